@@ -172,9 +172,8 @@ export function forEachInUnion(
   }
 }
 
-/** The bits of `word` that stand for nights of `[from, to)`; none when the range is empty. */
+/** The bits of `word` that stand for nights of `[from, to)`. `word` lies between those of `from` and `to - 1`. */
 function maskOf(word: number, from: Night, to: Night): number {
-  if (from >= to) return 0
   const start = word << 5
   const fromStart = from > start ? -1 << (from - start) : -1
   const toEnd = to < start + 32 ? ~(-1 << (to - start)) : -1

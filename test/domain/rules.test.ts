@@ -216,14 +216,16 @@ describe('a problem names the field and what would pass', () => {
 
 describe('canonical order', () => {
   test('is seasons by first night, adjustments by weekday, discounts by nights, and leaves the original alone', () => {
-    const [a, b] = [season('2026-01-01', '2026-02-01'), season('2026-03-01', '2026-04-01')]
+    const a = season('2026-01-01', '2026-02-01')
+    const b = season('2026-03-01', '2026-04-01')
+    const c = season('2026-05-01', '2026-06-01')
     const rates: Rates = {
-      ...seasons(b, a),
+      ...seasons(b, c, a),
       weekdayAdjustments: weekdays([6, 1], [5, 2]).weekdayAdjustments,
       lengthOfStayDiscounts: discounts([28, 1], [7, 2]).lengthOfStayDiscounts,
     }
     expect(sortedRates(rates)).toEqual({
-      seasons: [a, b],
+      seasons: [a, b, c],
       weekdayAdjustments: [
         { weekday: 5, basisPoints: 2 },
         { weekday: 6, basisPoints: 1 },
@@ -233,6 +235,6 @@ describe('canonical order', () => {
         { minNights: 28, basisPoints: 1 },
       ],
     })
-    expect(rates.seasons).toEqual([b, a])
+    expect(rates.seasons).toEqual([b, c, a])
   })
 })
