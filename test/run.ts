@@ -1,0 +1,101 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { closingLine, type Tally, tallyOf } from './support/junit.ts'
+import { SERVER_URL_VARIABLE } from './support/postgres.ts'
+import { kindOf, testFiles } from './support/test-files.ts'
+import { startTestServer, type TestServer } from './support/test-server.ts'
+
+/*
+ * `bun run test [--unit] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
+ * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
+ */
+
+const TEST_MS_MAX = 60_000
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+
+const args = process.argv.slice(2)
+const unitOnly = args[0] === '--unit'
+const own = unitOnly ? args.slice(1) : args
+const firstOption = own.findIndex((arg) => arg.startsWith('-'))
+const filters = firstOption === -1 ? own : own.slice(0, firstOption)
+const options = firstOption === -1 ? [] : own.slice(firstOption)
+
+let server: TestServer | undefined
+let runner: Bun.Subprocess | undefined
+let reportFolder: string | undefined
+let ending: Promise<void> | undefined
+
+for (const [signal, exitCode] of Object.entries(SIGNALS)) {
+  process.on(signal, () => {
+    runner?.kill('SIGKILL')
+    void cleanUp().then(() => process.exit(exitCode))
+  })
+}
+
+process.exit(await main())
+
+async function main(): Promise<number> {
+  const files = testFiles({ filters, kinds: unitOnly ? ['unit'] : ['unit', 'postgres'] })
+  let tally: Tally = { passed: 0, failed: 0, skipped: 0, files: new Set() }
+  try {
+    if (files.length === 0) console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
+    else tally = await run(files)
+  } catch (error) {
+    console.error(error)
+    tally.failed++
+  } finally {
+    await cleanUp()
+  }
+  console.log(closingLine(tally))
+  return tally.passed > 0 && tally.failed === 0 ? 0 : 1
+}
+
+async function run(files: readonly string[]): Promise<Tally> {
+  const env: Record<string, string | undefined> = { ...process.env, NODE_ENV: 'test' }
+  if (files.some((file) => kindOf(file) === 'postgres')) {
+    server = await startTestServer((step) => console.log(step))
+    if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
+    env[SERVER_URL_VARIABLE] = server.url
+  }
+  reportFolder = mkdtempSync(join(tmpdir(), 'nightledger-report-'))
+  const report = join(reportFolder, 'junit.xml')
+  const paths = files.map((file) => `./${file}`)
+  runner = Bun.spawn(
+    [process.execPath, 'test', `--timeout=${TEST_MS_MAX}`, '--reporter=junit', `--reporter-outfile=${report}`, ...options, ...paths],
+    { env, stdio: ['ignore', 'inherit', 'inherit'] },
+  )
+  const exitCode = await runner.exited
+  const tally = tallyOf(readReport(report))
+  if (server?.templateFailure) {
+    console.log(`Counting one failure: ${server.templateFailure.message}`)
+    tally.failed++
+  }
+  // By name, some files may rightly have no test to run.
+  const chosenByName = options.some((option) => option.startsWith('-t') || option.startsWith('--test-name-pattern'))
+  for (const file of chosenByName ? [] : files.filter((file) => !tally.files.has(file))) {
+    console.log(`Counting ${file} as failed: it did not load, or has no test`)
+    tally.failed++
+  }
+  if (exitCode !== 0 && tally.failed === 0) {
+    console.log(`Counting one failure: the test runner ended with exit code ${exitCode}, and reported none`)
+    tally.failed++
+  }
+  return tally
+}
+
+function readReport(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function cleanUp(): Promise<void> {
+  ending ??= (async () => {
+    await server?.stop()
+    if (reportFolder !== undefined) rmSync(reportFolder, { recursive: true, force: true })
+  })()
+  return ending
+}

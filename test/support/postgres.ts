@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { connect, type Sql } from '../../src/db/connect.ts'
+
+/** Set by test/run.ts: a server's maintenance database, as a superuser. */
+export const SERVER_URL_VARIABLE = 'NIGHTLEDGER_TEST_SERVER_URL'
+/** The migrated database that test/run.ts makes on that server; every test database is a copy of it. */
+export const TEMPLATE_DATABASE = 'nightledger_template'
+
+export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> }
+
+/**
+ * A database of its own for one test file (or one test), with every migration applied; made in milliseconds.
+ * `sql` is a pool of purpose `queries`; `drop` ends it and every other connection, and removes the database.
+ * @param template `empty` for one without any migration
+ */
+export async function testDatabase({ template = 'migrated' }: { template?: 'migrated' | 'empty' } = {}): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await asAdmin((admin) => createFrom(admin, name, template === 'empty' ? 'template1' : TEMPLATE_DATABASE))
+  const url = serverUrl(name)
+  const sql = connect(url, { purpose: 'queries' })
+  return {
+    url,
+    sql,
+    drop: async () => {
+      await sql.end({ timeout: 0 })
+      await asAdmin((admin) => admin.unsafe(`drop database if exists ${name} with (force)`))
+    },
+  }
+}
+
+/** The URL of a database on the server of this test run. */
+export function serverUrl(database?: string): string {
+  const given = process.env[SERVER_URL_VARIABLE]
+  if (!given) {
+    throw new Error('Cannot reach a Postgres: tests named *.pg.test.ts need the server that `bun run test` starts. Run `bun run test <this file>`.')
+  }
+  const url = new URL(given)
+  if (database !== undefined) url.pathname = `/${database}`
+  return url.href
+}
+
+async function createFrom(admin: Sql, name: string, template: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await admin.unsafe(`create database ${name} template ${template} strategy wal_log`)
+      return
+    } catch (error) {
+      // object_in_use: another file is copying the same template at this moment.
+      const busy = error instanceof Error && 'code' in error && error.code === '55006'
+      if (!busy || attempt === 50) throw error
+      await Bun.sleep(20)
+    }
+  }
+}
+
+async function asAdmin(work: (admin: Sql) => PromiseLike<unknown>): Promise<void> {
+  const admin = connect(serverUrl(), { purpose: 'admin' })
+  try {
+    await work(admin)
+  } finally {
+    await admin.end({ timeout: 0 })
+  }
+}

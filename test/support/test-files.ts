@@ -1,0 +1,17 @@
+import { Glob } from 'bun'
+
+/** `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. */
+export type TestKind = 'unit' | 'postgres'
+
+export function kindOf(file: string): TestKind {
+  return file.endsWith('.pg.test.ts') ? 'postgres' : 'unit'
+}
+
+/** Test files under test/, sorted, whose path contains one of the filters (all of them when there is none). */
+export function testFiles({ filters, kinds }: { filters: readonly string[]; kinds: readonly TestKind[] }): string[] {
+  const wanted = filters.map((filter) => filter.replace(/^\.\//, ''))
+  return [...new Glob('test/**/*.test.ts').scanSync('.')]
+    .filter((file) => kinds.includes(kindOf(file)))
+    .filter((file) => wanted.length === 0 || wanted.some((filter) => file.includes(filter)))
+    .sort()
+}

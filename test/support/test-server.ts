@@ -1,0 +1,76 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findCluster } from '../../src/db/cluster.ts'
+import { connect } from '../../src/db/connect.ts'
+import { holderOf } from '../../src/db/data-dir-lock.ts'
+import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { endPostmaster, readPostmaster } from '../../src/db/postmaster.ts'
+import { TEMPLATE_DATABASE } from './postgres.ts'
+
+/**
+ * `url`: the server's maintenance database. `templateFailure`: why there is no migrated template, null when there is one;
+ * tests that need none can still run. `stop` ends the server and removes its folder.
+ */
+export type TestServer = { url: string; templateFailure: Error | null; stop(): Promise<void> }
+
+const FOLDER_PREFIX = 'nightledger-test-'
+
+/** A server of its own in a temporary folder, with a migrated database to copy test databases from. */
+export async function startTestServer(onStep: (step: string) => void): Promise<TestServer> {
+  await removeLeftOvers()
+  const folder = mkdtempSync(join(tmpdir(), FOLDER_PREFIX))
+  let server: EmbeddedServer | undefined
+  const stop = async () => {
+    await server?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    server = await startEmbedded({ dataDir: folder, onStep })
+    const url = new URL(server.url)
+    url.pathname = '/postgres'
+    return { url: url.href, templateFailure: await makeTemplate(url), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** @returns why the migrations could not be applied, null when they were */
+async function makeTemplate(server: URL): Promise<Error | null> {
+  const draft = `${TEMPLATE_DATABASE}_draft`
+  const admin = connect(server.href, { purpose: 'admin' })
+  const url = new URL(server)
+  url.pathname = `/${draft}`
+  const sql = connect(url.href, { purpose: 'admin' })
+  try {
+    await admin.unsafe(`create database ${draft}`)
+    await migrate(sql)
+    // Only a database that nobody is connected to can be renamed, or copied.
+    await sql.end()
+    await admin.unsafe(`alter database ${draft} rename to ${TEMPLATE_DATABASE}`)
+    return null
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  } finally {
+    await sql.end({ timeout: 0 })
+    await admin.end({ timeout: 0 })
+  }
+}
+
+/** Ends and removes what test runs left that were killed before they could. */
+async function removeLeftOvers(): Promise<void> {
+  for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER_PREFIX))) {
+    const folder = join(tmpdir(), name)
+    try {
+      if (holderOf(folder) !== null) continue
+      const cluster = findCluster(folder)
+      const left = cluster === null ? null : readPostmaster(cluster)
+      if (cluster !== null && left !== null) await endPostmaster(left.pid, cluster, { patienceMs: 1_000 })
+      if (cluster !== null) rmSync(folder, { recursive: true, force: true })
+    } catch {
+      // Another user's, or being removed by another run.
+    }
+  }
+}
