@@ -39,7 +39,8 @@ async function main(): Promise<number> {
   const files = testFiles({ filters, kinds: unitOnly ? ['unit'] : ['unit', 'postgres'] })
   let tally: Tally = { passed: 0, failed: 0, skipped: 0, files: new Set() }
   try {
-    if (files.length === 0) console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
+    if (files.length === 0)
+      console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
     else tally = await run(files)
   } catch (error) {
     console.error(error)
@@ -62,7 +63,15 @@ async function run(files: readonly string[]): Promise<Tally> {
   const report = join(reportFolder, 'junit.xml')
   const paths = files.map((file) => `./${file}`)
   runner = Bun.spawn(
-    [process.execPath, 'test', `--timeout=${TEST_MS_MAX}`, '--reporter=junit', `--reporter-outfile=${report}`, ...options, ...paths],
+    [
+      process.execPath,
+      'test',
+      `--timeout=${TEST_MS_MAX}`,
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      ...options,
+      ...paths,
+    ],
     { env, stdio: ['ignore', 'inherit', 'inherit'] },
   )
   const exitCode = await runner.exited

@@ -1,6 +1,17 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EmbeddedError } from './embedded-error.ts'
@@ -35,7 +46,12 @@ export function findCluster(dataDir: string): string | null {
  */
 export async function createCluster(
   dataDir: string,
-  { binaries, account, password, onStep }: {
+  {
+    binaries,
+    account,
+    password,
+    onStep,
+  }: {
     binaries: PostgresBinaries
     account: ServerAccount
     password: string

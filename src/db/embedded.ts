@@ -33,7 +33,9 @@ type Step = (step: string) => void
  */
 export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onStep: Step }): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
-    throw new EmbeddedError('Cannot start a PostgreSQL of our own on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.')
+    throw new EmbeddedError(
+      'Cannot start a PostgreSQL of our own on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
+    )
   }
   const folder = resolve(dataDir)
   makeFolder(folder)
@@ -99,7 +101,10 @@ function openFolderTo(folder: string, account: ServerAccount): void {
 
 async function answers(url: string, cluster: string): Promise<boolean> {
   try {
-    const [row] = await once(url, (sql) => sql<{ folder: string }[]>`select current_setting('data_directory') as folder`)
+    const [row] = await once(
+      url,
+      (sql) => sql<{ folder: string }[]>`select current_setting('data_directory') as folder`,
+    )
     // By inode: an adopted server may have been started under a name that the folder no longer has.
     return row !== undefined && (row.folder === cluster || statSync(row.folder).ino === statSync(cluster).ino)
   } catch {

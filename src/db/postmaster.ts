@@ -15,7 +15,9 @@ const POLL_MS = 5
 /** @returns null when there is no postmaster.pid, or one without a pid */
 export function readPostmaster(cluster: string): Postmaster | null {
   // Lines: 1 pid, 2 data folder, 3 start, 4 port, 5 socket folder, 6 address, 7 shared memory key, 8 status.
-  const lines = readIfPresent(pidFileOf(cluster))?.split('\n').map((line) => line.trim())
+  const lines = readIfPresent(pidFileOf(cluster))
+    ?.split('\n')
+    .map((line) => line.trim())
   const pid = Number(lines?.[0])
   if (lines === undefined || !Number.isInteger(pid) || pid <= 0) return null
   return { pid, port: Number(lines[3]) || 0, status: lines[7] === 'ready' ? 'ready' : 'other' }
@@ -28,7 +30,9 @@ export function pidFileOf(cluster: string): string {
 /** Looks at the process itself: the server works inside its data folder, even after that was renamed. */
 export function ownershipOf(pid: number, cluster: string): Ownership {
   if (!isAlive(pid)) return 'gone'
-  return (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster)) ? 'ours' : 'another program'
+  return (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster))
+    ? 'ours'
+    : 'another program'
 }
 
 /**
@@ -36,7 +40,11 @@ export function ownershipOf(pid: number, cluster: string): Ownership {
  * Committed data survives each of them.
  * @param patienceMs how long the fast shutdown may take; the rest takes at most 2 s more
  */
-export async function endPostmaster(pid: number, cluster: string, { patienceMs }: { patienceMs: number }): Promise<void> {
+export async function endPostmaster(
+  pid: number,
+  cluster: string,
+  { patienceMs }: { patienceMs: number },
+): Promise<void> {
   const steps = [
     ['SIGINT', patienceMs],
     ['SIGQUIT', 1_000],

@@ -72,7 +72,8 @@ async function start(options: ServerOptions): Promise<RunningServer> {
     if (typeof outcome !== 'string') return outcome
     // Another program took the port meanwhile, or processes of a killed server still hold its memory for a moment.
     const passing = /could not bind|Address already in use|shared memory block .* is still in use/.test(outcome)
-    if (!passing || attempt === ATTEMPTS_MAX) throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome}`)
+    if (!passing || attempt === ATTEMPTS_MAX)
+      throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome}`)
     await Bun.sleep(ATTEMPT_PAUSE_MS)
   }
 }
@@ -86,9 +87,11 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
   const begin = performance.now()
   let told = false
   for (;;) {
-    if (child.pid === undefined || child.ended !== null) return `${child.ended ?? 'no process'} ${readFrom(options.logFile, log.length)}`.trim()
+    if (child.pid === undefined || child.ended !== null)
+      return `${child.ended ?? 'no process'} ${readFrom(options.logFile, log.length)}`.trim()
     const now = readPostmaster(cluster)
-    if (now?.pid === child.pid && now.status === 'ready' && (await options.answers(port))) return { pid: child.pid, port }
+    if (now?.pid === child.pid && now.status === 'ready' && (await options.answers(port)))
+      return { pid: child.pid, port }
     const waitedMs = performance.now() - begin
     if (waitedMs > READY_MS_MAX) break
     if (waitedMs > STILL_STARTING_MS && !told) {
@@ -146,7 +149,11 @@ function freePort(): Promise<number> {
     probe.on('error', reject)
     probe.listen({ host: '127.0.0.1', port: 0 }, () => {
       const address = probe.address()
-      probe.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('Cannot find a free port'))))
+      probe.close(() =>
+        typeof address === 'object' && address !== null
+          ? resolve(address.port)
+          : reject(new Error('Cannot find a free port')),
+      )
     })
   })
 }

@@ -14,7 +14,13 @@ const ACCOUNT_NAME = 'postgres'
  * @param cluster folder of an initialised cluster, null before the first start
  * @throws EmbeddedError when we are root and no other account can be had
  */
-export function serverAccount({ cluster, onStep }: { cluster: string | null; onStep: (step: string) => void }): ServerAccount {
+export function serverAccount({
+  cluster,
+  onStep,
+}: {
+  cluster: string | null
+  onStep: (step: string) => void
+}): ServerAccount {
   if (process.getuid?.() !== 0) return null
   if (cluster !== null) {
     const { uid, gid } = statSync(cluster)
@@ -49,7 +55,8 @@ export function firstClosed(folder: string, account: NonNullable<ServerAccount>)
 
 function lookUp(): ServerAccount {
   try {
-    const id = (flag: string) => Number(execFileSync('id', [flag, ACCOUNT_NAME], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
+    const id = (flag: string) =>
+      Number(execFileSync('id', [flag, ACCOUNT_NAME], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }))
     const [uid, gid] = [id('-u'), id('-g')]
     return Number.isInteger(uid) && Number.isInteger(gid) && uid !== 0 ? { uid, gid } : null
   } catch {
@@ -60,7 +67,11 @@ function lookUp(): ServerAccount {
 /** @returns what to say of a failure, empty on success */
 function create(): string {
   try {
-    execFileSync('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT_NAME], { stdio: 'pipe' })
+    execFileSync(
+      'useradd',
+      ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT_NAME],
+      { stdio: 'pipe' },
+    )
     return ''
   } catch (error) {
     return ` (${error instanceof Error ? error.message.trim() : String(error)})`

@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/connect.ts'
-import { migrate, MigrationError } from '../../src/db/migrate.ts'
+import { MigrationError, migrate } from '../../src/db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../../src/db/migrations.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const FIRST: Migration = { version: 1, name: 'stay', sql: 'create table stay (id int primary key);' }
-const SECOND: Migration = { version: 2, name: 'guest', sql: 'create table guest (id int);\nalter table stay add guest int' }
+const SECOND: Migration = {
+  version: 2,
+  name: 'guest',
+  sql: 'create table guest (id int);\nalter table stay add guest int',
+}
 
 let database: TestDatabase
 let sql: Sql

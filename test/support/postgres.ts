@@ -13,7 +13,11 @@ export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> }
  * `sql` is a pool of purpose `queries`; `drop` ends it and every other connection, and removes the database.
  * @param template `empty` for one without any migration
  */
-export async function testDatabase({ template = 'migrated' }: { template?: 'migrated' | 'empty' } = {}): Promise<TestDatabase> {
+export async function testDatabase({
+  template = 'migrated',
+}: {
+  template?: 'migrated' | 'empty'
+} = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
   await asAdmin((admin) => createFrom(admin, name, template === 'empty' ? 'template1' : TEMPLATE_DATABASE))
   const url = serverUrl(name)
@@ -32,7 +36,9 @@ export async function testDatabase({ template = 'migrated' }: { template?: 'migr
 export function serverUrl(database?: string): string {
   const given = process.env[SERVER_URL_VARIABLE]
   if (!given) {
-    throw new Error('Cannot reach a Postgres: tests named *.pg.test.ts need the server that `bun run test` starts. Run `bun run test <this file>`.')
+    throw new Error(
+      'Cannot reach a Postgres: tests named *.pg.test.ts need the server that `bun run test` starts. Run `bun run test <this file>`.',
+    )
   }
   const url = new URL(given)
   if (database !== undefined) url.pathname = `/${database}`
