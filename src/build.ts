@@ -1,0 +1,154 @@
+/** The composition root: the only place where ports meet what implements them. */
+import { Catalogue } from './catalogue/catalogue.ts'
+import { PostgresBookingRows } from './db/booking-rows.ts'
+import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
+import { connect, type Sql } from './db/connect.ts'
+import { PostgresJournalStore } from './db/postgres-journal-store.ts'
+import { BookingDesk } from './desk/booking-desk.ts'
+import { Journal } from './journal/journal.ts'
+import type { Clock } from './lib/clock.ts'
+import { type IdSource, systemIds } from './lib/ids.ts'
+import { HoldTimer } from './units/hold-timer.ts'
+import { UnitDirectory } from './units/unit-directory.ts'
+import { announce } from './webhooks/envelope.ts'
+
+export interface LedgerLimits {
+  readonly residentUnitsMax: number
+  readonly unitIdleMs: number
+  readonly mailboxMax: number
+  readonly snapshotEvery: number
+  readonly journalWaitingMax: number
+  readonly journalBatchMax: number
+  /** How long a write is held for a database that is away. */
+  readonly heldMsMax: number
+}
+
+export const DEFAULT_LIMITS: LedgerLimits = {
+  residentUnitsMax: 20_000,
+  unitIdleMs: 600_000,
+  mailboxMax: 256,
+  snapshotEvery: 64,
+  journalWaitingMax: 8_192,
+  journalBatchMax: 512,
+  heldMsMax: 5_000,
+}
+
+/** What the ledger reports of itself; a log line each. */
+export interface LedgerWatch {
+  onFenced(cause: unknown): void
+  onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
+  onSnapshotFailure(error: unknown): void
+  onHoldTimerFailure(error: unknown): void
+}
+
+/** The running core: everything that http, mcp and the portal call. */
+export interface Ledger {
+  readonly sql: Sql
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly catalogue: Catalogue
+  readonly catalogueStore: PostgresCatalogueStore
+  readonly desk: BookingDesk
+  readonly directory: UnitDirectory
+  readonly journal: Journal
+  readonly epoch: number
+  /** Finishes what is in flight, writes snapshots, closes every connection. */
+  close(): Promise<void>
+}
+
+const SWEEP_MS = 5_000
+
+/**
+ * Takes the ledger over and opens it. The schema must be there.
+ * @throws Error when the database does not answer
+ */
+export async function openLedger(options: {
+  databaseUrl: string
+  clock: Clock
+  limits: LedgerLimits
+  watch: LedgerWatch
+  /** Who writes, for `writer_fence`: host and process. */
+  holder: string
+}): Promise<Ledger> {
+  const { databaseUrl, clock, limits, watch } = options
+  const sql = connect(databaseUrl, { purpose: 'queries' })
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
+  const catalogueStore = new PostgresCatalogueStore(sql)
+  const catalogue = new Catalogue(catalogueStore)
+  const rows = new PostgresBookingRows(sql)
+
+  const tenure = await store.takeOver(options.holder)
+  await catalogue.load()
+
+  const journal = new Journal({
+    store,
+    clock,
+    tenure,
+    limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, heldMsMax: limits.heldMsMax },
+    onFenced: watch.onFenced,
+    newBatchId: () => Bun.randomUUIDv7(),
+  })
+  const directory = new UnitDirectory({
+    store,
+    clock,
+    limits: {
+      residentMax: limits.residentUnitsMax,
+      mailboxMax: limits.mailboxMax,
+      idleMs: limits.unitIdleMs,
+      snapshotEvery: limits.snapshotEvery,
+    },
+    onDefect: (defect, { agencyId, unitId, seq }) => watch.onSnapshotDefect({ defect, agencyId, unitId, seq }),
+    onSnapshotFailure: watch.onSnapshotFailure,
+  })
+  const desk = new BookingDesk({
+    catalogue,
+    directory,
+    journal,
+    rows,
+    announce,
+    clock,
+    newId: systemIds,
+    heldMsMax: limits.heldMsMax,
+    onDurable: ({ after }) => {
+      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+    },
+  })
+  const holdTimer = new HoldTimer({
+    clock,
+    onFailure: watch.onHoldTimerFailure,
+    book: {
+      nextExpiry: () => rows.nextExpiry(),
+      lapsed: async (at, limit) =>
+        (await rows.lapsedHolds(at, limit)).map(({ agencyId, booking }) => ({ agencyId, bookingId: booking.id })),
+      expire: async ({ agencyId, bookingId }) => {
+        const agency = catalogue.agencyById(agencyId)
+        if (agency === null) throw new Error('Cannot end a hold: its agency is not in the catalogue')
+        await desk.expire(agency, bookingId)
+      },
+    },
+  })
+
+  holdTimer.start()
+  const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
+  sweep.unref()
+
+  return {
+    sql,
+    clock,
+    newId: systemIds,
+    catalogue,
+    catalogueStore,
+    desk,
+    directory,
+    journal,
+    epoch: tenure.epoch,
+    close: async () => {
+      clearInterval(sweep)
+      await holdTimer.stop()
+      await journal.close()
+      if (journal.vitals.state === 'closed') await directory.snapshotAll()
+      await store.close()
+      await sql.end({ timeout: 1 })
+    },
+  }
+}

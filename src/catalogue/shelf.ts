@@ -1,0 +1,61 @@
+import type { FeeType } from '../domain/rules.ts'
+import type { Unit } from '../domain/unit.ts'
+
+/** What one agency offers: its units and fees. Immutable; a change makes a new one. */
+export class Shelf {
+  /** In the agency's order. */
+  readonly feeTypes: readonly FeeType[]
+  /** All but archived ones, ordered by name, ties by id (contract, GET /units). */
+  readonly listed: readonly Unit[]
+  readonly #byId: ReadonlyMap<string, Unit>
+  readonly #bySlug: ReadonlyMap<string, Unit>
+
+  constructor(units: Iterable<Unit>, feeTypes: readonly FeeType[]) {
+    const all = [...units]
+    this.#byId = new Map(all.map((unit) => [unit.id, unit]))
+    this.#bySlug = new Map(all.map((unit) => [unit.slug, unit]))
+    this.listed = all.filter((unit) => unit.status !== 'archived').sort(byName)
+    this.feeTypes = feeTypes
+  }
+
+  get units(): Iterable<Unit> {
+    return this.#byId.values()
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** Of any status: a booking keeps its unit when that is archived. */
+  unitById(unitId: string): Unit | null {
+    return this.#byId.get(unitId) ?? null
+  }
+
+  /** Of any status, archived too: slugs are never given twice. */
+  unitBySlug(slug: string): Unit | null {
+    return this.#bySlug.get(slug) ?? null
+  }
+
+  /** The unit a partner may address; an archived one is unknown (design, Order of checks). */
+  sellableUnit(slug: string): Unit | null {
+    const unit = this.#bySlug.get(slug)
+    return unit === undefined || unit.status === 'archived' ? null : unit
+  }
+
+  withUnit(unit: Unit): Shelf {
+    return new Shelf(new Map(this.#byId).set(unit.id, unit).values(), this.feeTypes)
+  }
+
+  withFeeType(feeType: FeeType): Shelf {
+    const known = this.feeTypes.some((other) => other.id === feeType.id)
+    const feeTypes = known
+      ? this.feeTypes.map((other) => (other.id === feeType.id ? feeType : other))
+      : [...this.feeTypes, feeType]
+    return new Shelf(this.#byId.values(), feeTypes)
+  }
+}
+
+function byName(a: Unit, b: Unit): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1
+  return a.id < b.id ? -1 : 1
+}

@@ -1,0 +1,399 @@
+/**
+ * Where bookings are made and changed: REST, MCP, the portal and the hold timer all come here, so that one rule book
+ * holds for all. A command finds its unit's actor, is decided there, becomes durable through the journal, is applied,
+ * and only then answered (U1). Refusals become durable in the audit trail before they are answered too.
+ */
+import type { Agency } from '../catalogue/agency.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
+import { isHold } from '../domain/booking.ts'
+import {
+  type BookStay,
+  type Decision,
+  decideBookStay,
+  decideCancel,
+  decideExpiry,
+  type Tariff,
+} from '../domain/decide.ts'
+import { type BookingChange, decideChange } from '../domain/decide-change.ts'
+import type { BookingEvent, UnitEvent } from '../domain/event.ts'
+import type { Night } from '../domain/night.ts'
+import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
+import type { Rejection } from '../domain/rejection.ts'
+import type { Stay } from '../domain/stay.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { UnitState } from '../domain/unit-state.ts'
+import type { Journal } from '../journal/journal.ts'
+import { JournalError } from '../journal/journal-error.ts'
+import type { Announcement, GuestDraft, IdempotencyDraft, JournalRecord } from '../journal/record.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import type { UnitDirectory } from '../units/unit-directory.ts'
+import type { BookingRow, BookingRows } from './booking-rows.ts'
+import type { Caller } from './caller.ts'
+
+/** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
+export interface BookingRequest {
+  readonly unit: Unit
+  readonly stay: Stay
+  readonly type: BookingType
+  readonly status: BookingStatus
+  readonly source: string
+  readonly sourceRef: string | null
+  readonly adults: number
+  readonly children: number
+  readonly extraBed: boolean
+  readonly notes: string | null
+  /** Lifetime of a hold; the agency's default when null. */
+  readonly holdHours: number | null
+  readonly expectedUntil?: Night | null
+  readonly guest: Omit<GuestDraft, 'guestId'> | null
+  readonly binding: BookStay['binding']
+}
+
+export interface QuoteAsked {
+  readonly unit: Unit
+  readonly stay: Stay
+  readonly children: number
+  readonly extraBed: boolean
+}
+
+/** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable. */
+export type KeepAnswer = (booking: Booking) => IdempotencyDraft
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly booking: Booking; /** Null when nothing changed. */ readonly seq: number | null }
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+
+export type FoundOutcome = Outcome | { readonly kind: 'not_found' }
+
+/** Writes the webhook event of a change; null when the change fires none. */
+export type Announce = (input: {
+  event: BookingEvent
+  agency: Agency
+  unit: Unit
+  eventId: string
+}) => Announcement | null
+
+const HOUR_MS = 3_600_000
+/** A booking that keeps moving between units while we look for it is looked for this often. */
+const FIND_ATTEMPTS_MAX = 8
+
+export class BookingDesk {
+  readonly #catalogue: Catalogue
+  readonly #directory: UnitDirectory
+  readonly #journal: Journal
+  readonly #rows: BookingRows
+  readonly #announce: Announce
+  readonly #clock: Clock
+  readonly #newId: IdSource
+  readonly #heldMsMax: number
+  readonly #onDurable: (event: BookingEvent) => void
+
+  constructor(options: {
+    catalogue: Catalogue
+    directory: UnitDirectory
+    journal: Journal
+    rows: BookingRows
+    announce: Announce
+    clock: Clock
+    newId: IdSource
+    /** How long a command waits for its turn before it is refused as surely not written. */
+    heldMsMax: number
+    /** Called after a change is applied: wakes the hold timer and the webhook sender. */
+    onDurable: (event: BookingEvent) => void
+  }) {
+    this.#catalogue = options.catalogue
+    this.#directory = options.directory
+    this.#journal = options.journal
+    this.#rows = options.rows
+    this.#announce = options.announce
+    this.#clock = options.clock
+    this.#newId = options.newId
+    this.#heldMsMax = options.heldMsMax
+    this.#onDurable = options.onDurable
+  }
+
+  /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
+  calendar(agency: Agency, unit: Unit): UnitState | Promise<UnitState> {
+    return this.#directory.peek(unit.id) ?? this.#directory.read({ agencyId: agency.id, unitId: unit.id })
+  }
+
+  /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
+  quote(agency: Agency, asked: QuoteAsked): QuoteAnswer | Promise<QuoteAnswer> {
+    const state = this.#directory.peek(asked.unit.id)
+    const shelf = this.#catalogue.peekShelf(agency.id)
+    if (state === null || shelf === null) return this.#quoteLater(agency, asked)
+    return quoteStay(state, { ...asked, tariff: { currency: agency.currency, feeTypes: shelf.feeTypes } })
+  }
+
+  async #quoteLater(agency: Agency, asked: QuoteAsked): Promise<QuoteAnswer> {
+    const tariff = await this.#tariff(agency)
+    const state = await this.#directory.read({ agencyId: agency.id, unitId: asked.unit.id })
+    return quoteStay(state, { ...asked, tariff })
+  }
+
+  /**
+   * Makes a booking.
+   * @throws JournalError, MailboxFullError when it was surely not written
+   */
+  async book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome> {
+    const { unit, stay } = request
+    const tariff = await this.#tariff(agency)
+    const outcome = await this.#turn(agency, unit.id, async (state): Promise<Outcome> => {
+      const at = this.#clock.now()
+      const holdHours = request.holdHours ?? agency.defaultHoldHours
+      const decision = decideBookStay(state, {
+        tariff,
+        binding: request.binding,
+        booking: {
+          id: this.#newId('bkg'),
+          unitId: unit.id,
+          type: request.type,
+          status: request.status,
+          source: request.source,
+          sourceRef: request.sourceRef,
+          arrival: stay.arrival,
+          departure: stay.departure,
+          adults: request.adults,
+          children: request.children,
+          extraBed: request.extraBed,
+          holdExpiresAt: isHold(request.status) ? at + holdHours * HOUR_MS : null,
+          expectedUntil: request.status === 'checked_in' ? (request.expectedUntil ?? null) : null,
+          cancelledAt: request.status === 'cancelled' ? at : null,
+          cancelReason: null,
+          createdAt: at,
+        },
+      })
+      return this.#settle({ agency, caller, decision, states: [state], keep, request })
+    })
+    return this.#auditRejection(agency, caller, outcome, null)
+  }
+
+  /** Cancels a booking; one that is cancelled already stays as it is (contract, POST /bookings/{id}/cancel). */
+  async cancel(
+    agency: Agency,
+    asked: { bookingId: string; reason: string | null },
+    caller: Caller,
+    keep?: KeepAnswer,
+  ): Promise<FoundOutcome> {
+    const outcome = await this.#turnOfBooking(agency, asked.bookingId, async (state, { booking }) => {
+      const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
+      return this.#settle({ agency, caller, decision, states: [state], keep })
+    })
+    return this.#auditRejection(agency, caller, outcome, asked.bookingId)
+  }
+
+  /** Changes a booking as the agency asks. With `change.unitId` it moves: one entry for both units (U4). */
+  async change(
+    agency: Agency,
+    asked: { bookingId: string; change: BookingChange },
+    caller: Caller,
+  ): Promise<FoundOutcome> {
+    const tariff = await this.#tariff(agency)
+    const target = asked.change.unitId
+    const decideAndSettle = (from: UnitState, to: UnitState, { booking }: BookingRow): Promise<Outcome> => {
+      const decision = decideChange(from, to, { booking, change: asked.change, tariff, at: this.#clock.now() })
+      return this.#settle({ agency, caller, decision, states: from === to ? [from] : [from, to] })
+    }
+    const outcome =
+      target === undefined
+        ? await this.#turnOfBooking(agency, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
+        : await this.#turnOfMove(agency, asked.bookingId, target, decideAndSettle)
+    return this.#auditRejection(agency, caller, outcome, asked.bookingId)
+  }
+
+  /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
+  async expire(agency: Agency, bookingId: string): Promise<FoundOutcome> {
+    const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
+    return this.#turnOfBooking(agency, bookingId, async (state, { booking }) => {
+      const decision = decideExpiry(state, { booking, at: this.#clock.now() })
+      return this.#settle({ agency, caller, decision, states: [state] })
+    })
+  }
+
+  /**
+   * Creates a unit, or changes its master data, prices and rules: atomic against the unit's bookings.
+   * @param decide is given the unit as it stands, null when it is new; what it returns becomes durable, then visible.
+   *   Null: nothing changes.
+   */
+  async setUnit(
+    agency: Agency,
+    unitId: string,
+    decide: (current: Unit | null) => Unit | null,
+    caller: Caller,
+  ): Promise<Unit | null> {
+    return this.#turn(agency, unitId, async (state) => {
+      const shelf = await this.#catalogue.shelf(agency.id)
+      const unit = decide(shelf.unitById(unitId))
+      if (unit === null) return null
+      assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
+      const at = this.#clock.now()
+      const event = { kind: 'unit_set', unit } as const
+      const { seq } = await this.#journal.append({
+        agencyId: agency.id,
+        at,
+        entry: { event, at, requestId: caller.requestId },
+        audit: this.#auditDraft(caller, 'OK', null),
+      })
+      this.#apply([state], event, seq)
+      this.#catalogue.putUnit(agency.id, unit)
+      return unit
+    })
+  }
+
+  /** Puts a refused write into the audit trail; durable when it settles (design, Audit). */
+  async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
+    await this.#journal.append({
+      agencyId: agency.id,
+      at: this.#clock.now(),
+      audit: this.#auditDraft(caller, code, bookingId),
+    })
+  }
+
+  /** Makes the accepted decision durable, applies it, and wakes whoever waits for it: in this order (U1). */
+  async #settle(input: {
+    agency: Agency
+    caller: Caller
+    decision: Decision<BookingEvent>
+    states: readonly UnitState[]
+    keep?: KeepAnswer | undefined
+    request?: BookingRequest
+  }): Promise<Outcome> {
+    const { agency, caller, decision, keep, request } = input
+    if (decision.kind === 'rejected') return decision
+    const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+    const at = this.#clock.now()
+    const record: JournalRecord = {
+      agencyId: agency.id,
+      at,
+      audit: this.#auditDraft(caller, 'OK', booking.id),
+      ...(keep === undefined ? {} : { idempotency: keep(booking) }),
+    }
+    if (decision.kind === 'unchanged') {
+      // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
+      if (caller.actor.kind !== 'system') await this.#journal.append(record)
+      return { kind: 'done', booking, seq: null }
+    }
+    const { event } = decision
+    const announcement = await this.#announcement(agency, event)
+    const { seq } = await this.#journal.append({
+      ...record,
+      entry: { event, at: booking.updatedAt, requestId: caller.requestId },
+      ...(announcement === null ? {} : { announcement }),
+      ...(request?.guest == null ? {} : { guest: { guestId: this.#newId('gst'), ...request.guest } }),
+      ...(request?.notes == null ? {} : { notes: request.notes }),
+    })
+    this.#apply(input.states, event, seq)
+    this.#onDurable(event)
+    return { kind: 'done', booking, seq }
+  }
+
+  #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {
+    assert(seq !== null, 'Cannot apply an event: the journal gave it no sequence number')
+    for (const state of states) {
+      state.apply(event, seq)
+      this.#directory.noteApplied(state.unitId)
+    }
+  }
+
+  async #announcement(agency: Agency, event: BookingEvent): Promise<Announcement | null> {
+    const shelf = this.#catalogue.peekShelf(agency.id) ?? (await this.#catalogue.shelf(agency.id))
+    const unit = shelf.unitById(event.after.unitId)
+    assert(unit !== null, 'Cannot announce a change: its unit is not in the catalogue')
+    return this.#announce({ event, agency, unit, eventId: this.#newId('evt') })
+  }
+
+  async #auditRejection<O extends FoundOutcome>(
+    agency: Agency,
+    caller: Caller,
+    outcome: O,
+    bookingId: string | null,
+  ): Promise<O> {
+    if (outcome.kind === 'rejected') await this.auditRefusal(agency, caller, outcome.rejection.code, bookingId)
+    if (outcome.kind === 'not_found') await this.auditRefusal(agency, caller, 'NOT_FOUND', bookingId)
+    return outcome
+  }
+
+  #auditDraft(caller: Caller, outcome: string, bookingId: string | null): NonNullable<JournalRecord['audit']> {
+    return {
+      auditId: this.#newId('aud'),
+      at: this.#clock.now(),
+      actor: caller.actor,
+      route: caller.route,
+      outcome,
+      bookingId,
+      requestId: caller.requestId,
+      count: 1,
+    }
+  }
+
+  async #tariff(agency: Agency): Promise<Tariff> {
+    const shelf = this.#catalogue.peekShelf(agency.id) ?? (await this.#catalogue.shelf(agency.id))
+    return { currency: agency.currency, feeTypes: shelf.feeTypes }
+  }
+
+  /** Waits for the unit's turn, but not for longer than a write may be held. */
+  #turn<T>(agency: Agency, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
+    const since = this.#clock.monotonicMs()
+    return this.#directory.turn({ agencyId: agency.id, unitId }, (state) => {
+      if (this.#clock.monotonicMs() - since < this.#heldMsMax) return run(state)
+      return Promise.reject(new JournalError('held_too_long', `Cannot take a command: it waited ${this.#heldMsMax} ms`))
+    })
+  }
+
+  /** Runs with the unit that the booking is in and its current row. Another write may move it while we wait: look again. */
+  async #turnOfBooking(
+    agency: Agency,
+    bookingId: string,
+    run: (state: UnitState, row: BookingRow) => Promise<Outcome>,
+  ): Promise<FoundOutcome> {
+    for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
+      const found = await this.#rows.find(agency.id, bookingId)
+      if (found === null) return { kind: 'not_found' }
+      const unitId = found.booking.unitId
+      const outcome = await this.#turn(agency, unitId, async (state) => {
+        const row = await this.#currentRow(state, found)
+        return row.booking.unitId === unitId ? run(state, row) : null
+      })
+      if (outcome !== null) return outcome
+    }
+    throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
+  }
+
+  async #turnOfMove(
+    agency: Agency,
+    bookingId: string,
+    targetUnitId: string,
+    run: (from: UnitState, to: UnitState, row: BookingRow) => Promise<Outcome>,
+  ): Promise<FoundOutcome> {
+    for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
+      const found = await this.#rows.find(agency.id, bookingId)
+      if (found === null) return { kind: 'not_found' }
+      const unitId = found.booking.unitId
+      const settle = async (from: UnitState, to: UnitState): Promise<Outcome | null> => {
+        const row = await this.#currentRow(from, found)
+        return row.booking.unitId === unitId ? run(from, to, row) : null
+      }
+      const outcome =
+        unitId === targetUnitId
+          ? await this.#turn(agency, unitId, (state) => settle(state, state))
+          : await this.#directory.turnOfTwo(
+              { agencyId: agency.id, unitId },
+              { agencyId: agency.id, unitId: targetUnitId },
+              settle,
+            )
+      if (outcome !== null) return outcome
+    }
+    throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
+  }
+
+  /** The row as it stands now. While we hold the unit's turn nobody changes it, so one more read is enough. */
+  async #currentRow(state: UnitState, found: BookingRow): Promise<BookingRow> {
+    if (found.seq === state.seq) return found
+    const current = await this.#rows.find(found.agencyId, found.booking.id)
+    assert(current !== null, 'Cannot change a booking: its row has vanished')
+    return current
+  }
+}

@@ -1,0 +1,18 @@
+import type { Booking, Instant } from '../domain/booking.ts'
+
+/** A booking as it stands in Postgres, with the journal's number of its last change. */
+export interface BookingRow {
+  readonly agencyId: string
+  readonly booking: Booking
+  readonly seq: number
+}
+
+/** The port through which the desk finds what it is asked to change. */
+export interface BookingRows {
+  /** Null for an unknown id, and for a booking of another agency. */
+  find(agencyId: string, bookingId: string): Promise<BookingRow | null>
+  /** Holds of all agencies whose lifetime has elapsed at `at`, the longest overdue first. */
+  lapsedHolds(at: Instant, limit: number): Promise<readonly BookingRow[]>
+  /** When the next hold lapses; null when there is none. */
+  nextExpiry(): Promise<Instant | null>
+}

@@ -1,0 +1,69 @@
+import type { MinorUnits } from './money.ts'
+import type { Night } from './night.ts'
+
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type Instant = number
+
+/** Only `guest` rows are guest stays (contract, Booking). */
+export const BOOKING_TYPES = ['guest', 'owner_stay', 'maintenance', 'block'] as const
+export type BookingType = (typeof BOOKING_TYPES)[number]
+
+export const BOOKING_STATUSES = ['draft', 'option', 'confirmed', 'checked_in', 'checked_out', 'cancelled'] as const
+export type BookingStatus = (typeof BOOKING_STATUSES)[number]
+
+/** The status machine: from each status, the ones that may follow (design, Statuses). */
+export const TRANSITIONS = {
+  draft: ['option', 'confirmed', 'cancelled'],
+  option: ['confirmed', 'cancelled'],
+  confirmed: ['checked_in', 'cancelled'],
+  checked_in: ['checked_out', 'cancelled'],
+  checked_out: ['cancelled'],
+  cancelled: [],
+} as const satisfies Record<BookingStatus, readonly BookingStatus[]>
+
+/** The reason of a cancellation by lapse (design, Statuses). */
+export const HOLD_EXPIRED = 'hold_expired'
+
+/**
+ * A booking as the ledger keeps it. Guest and notes are not part of it: they are personal data, live in Postgres only,
+ * and no rule depends on them.
+ */
+export interface Booking {
+  readonly id: string
+  readonly unitId: string
+  readonly type: BookingType
+  readonly status: BookingStatus
+  readonly source: string
+  readonly sourceRef: string | null
+  readonly arrival: Night
+  readonly departure: Night
+  readonly adults: number
+  readonly children: number
+  readonly extraBed: boolean
+  readonly totalAmount: MinorUnits
+  /** Null unless the booking is a live hold. */
+  readonly holdExpiresAt: Instant | null
+  /** Set by the agency on a guest in house who is expected to stay on; the new departure. */
+  readonly expectedUntil: Night | null
+  readonly cancelledAt: Instant | null
+  readonly cancelReason: string | null
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+  /** Counts the changes of this booking, from 1. */
+  readonly version: number
+}
+
+/** Whether the booking occupies its nights: every type, every status but cancelled. */
+export function isLive(booking: { readonly status: BookingStatus }): boolean {
+  return booking.status !== 'cancelled'
+}
+
+/** A draft or option releases itself when its lifetime elapses (contract, States and transitions). */
+export function isHold(status: BookingStatus): boolean {
+  return status === 'draft' || status === 'option'
+}
+
+/** Whether a cleaning block follows the departure (design, Cleaning block). */
+export function isCleanedAfter(type: BookingType): boolean {
+  return type === 'guest' || type === 'owner_stay'
+}

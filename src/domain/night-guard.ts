@@ -1,0 +1,101 @@
+import { addNights, NIGHT_MAX, type Night } from './night.ts'
+import { effectiveMinStay } from './pricing.ts'
+import type { BookingConflict, ExpectedExtensionConflict, StayConflict, TurnoverBlockConflict } from './rejection.ts'
+import { nightsOf, overlap, type Stay } from './stay.ts'
+import type { UnitState } from './unit-state.ts'
+
+/** How far ahead of the wanted arrival a refusal looks for the first date it can offer, in nights. */
+export const OFFER_HORIZON_NIGHTS = 732
+
+/**
+ * Every rule that refuses the stay with a 409, in the order a partner's booking is checked (contract, POST /bookings
+ * rule 3): cleaning block, expected extension, night guard. Empty when the stay can be sold.
+ */
+export function stayConflicts(state: UnitState, stay: Stay): StayConflict[] {
+  const conflicts: StayConflict[] = []
+  const turnover = turnoverConflict(state, stay)
+  if (turnover !== null) conflicts.push(turnover)
+  const extension = extensionConflict(state, stay)
+  if (extension !== null) conflicts.push(extension)
+  const taken = nightConflict(state, stay, null)
+  if (taken !== null) conflicts.push(taken)
+  return conflicts
+}
+
+/** The first of `stayConflicts`, without working out the others. */
+export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | null {
+  return turnoverConflict(state, stay) ?? extensionConflict(state, stay) ?? nightConflict(state, stay, null)
+}
+
+/**
+ * The hard night guard, which nobody can override. `own`: nights that count as free because the booking being changed
+ * holds them itself.
+ */
+export function nightConflict(state: UnitState, stay: Stay, own: Stay | null): BookingConflict | null {
+  const taken = takenNights(state, stay, own)
+  const first = taken[0]
+  const last = taken[taken.length - 1]
+  if (first === undefined || last === undefined) return null
+  return {
+    code: 'BOOKING_CONFLICT',
+    conflict: {
+      from: first,
+      to: addNights(last, 1),
+      nights: taken,
+      bookableFrom: firstOffer(state, addNights(stay.arrival, 1), nightsOf(stay)),
+    },
+  }
+}
+
+function takenNights(state: UnitState, stay: Stay, own: Stay | null): Night[] {
+  const taken = state.occupied.anyIn(stay.arrival, stay.departure)
+    ? state.occupied.nightsIn(stay.arrival, stay.departure)
+    : []
+  return own === null ? taken : taken.filter((night) => night < own.arrival || night >= own.departure)
+}
+
+/** The arrival lies in the cleaning block of the latest departure at or before it (design, Cleaning block). */
+function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict | null {
+  if (!state.cleaning.has(stay.arrival)) return null
+  let departure = stay.arrival
+  while (!state.departures.has(departure)) departure = addNights(departure, -1)
+  const free = addNights(departure, state.rules.turnoverNights)
+  return {
+    code: 'TURNOVER_BLOCK_CONFLICT',
+    conflict: { bookableFrom: firstOffer(state, free, nightsOf(stay)), departure },
+  }
+}
+
+function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConflict | null {
+  if (state.extensions.length === 0) return null
+  const conflicts = state.extensions
+    .filter(({ from, to }) => overlap(stay, { arrival: from, departure: to }))
+    .map(({ from, to }) => ({ from, to }))
+  return conflicts.length === 0 ? null : { code: 'EXPECTED_EXTENSION_CONFLICT', conflicts }
+}
+
+/**
+ * The first arrival at or after `from` on which a stay of `nights` would be accepted by every rule now. Each step jumps
+ * past what is in the way, so the work is bounded by the blocks within the horizon.
+ */
+function firstOffer(state: UnitState, from: Night, nights: number): Night | null {
+  const last = Math.min(from + OFFER_HORIZON_NIGHTS, NIGHT_MAX - nights)
+  let arrival = from
+  while (arrival <= last) {
+    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) })
+    if (next === arrival) return arrival
+    arrival = next
+  }
+  return null
+}
+
+/** The arrival itself when nothing is in the way; otherwise a later one, before which no arrival can pass. */
+function passObstacle(state: UnitState, stay: Stay): Night {
+  const { arrival, departure } = stay
+  if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
+  const taken = state.occupied.firstIn(arrival, departure)
+  if (taken !== null) return state.occupied.firstFreeFrom(taken)
+  for (const { from, to } of state.extensions) if (overlap(stay, { arrival: from, departure: to })) return to
+  if (nightsOf(stay) < effectiveMinStay(state.rules, arrival)) return addNights(arrival, 1)
+  return arrival
+}

@@ -1,0 +1,26 @@
+import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
+import { stayConflicts } from './night-guard.ts'
+import type { BelowMinStay, StayConflict } from './rejection.ts'
+import { nightsOf, type Stay } from './stay.ts'
+import type { Tariff } from './decide.ts'
+import type { UnitState } from './unit-state.ts'
+
+export interface QuoteRequest {
+  readonly stay: Stay
+  readonly children: number
+  readonly extraBed: boolean
+  readonly tariff: Tariff
+}
+
+export type QuoteAnswer =
+  | { readonly kind: 'quoted'; readonly quote: Quote; readonly reasons: readonly StayConflict['code'][] }
+  | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
+
+/** Prices a stay and says which 409 codes a booking of it would meet now; none means available (design, Quote). */
+export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
+  const { stay, children, extraBed, tariff } = request
+  const minStay = effectiveMinStay(state.rules, stay.arrival)
+  if (nightsOf(stay) < minStay) return { kind: 'rejected', rejection: { code: 'MIN_STAY', minStay } }
+  const quote = priceStay({ rules: state.rules, stay, children, extraBed, ...tariff })
+  return { kind: 'quoted', quote, reasons: stayConflicts(state, stay).map((conflict) => conflict.code) }
+}

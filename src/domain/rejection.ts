@@ -1,0 +1,58 @@
+import type { BookingStatus } from './booking.ts'
+import type { Night } from './night.ts'
+
+/** The stay is shorter than the effective minimum. `minStay` in nights. */
+export interface BelowMinStay {
+  readonly code: 'MIN_STAY'
+  readonly minStay: number
+}
+
+/**
+ * The arrival falls into the cleaning block after `departure`. `bookableFrom`: the first later arrival on which a stay
+ * of the same length would be accepted now; null when there is none within `OFFER_HORIZON_NIGHTS`.
+ */
+export interface TurnoverBlockConflict {
+  readonly code: 'TURNOVER_BLOCK_CONFLICT'
+  readonly conflict: { readonly bookableFrom: Night | null; readonly departure: Night }
+}
+
+/** A guest in house is expected to stay on into the wanted nights. Ranges are half-open. */
+export interface ExpectedExtensionConflict {
+  readonly code: 'EXPECTED_EXTENSION_CONFLICT'
+  readonly conflicts: readonly { readonly from: Night; readonly to: Night }[]
+}
+
+/**
+ * Nights of the wanted stay are taken: `nights` lists them, `[from, to)` spans them. Says neither by which booking nor
+ * by whom (design, Night guard).
+ */
+export interface BookingConflict {
+  readonly code: 'BOOKING_CONFLICT'
+  readonly conflict: {
+    readonly from: Night
+    readonly to: Night
+    readonly nights: readonly Night[]
+    readonly bookableFrom: Night | null
+  }
+}
+
+/** The status machine has no such move. `possible` are the moves there are from `from`. */
+export interface InvalidTransition {
+  readonly code: 'INVALID_TRANSITION'
+  readonly from: BookingStatus
+  readonly to: BookingStatus
+  readonly possible: readonly BookingStatus[]
+}
+
+/** A change that fits the schema but not the booking; `field` is the one to mend. */
+export interface InvalidChange {
+  readonly code: 'VALIDATION'
+  readonly field: string
+  readonly message: string
+}
+
+/** The rules that refuse a stay with a 409, in the order they are checked (contract, POST /bookings rule 3). */
+export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | BookingConflict
+
+/** Why a unit refused a command. A value, never thrown. */
+export type Rejection = BelowMinStay | StayConflict | InvalidTransition | InvalidChange

@@ -1,0 +1,283 @@
+/**
+ * The journal: every change of the process goes through it, one group commit after the other.
+ *
+ * - J1 One append in flight per process. The next batch forms meanwhile.
+ * - J2 A batch is one statement, all or nothing.
+ * - J3 Sequence numbers are given here, gapless. When an outcome is unknown the identical batch is sent again.
+ * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
+ * - J5 A fenced writer writes nothing more, and says so to everyone who waits.
+ */
+import { assert, unreachable } from '../lib/assert.ts'
+import { BoundedQueue } from '../lib/bounded-queue.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { type EncodedBatch, encodeBatch } from './batch.ts'
+import { JournalError } from './journal-error.ts'
+import type { AppendFailure, BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
+import type { JournalRecord } from './record.ts'
+
+export interface JournalLimits {
+  /** Records that may wait for a batch; one more is refused. */
+  readonly waitingMax: number
+  /** Records in one batch. */
+  readonly batchMax: number
+  /** How long a record waits for a database that is away, before it is refused as surely not written. */
+  readonly heldMsMax: number
+}
+
+/** Between two sends of a batch. postgres.js needs the pause after a lost connection (docs/decisions.md). */
+const RESEND_DELAY_MS = 20
+const OVERDUE_CHECK_MS = 250
+
+export interface Appended {
+  /** The entry's sequence number; null for a record without an entry. */
+  readonly seq: number | null
+}
+
+interface Waiting {
+  readonly record: JournalRecord
+  readonly since: number
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: JournalError) => void
+}
+
+type State =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'flushing' }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'fenced'; readonly cause: unknown }
+
+/** What the metrics and the readiness probe read. */
+export interface JournalVitals {
+  readonly state: State['kind']
+  readonly waiting: number
+  readonly durableSeq: number
+  readonly batches: number
+  readonly records: number
+  readonly resends: number
+  /** Milliseconds since the batch in flight was first sent; 0 when there is none. */
+  readonly inFlightMs: number
+}
+
+export class Journal {
+  readonly #store: JournalStore
+  readonly #clock: Clock
+  readonly #limits: JournalLimits
+  readonly #epoch: number
+  readonly #onFenced: (cause: unknown) => void
+  readonly #newBatchId: () => string
+  readonly #waiting: BoundedQueue<Waiting>
+  readonly #drained: (() => void)[] = []
+  #state: State = { kind: 'idle' }
+  #nextSeq: number
+  #sentSince: number | null = null
+  #batches = 0
+  #records = 0
+  #resends = 0
+
+  constructor(options: {
+    store: JournalStore
+    clock: Clock
+    limits: JournalLimits
+    tenure: Tenure
+    /** Called once; the process must stop serving and exit non-zero. */
+    onFenced: (cause: unknown) => void
+    newBatchId: () => string
+  }) {
+    this.#store = options.store
+    this.#clock = options.clock
+    this.#limits = options.limits
+    this.#epoch = options.tenure.epoch
+    this.#nextSeq = options.tenure.lastSeq + 1
+    this.#onFenced = options.onFenced
+    this.#newBatchId = options.newBatchId
+    this.#waiting = new BoundedQueue(options.limits.waitingMax)
+  }
+
+  get vitals(): JournalVitals {
+    return {
+      state: this.#state.kind,
+      waiting: this.#waiting.size,
+      durableSeq: this.#nextSeq - 1,
+      batches: this.#batches,
+      records: this.#records,
+      resends: this.#resends,
+      inFlightMs: this.#sentSince === null ? 0 : this.#clock.monotonicMs() - this.#sentSince,
+    }
+  }
+
+  /**
+   * Settles when the record is durable, or surely is not and never will be. While an outcome is unknown it stays open.
+   * @throws JournalError when the record was not written
+   */
+  append(record: JournalRecord): Promise<Appended> {
+    switch (this.#state.kind) {
+      case 'closed':
+        return Promise.reject(new JournalError('closed', 'Cannot append: the journal is closed'))
+      case 'fenced':
+        return Promise.reject(fenced(this.#state.cause))
+      case 'idle':
+      case 'flushing':
+        break
+      default:
+        unreachable(this.#state)
+    }
+    return new Promise((resolve, reject) => {
+      const taken = this.#waiting.push({ record, since: this.#clock.monotonicMs(), resolve, reject })
+      if (!taken) {
+        reject(new JournalError('full', `Cannot append: ${this.#waiting.size} records already wait`))
+        return
+      }
+      if (this.#state.kind === 'idle') {
+        this.#state = { kind: 'flushing' }
+        // One turn of the loop later, so that records of the same tick share the first batch.
+        queueMicrotask(() => void this.#flush())
+      }
+    })
+  }
+
+  /** Waits until everything appended so far is settled, then refuses what comes later. */
+  async close(): Promise<void> {
+    if (this.#state.kind === 'flushing') await new Promise<void>((resolve) => this.#drained.push(resolve))
+    if (this.#state.kind === 'idle') this.#state = { kind: 'closed' }
+  }
+
+  async #flush(): Promise<void> {
+    const stopChecking = this.#checkOverdue()
+    while (this.#state.kind === 'flushing' && this.#waiting.size > 0) await this.#send(this.#takeBatch())
+    stopChecking()
+    if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }
+    for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #takeBatch(): Waiting[] {
+    const batch: Waiting[] = []
+    while (batch.length < this.#limits.batchMax) {
+      const next = this.#waiting.shift()
+      if (next === undefined) break
+      batch.push(next)
+    }
+    return batch
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return
+    const encoded = encodeBatch(
+      batch.map(({ record }) => record),
+      this.#nextSeq,
+    )
+    const toAppend: BatchToAppend = {
+      epoch: this.#epoch,
+      batchId: this.#newBatchId(),
+      firstSeq: this.#nextSeq,
+      content: encoded.content,
+    }
+    this.#sentSince = this.#clock.monotonicMs()
+    const outcome = await this.#sendUntilKnown(toAppend, batch)
+    this.#sentSince = null
+
+    if (outcome === 'durable') this.#settleDurable(batch, encoded)
+    else if (outcome === 'given_back') this.#giveBack(batch)
+    else if (outcome.kind === 'fenced') await this.#settleFenced(batch, encoded, toAppend, outcome.cause)
+    else await this.#bisect(batch, outcome.cause)
+  }
+
+  /**
+   * Sends the identical batch until its outcome is known (J3). A batch that surely never reached the server is given
+   * back as soon as one of its records has waited too long, so that it can be refused.
+   */
+  async #sendUntilKnown(
+    toAppend: BatchToAppend,
+    batch: readonly Waiting[],
+  ): Promise<'durable' | 'given_back' | AppendFailure> {
+    let mayBeWritten = false
+    for (;;) {
+      const outcome = await this.#store.appendBatch(toAppend)
+      if (outcome === 'durable' || outcome.kind === 'poison' || outcome.kind === 'fenced') return outcome
+      if (outcome.kind === 'unknown') mayBeWritten = true
+      if (outcome.kind === 'unknown' || outcome.kind === 'not_sent') this.#store.reconnect()
+      this.#resends += 1
+      await sleep(this.#clock, RESEND_DELAY_MS)
+      if (!mayBeWritten && batch.some((waiting) => this.#isOverdue(waiting))) return 'given_back'
+    }
+  }
+
+  #settleDurable(batch: readonly Waiting[], encoded: EncodedBatch): void {
+    assert(encoded.seqs.length === batch.length, 'Cannot settle a batch: it has lost records')
+    this.#nextSeq = encoded.lastSeq + 1
+    this.#batches += 1
+    this.#records += batch.length
+    batch.forEach((waiting, i) => waiting.resolve({ seq: encoded.seqs[i] ?? null }))
+  }
+
+  /** After the fence nothing of this epoch can commit any more, so whether an earlier send got through can be read. */
+  async #settleFenced(
+    batch: readonly Waiting[],
+    encoded: EncodedBatch,
+    toAppend: BatchToAppend,
+    cause: unknown,
+  ): Promise<void> {
+    this.#state = { kind: 'fenced', cause }
+    const written = await this.#store.wasWritten(toAppend)
+    if (written === true) this.#settleDurable(batch, encoded)
+    else for (const waiting of batch) waiting.reject(written === false ? fenced(cause) : outcomeUnknown(cause))
+    this.#rejectWaiting(() => true, () => fenced(cause))
+    this.#onFenced(cause)
+  }
+
+  /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
+  async #bisect(batch: readonly Waiting[], cause: unknown): Promise<void> {
+    if (batch.length === 1) {
+      batch[0]?.reject(new JournalError('poisoned', 'Cannot append: the database refused the record', { cause }))
+      return
+    }
+    const middle = batch.length >> 1
+    await this.#send(batch.slice(0, middle))
+    // The first half may have found the fence, or been given back: the second must then not overtake it.
+    if (this.#state.kind === 'flushing') await this.#send(batch.slice(middle))
+    else for (const waiting of batch.slice(middle)) waiting.reject(fenced(cause))
+  }
+
+  #isOverdue(waiting: Waiting): boolean {
+    return this.#clock.monotonicMs() - waiting.since >= this.#limits.heldMsMax
+  }
+
+  /** The batch surely was not written: those who have waited too long are refused, the others wait on in front. */
+  #giveBack(batch: readonly Waiting[]): void {
+    for (const waiting of batch) if (this.#isOverdue(waiting)) waiting.reject(heldTooLong(this.#limits))
+    this.#waiting.unshiftAll(batch.filter((waiting) => !this.#isOverdue(waiting)))
+  }
+
+  /** While a batch keeps the journal busy, refuses those behind it that have waited too long. */
+  #checkOverdue(): () => void {
+    const check = (): void => {
+      this.#rejectWaiting(
+        (waiting) => this.#isOverdue(waiting),
+        () => heldTooLong(this.#limits),
+      )
+      stop = this.#clock.after(OVERDUE_CHECK_MS, check)
+    }
+    let stop = this.#clock.after(OVERDUE_CHECK_MS, check)
+    return () => stop()
+  }
+
+  #rejectWaiting(which: (waiting: Waiting) => boolean, error: () => JournalError): void {
+    const kept: Waiting[] = []
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      if (which(next)) next.reject(error())
+      else kept.push(next)
+    }
+    this.#waiting.unshiftAll(kept)
+  }
+}
+
+function fenced(cause: unknown): JournalError {
+  return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })
+}
+
+function outcomeUnknown(cause: unknown): JournalError {
+  return new JournalError('outcome_unknown', 'Cannot tell whether the record was appended', { cause })
+}
+
+function heldTooLong(limits: JournalLimits): JournalError {
+  return new JournalError('held_too_long', `Cannot append: the database has been away for ${limits.heldMsMax} ms`)
+}

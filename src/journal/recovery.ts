@@ -1,0 +1,55 @@
+/**
+ * A unit's state from what Postgres keeps.
+ *
+ * - S1 Recovery is the newest good snapshot and the journal's tail. A bad snapshot is skipped for an older one or a
+ *   longer replay, never trusted.
+ * - U3 The events are applied by the same `apply` that runs live.
+ */
+import { UnitState } from '../domain/unit-state.ts'
+import { decodeEntry, type StoredEntry } from './entry-codec.ts'
+import type { JournalStore } from './journal-store.ts'
+import { decodeSnapshot, type StoredSnapshot } from './snapshot-codec.ts'
+
+export interface RecoveredUnit {
+  readonly state: UnitState
+  /** Of the snapshot recovery started from; 0 when it replayed everything. */
+  readonly snapshotSeq: number
+}
+
+export interface UnitAddress {
+  readonly agencyId: string
+  readonly unitId: string
+}
+
+/** Told of every snapshot that was passed over. */
+export type OnDefect = (defect: string, snapshot: StoredSnapshot) => void
+
+/** @throws CorruptLedgerError when a journal entry cannot be read: there is nothing older to fall back to */
+export async function recoverUnit(store: JournalStore, unit: UnitAddress, onDefect: OnDefect): Promise<RecoveredUnit> {
+  const stored = await store.loadUnit(unit.agencyId, unit.unitId)
+  const [newest, ...older] = stored.snapshots
+  if (newest === undefined) return { state: replay(UnitState.empty(unit.unitId), stored.tail), snapshotSeq: 0 }
+
+  const fromNewest = usable(newest, onDefect)
+  if (fromNewest !== null) return { state: replay(fromNewest, stored.tail), snapshotSeq: newest.seq }
+
+  for (const snapshot of older) {
+    const state = usable(snapshot, onDefect)
+    if (state === null) continue
+    const tail = await store.loadEntries(unit.agencyId, unit.unitId, snapshot.seq)
+    return { state: replay(state, tail), snapshotSeq: snapshot.seq }
+  }
+  const everything = await store.loadEntries(unit.agencyId, unit.unitId, 0)
+  return { state: replay(UnitState.empty(unit.unitId), everything), snapshotSeq: 0 }
+}
+
+function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null {
+  const { state, defect } = decodeSnapshot(snapshot)
+  if (defect !== null) onDefect(defect, snapshot)
+  return state
+}
+
+function replay(state: UnitState, tail: readonly StoredEntry[]): UnitState {
+  for (const entry of tail) state.apply(decodeEntry(entry), entry.seq)
+  return state
+}

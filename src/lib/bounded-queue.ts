@@ -1,0 +1,43 @@
+/** First in, first out, up to `max` elements. Amortised constant time at both ends. */
+export class BoundedQueue<T> {
+  readonly #max: number
+  #items: (T | undefined)[] = []
+  #head = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get size(): number {
+    return this.#items.length - this.#head
+  }
+
+  /** False when the queue is full: the element is not taken. */
+  push(item: T): boolean {
+    if (this.size >= this.#max) return false
+    this.#items.push(item)
+    return true
+  }
+
+  shift(): T | undefined {
+    if (this.size === 0) return undefined
+    const item = this.#items[this.#head]
+    this.#items[this.#head] = undefined
+    this.#head += 1
+    if (this.#head === this.#items.length || this.#head >= 1_024) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+
+  peek(): T | undefined {
+    return this.#items[this.#head]
+  }
+
+  /** Puts elements back at the front, in their order, beyond `max` if need be: they had been let in before. */
+  unshiftAll(items: readonly T[]): void {
+    this.#items = [...items, ...this.#items.slice(this.#head)]
+    this.#head = 0
+  }
+}

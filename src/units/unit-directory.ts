@@ -1,0 +1,208 @@
+/**
+ * Where every unit's actor is found. Actors are virtual: activated on first touch from snapshot and journal tail,
+ * passivated when idle or when more are resident than the configured number.
+ *
+ * - U4 A change that touches two units holds both mailboxes, taken in id order.
+ */
+import type { UnitState } from '../domain/unit-state.ts'
+import type { JournalStore } from '../journal/journal-store.ts'
+import { type OnDefect, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
+import { encodeSnapshot } from '../journal/snapshot-codec.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { UnitActor } from './unit-actor.ts'
+
+export interface DirectoryLimits {
+  /** Actors resident at once. Busy ones may exceed it for a moment: they cannot be passivated. */
+  readonly residentMax: number
+  readonly mailboxMax: number
+  /** Milliseconds without a touch after which an actor is passivated. */
+  readonly idleMs: number
+  /** Events of a unit after which a new snapshot of it is written. */
+  readonly snapshotEvery: number
+}
+
+export interface DirectoryVitals {
+  readonly resident: number
+  readonly activating: number
+  readonly waiting: number
+  readonly activations: number
+  readonly passivations: number
+  readonly snapshots: number
+}
+
+/** A unit whose tail is shorter than this is passivated without a snapshot: replaying it is as cheap as reading one. */
+const PASSIVATION_SNAPSHOT_MIN = 8
+/** Units written in one statement when all are snapshotted. */
+const SNAPSHOT_CHUNK = 200
+
+export class UnitDirectory {
+  readonly #store: JournalStore
+  readonly #clock: Clock
+  readonly #limits: DirectoryLimits
+  readonly #onDefect: OnDefect
+  readonly #onSnapshotFailure: (error: unknown) => void
+  /** In the order in which the second-chance hand passes them. */
+  readonly #resident = new Map<string, UnitActor>()
+  readonly #activating = new Map<string, Promise<UnitActor>>()
+  #activations = 0
+  #passivations = 0
+  #snapshots = 0
+
+  constructor(options: {
+    store: JournalStore
+    clock: Clock
+    limits: DirectoryLimits
+    onDefect: OnDefect
+    onSnapshotFailure: (error: unknown) => void
+  }) {
+    this.#store = options.store
+    this.#clock = options.clock
+    this.#limits = options.limits
+    this.#onDefect = options.onDefect
+    this.#onSnapshotFailure = options.onSnapshotFailure
+  }
+
+  get vitals(): DirectoryVitals {
+    let waiting = 0
+    for (const actor of this.#resident.values()) waiting += actor.waiting
+    return {
+      resident: this.#resident.size,
+      activating: this.#activating.size,
+      waiting,
+      activations: this.#activations,
+      passivations: this.#passivations,
+      snapshots: this.#snapshots,
+    }
+  }
+
+  /** The state of a resident unit, for reading at once; null when the unit must be activated first. */
+  peek(unitId: string): UnitState | null {
+    const actor = this.#resident.get(unitId)
+    if (actor === undefined) return null
+    actor.touched = true
+    return actor.state
+  }
+
+  /** The state of a unit, for reading at once: never keep it across an await. */
+  async read(unit: UnitAddress): Promise<UnitState> {
+    return this.peek(unit.unitId) ?? (await this.#actor(unit)).state
+  }
+
+  /**
+   * Runs `turn` as the unit's only writer.
+   * @throws MailboxFullError when too many commands already wait for the unit
+   */
+  async turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
+    const resident = this.#resident.get(unit.unitId)
+    const actor = resident ?? (await this.#actor(unit))
+    // Between an activation and this turn the actor may have been passivated again: it would then be a second owner.
+    if (this.#resident.get(unit.unitId) !== actor) return this.turn(unit, turn)
+    actor.touched = true
+    const answer = await actor.turn(turn)
+    this.#snapshotIfDue(actor)
+    return answer
+  }
+
+  /**
+   * Runs `turn` as the only writer of both units (U4). The mailboxes are taken in id order, so that two moves in
+   * opposite directions cannot wait for each other.
+   */
+  turnOfTwo<T>(a: UnitAddress, b: UnitAddress, turn: (a: UnitState, b: UnitState) => Promise<T>): Promise<T> {
+    assert(a.unitId !== b.unitId, 'Cannot hold two mailboxes: both are of the same unit')
+    return a.unitId < b.unitId
+      ? this.turn(a, (stateA) => this.turn(b, (stateB) => turn(stateA, stateB)))
+      : this.turn(b, (stateB) => this.turn(a, (stateA) => turn(stateA, stateB)))
+  }
+
+  /** Counts an event that the holder of the turn has applied, towards the unit's next snapshot. */
+  noteApplied(unitId: string): void {
+    const actor = this.#resident.get(unitId)
+    assert(actor !== undefined, 'Cannot note an event: its unit is not resident')
+    actor.noteApplied()
+  }
+
+  /** Passivates the actors that nobody has touched for `idleMs`. Called from a timer. */
+  sweep(): void {
+    const now = this.#clock.monotonicMs()
+    for (const actor of this.#resident.values()) {
+      if (actor.touched) {
+        actor.touched = false
+        actor.lastTouchedMs = now
+      } else if (actor.isIdle && now - actor.lastTouchedMs >= this.#limits.idleMs) {
+        this.#passivate(actor)
+      }
+    }
+  }
+
+  /** Writes a snapshot of every resident unit that has changed since its last one. For a clean stop. */
+  async snapshotAll(): Promise<void> {
+    const changed = [...this.#resident.values()].filter((actor) => actor.eventsSinceSnapshot > 0)
+    for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) {
+      const chunk = changed.slice(i, i + SNAPSHOT_CHUNK)
+      await this.#store.writeSnapshots(chunk.map((actor) => encodeSnapshot(actor.agencyId, actor.state)))
+      for (const actor of chunk) actor.eventsSinceSnapshot = 0
+      this.#snapshots += chunk.length
+    }
+  }
+
+  #actor(unit: UnitAddress): Promise<UnitActor> {
+    const underWay = this.#activating.get(unit.unitId)
+    if (underWay !== undefined) return underWay
+    const activation = this.#activate(unit).finally(() => this.#activating.delete(unit.unitId))
+    this.#activating.set(unit.unitId, activation)
+    return activation
+  }
+
+  async #activate(unit: UnitAddress): Promise<UnitActor> {
+    const { state, snapshotSeq } = await recoverUnit(this.#store, unit, this.#onDefect)
+    assert(!this.#resident.has(unit.unitId), 'Cannot activate a unit: it is resident')
+    const actor = new UnitActor({
+      agencyId: unit.agencyId,
+      state,
+      snapshotSeq,
+      mailboxMax: this.#limits.mailboxMax,
+      nowMs: this.#clock.monotonicMs(),
+    })
+    this.#resident.set(unit.unitId, actor)
+    this.#activations += 1
+    this.#makeRoom()
+    return actor
+  }
+
+  /** Second chance: the hand passes touched actors once, then takes the first idle one it meets untouched. */
+  #makeRoom(): void {
+    let passes = 2 * this.#resident.size
+    for (const [unitId, actor] of this.#resident) {
+      if (this.#resident.size <= this.#limits.residentMax || passes === 0) return
+      passes -= 1
+      if (actor.touched || !actor.isIdle) {
+        actor.touched = false
+        this.#resident.delete(unitId)
+        this.#resident.set(unitId, actor)
+      } else {
+        this.#passivate(actor)
+      }
+    }
+  }
+
+  #passivate(actor: UnitActor): void {
+    assert(actor.isIdle, 'Cannot passivate a unit: its mailbox is not empty')
+    this.#resident.delete(actor.unitId)
+    this.#passivations += 1
+    if (actor.eventsSinceSnapshot >= PASSIVATION_SNAPSHOT_MIN) this.#snapshot(actor)
+  }
+
+  #snapshotIfDue(actor: UnitActor): void {
+    if (actor.eventsSinceSnapshot >= this.#limits.snapshotEvery) this.#snapshot(actor)
+  }
+
+  /** The state is encoded at once, so it is of a durable sequence number (S1); only the writing takes time. */
+  #snapshot(actor: UnitActor): void {
+    const snapshot = encodeSnapshot(actor.agencyId, actor.state)
+    actor.eventsSinceSnapshot = 0
+    actor.snapshotSeq = snapshot.seq
+    this.#snapshots += 1
+    this.#store.writeSnapshots([snapshot]).catch(this.#onSnapshotFailure)
+  }
+}

@@ -1,0 +1,68 @@
+import type { Agency } from '../catalogue/agency.ts'
+import type { Booking } from '../domain/booking.ts'
+import type { BookingEvent } from '../domain/event.ts'
+import { formatNight } from '../domain/night.ts'
+import { nightsOf } from '../domain/stay.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { Announcement } from '../journal/record.ts'
+
+/**
+ * The webhook event of a change (contract, Events): a snapshot of this moment, without guest data. The bytes are made
+ * once, when the journal's sequence number is known, and are the same on every delivery.
+ * @returns null for a change of neither status, dates nor unit: it fires no event (contract, Event kinds)
+ */
+export function announce(input: {
+  readonly event: BookingEvent
+  readonly agency: Agency
+  readonly unit: Unit
+  readonly eventId: string
+}): Announcement | null {
+  const { event, agency, unit, eventId } = input
+  const kind = eventKind(event)
+  if (kind === null) return null
+  const booking = event.after
+  return {
+    eventId,
+    kind,
+    body: (seq) =>
+      JSON.stringify({
+        id: eventId,
+        event: kind,
+        occurredAt: new Date(booking.updatedAt).toISOString(),
+        seq,
+        data: bookingData(booking, agency, unit),
+      }),
+  }
+}
+
+function eventKind(event: BookingEvent): Announcement['kind'] | null {
+  if (event.kind === 'booking_created') return 'booking.created'
+  if (event.kind === 'booking_cancelled') return 'booking.cancelled'
+  const { before, after } = event
+  const isNews =
+    before.status !== after.status ||
+    before.arrival !== after.arrival ||
+    before.departure !== after.departure ||
+    before.unitId !== after.unitId
+  return isNews ? 'booking.updated' : null
+}
+
+function bookingData(booking: Booking, agency: Agency, unit: Unit): Record<string, unknown> {
+  return {
+    id: booking.id,
+    unitSlug: unit.slug,
+    unitName: unit.name,
+    type: booking.type,
+    status: booking.status,
+    source: booking.source,
+    sourceRef: booking.sourceRef,
+    arrival: formatNight(booking.arrival),
+    departure: formatNight(booking.departure),
+    nights: nightsOf(booking),
+    adults: booking.adults,
+    children: booking.children,
+    totalAmount: booking.totalAmount,
+    currency: agency.currency,
+    version: booking.version,
+  }
+}
