@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { withDeadline } from '../lib/deadline.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import { keepPrivateFile } from '../lib/private-file.ts'
 import { createCluster, findCluster, SUPERUSER } from './cluster.ts'
 import { connect, type Sql } from './connect.ts'
@@ -86,11 +87,6 @@ async function bringUp(folder: string, onStep: Step): Promise<Up> {
     throw error
   }
   return { server, cluster, url: urlAt(server.port, DATABASE), firstStart: known === null }
-}
-
-function makeFolder(folder: string): void {
-  // Root's server runs as another account, which must pass through; what is private in here has a mode of its own.
-  mkdirSync(folder, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
 }
 
 /** Our own folder may be opened; those above it belong to someone else, and createCluster goes around them. */
