@@ -61,7 +61,7 @@ export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
   if (!(error instanceof Error)) return 'other'
   if (error.name === 'DeadlineError') return 'connection'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const exact = (CLASS_OF_CODE as Record<string, DatabaseErrorClass | undefined>)[code]
-  if (exact !== undefined) return exact
+  // Own keys only: 'constructor' is no code.
+  if (Object.hasOwn(CLASS_OF_CODE, code)) return CLASS_OF_CODE[code as keyof typeof CLASS_OF_CODE]
   return CLASS_OF_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'other'
 }

@@ -1,0 +1,23 @@
+import { describe, expect, test } from 'bun:test'
+import { faultsOf } from '../../src/db/check-server.ts'
+
+const FIT = { versionNum: 150_000, fsync: 'on', synchronousCommit: 'on' }
+
+describe('a database server', () => {
+  test.each([
+    ['the oldest supported', FIT],
+    ['a newer one', { ...FIT, versionNum: 180_004 }],
+    ['one that waits for a standby', { ...FIT, synchronousCommit: 'remote_apply' }],
+    ['one that flushes locally', { ...FIT, synchronousCommit: 'local' }],
+  ])('%s is fit', (_, settings) => {
+    expect(faultsOf(settings)).toEqual([])
+  })
+
+  test('every unfit setting is named in a sentence', () => {
+    expect(faultsOf({ versionNum: 140_012, fsync: 'off', synchronousCommit: 'off' })).toEqual([
+      'It is PostgreSQL 14, and version 15 or newer is needed.',
+      'Its setting fsync is off, so that a power cut loses bookings: set fsync = on.',
+      'Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.',
+    ])
+  })
+})
