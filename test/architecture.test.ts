@@ -18,6 +18,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   http: ['http', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   mcp: ['mcp', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  // Fills an empty database through the same commands.
+  demo: ['demo', 'desk', 'catalogue', 'domain', 'lib'],
   // Implements the ports that the parts above declare.
   db: ['db', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   cli: ['cli', 'db', 'domain', 'lib', 'config.ts', 'secrets.ts'],
