@@ -76,7 +76,7 @@ create table fee_type (
 
 -- One row. Taking over increments the epoch; every batch reads the row for share (invariant J5).
 create table writer_fence (
-  only      boolean     not null primary key default true check (only),
+  is_only   boolean     not null primary key default true check (is_only),
   epoch     bigint      not null,
   holder    text        not null,
   taken_at  timestamptz not null

@@ -55,4 +55,3 @@ export interface ApiKey {
   readonly expiresAt: Instant | null
   readonly revokedAt: Instant | null
 }
-

@@ -6,7 +6,7 @@
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { Agency, ApiKey } from './agency.ts'
-import { Shelf } from './shelf.ts'
+import type { Shelf } from './shelf.ts'
 
 /** What the catalogue is filled from. */
 export interface CatalogueStore {

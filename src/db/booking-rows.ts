@@ -1,5 +1,5 @@
-import type { BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import type { BookingRow, BookingRows } from '../desk/booking-rows.ts'
+import type { BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import { decodeNight } from '../journal/entry-codec.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import type { Sql } from './connect.ts'

@@ -63,7 +63,7 @@ export interface QuoteAsked {
 export type KeepAnswer = (booking: Booking) => IdempotencyDraft
 
 export type Outcome =
-  | { readonly kind: 'done'; readonly booking: Booking; /** Null when nothing changed. */ readonly seq: number | null }
+  | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
 export type FoundOutcome = Outcome | { readonly kind: 'not_found' }

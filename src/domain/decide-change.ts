@@ -55,7 +55,7 @@ export function decideChange(
   const moves = from !== to
   const restays = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
   if (restays) {
-    const conflict = nightConflict(to, changed, moves ? null : booking)
+    const conflict = nightConflict(to, changed, moves ? { binding: 'agency' } : { binding: 'agency', own: booking })
     if (conflict !== null) return reject(conflict)
   }
   const after: Booking = {
@@ -73,7 +73,8 @@ function refusedTransition(booking: Booking, change: BookingChange): Rejection |
   // A cancelled booking has released its nights: nothing of it can change, not even without a new status.
   const stays = to === booking.status && isLive(booking)
   if (stays || possible.includes(to)) return null
-  if (to === booking.status && Object.keys(change).length === 1) return null
+  const asksForTheSame = change.status === booking.status && Object.keys(change).length === 1
+  if (asksForTheSame) return null
   return { code: 'INVALID_TRANSITION', from: booking.status, to, possible }
 }
 
@@ -81,7 +82,8 @@ function refusedChange(booking: Booking, change: BookingChange): InvalidChange |
   const changed = withChange(booking, change)
   const nights = nightsOf(changed)
   if (nights < 1) return invalid('departure', `departure must be after arrival (${formatNight(changed.arrival)})`)
-  if (nights > STAY_NIGHTS_MAX) return invalid('departure', `departure must be at most ${STAY_NIGHTS_MAX} nights after arrival`)
+  if (nights > STAY_NIGHTS_MAX)
+    return invalid('departure', `departure must be at most ${STAY_NIGHTS_MAX} nights after arrival`)
   if (change.holdExpiresAt !== undefined && !isHold(changed.status))
     return invalid('holdExpiresAt', 'holdExpiresAt can be set only while the status is draft or option')
   if (change.expectedUntil !== undefined && change.expectedUntil !== null) {
@@ -105,7 +107,8 @@ function withChange(booking: Booking, change: BookingChange): Booking {
     unitId: change.unitId ?? booking.unitId,
     holdExpiresAt: isHold(status) ? (change.holdExpiresAt ?? booking.holdExpiresAt) : null,
     // The expectation is over once the guest has left, or the booked departure has reached it.
-    expectedUntil: status === 'checked_in' && expectedUntil !== null && expectedUntil > departure ? expectedUntil : null,
+    expectedUntil:
+      status === 'checked_in' && expectedUntil !== null && expectedUntil > departure ? expectedUntil : null,
   }
 }
 

@@ -5,9 +5,8 @@
  */
 import { assert } from '../lib/assert.ts'
 import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
-import type { BookingCancelled, BookingChanged, BookingCreated } from './event.ts'
-import { firstStayConflict } from './night-guard.ts'
-import { nightConflict } from './night-guard.ts'
+import type { BookingCancelled, BookingCreated } from './event.ts'
+import { type Binding, firstStayConflict, nightConflict } from './night-guard.ts'
 import { effectiveMinStay, priceStay } from './pricing.ts'
 import type { Rejection } from './rejection.ts'
 import type { FeeType } from './rules.ts'
@@ -26,8 +25,7 @@ export type NewBooking = Omit<Booking, 'totalAmount' | 'updatedAt' | 'version'>
 export interface BookStay {
   readonly booking: NewBooking
   readonly tariff: Tariff
-  /** The rules of minimum stay, cleaning and extension bind a partner; the agency only the night guard (design, 5). */
-  readonly binding: 'partner' | 'agency'
+  readonly binding: Binding
 }
 
 export type Decision<Event> =
@@ -47,7 +45,8 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
     if (nightsOf(booking) < minStay) return reject({ code: 'MIN_STAY', minStay })
   }
   if (isLive(booking)) {
-    const conflict = binding === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, null)
+    const conflict =
+      binding === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { binding })
     if (conflict !== null) return reject(conflict)
   }
   const totalAmount = totalOf(state, booking, command.tariff)

@@ -4,6 +4,12 @@ import type { BookingConflict, ExpectedExtensionConflict, StayConflict, Turnover
 import { nightsOf, overlap, type Stay } from './stay.ts'
 import type { UnitState } from './unit-state.ts'
 
+/**
+ * Whose rules hold: minimum stay, cleaning block and expected extension bind a partner; the night guard binds the agency
+ * too (design, Portal API).
+ */
+export type Binding = 'partner' | 'agency'
+
 /** How far ahead of the wanted arrival a refusal looks for the first date it can offer, in nights. */
 export const OFFER_HORIZON_NIGHTS = 732
 
@@ -17,22 +23,30 @@ export function stayConflicts(state: UnitState, stay: Stay): StayConflict[] {
   if (turnover !== null) conflicts.push(turnover)
   const extension = extensionConflict(state, stay)
   if (extension !== null) conflicts.push(extension)
-  const taken = nightConflict(state, stay, null)
+  const taken = nightConflict(state, stay, { binding: 'partner' })
   if (taken !== null) conflicts.push(taken)
   return conflicts
 }
 
 /** The first of `stayConflicts`, without working out the others. */
 export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | null {
-  return turnoverConflict(state, stay) ?? extensionConflict(state, stay) ?? nightConflict(state, stay, null)
+  return (
+    turnoverConflict(state, stay) ??
+    extensionConflict(state, stay) ??
+    nightConflict(state, stay, { binding: 'partner' })
+  )
 }
 
 /**
  * The hard night guard, which nobody can override. `own`: nights that count as free because the booking being changed
  * holds them itself.
  */
-export function nightConflict(state: UnitState, stay: Stay, own: Stay | null): BookingConflict | null {
-  const taken = takenNights(state, stay, own)
+export function nightConflict(
+  state: UnitState,
+  stay: Stay,
+  options: { readonly binding: Binding; readonly own?: Stay },
+): BookingConflict | null {
+  const taken = takenNights(state, stay, options.own)
   const first = taken[0]
   const last = taken[taken.length - 1]
   if (first === undefined || last === undefined) return null
@@ -42,16 +56,16 @@ export function nightConflict(state: UnitState, stay: Stay, own: Stay | null): B
       from: first,
       to: addNights(last, 1),
       nights: taken,
-      bookableFrom: firstOffer(state, addNights(stay.arrival, 1), nightsOf(stay)),
+      bookableFrom: firstOffer(state, addNights(stay.arrival, 1), nightsOf(stay), options.binding),
     },
   }
 }
 
-function takenNights(state: UnitState, stay: Stay, own: Stay | null): Night[] {
+function takenNights(state: UnitState, stay: Stay, own: Stay | undefined): Night[] {
   const taken = state.occupied.anyIn(stay.arrival, stay.departure)
     ? state.occupied.nightsIn(stay.arrival, stay.departure)
     : []
-  return own === null ? taken : taken.filter((night) => night < own.arrival || night >= own.departure)
+  return own === undefined ? taken : taken.filter((night) => night < own.arrival || night >= own.departure)
 }
 
 /** The arrival lies in the cleaning block of the latest departure at or before it (design, Cleaning block). */
@@ -62,7 +76,7 @@ function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict |
   const free = addNights(departure, state.rules.turnoverNights)
   return {
     code: 'TURNOVER_BLOCK_CONFLICT',
-    conflict: { bookableFrom: firstOffer(state, free, nightsOf(stay)), departure },
+    conflict: { bookableFrom: firstOffer(state, free, nightsOf(stay), 'partner'), departure },
   }
 }
 
@@ -75,14 +89,14 @@ function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConfl
 }
 
 /**
- * The first arrival at or after `from` on which a stay of `nights` would be accepted by every rule now. Each step jumps
+ * The first arrival at or after `from` on which a stay of `nights` would be accepted by every binding rule now. Each step jumps
  * past what is in the way, so the work is bounded by the blocks within the horizon.
  */
-function firstOffer(state: UnitState, from: Night, nights: number): Night | null {
+function firstOffer(state: UnitState, from: Night, nights: number, binding: Binding): Night | null {
   const last = Math.min(from + OFFER_HORIZON_NIGHTS, NIGHT_MAX - nights)
   let arrival = from
   while (arrival <= last) {
-    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) })
+    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, binding)
     if (next === arrival) return arrival
     arrival = next
   }
@@ -90,11 +104,12 @@ function firstOffer(state: UnitState, from: Night, nights: number): Night | null
 }
 
 /** The arrival itself when nothing is in the way; otherwise a later one, before which no arrival can pass. */
-function passObstacle(state: UnitState, stay: Stay): Night {
+function passObstacle(state: UnitState, stay: Stay, binding: Binding): Night {
   const { arrival, departure } = stay
-  if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   const taken = state.occupied.firstIn(arrival, departure)
   if (taken !== null) return state.occupied.firstFreeFrom(taken)
+  if (binding === 'agency') return arrival
+  if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   for (const { from, to } of state.extensions) if (overlap(stay, { arrival: from, departure: to })) return to
   if (nightsOf(stay) < effectiveMinStay(state.rules, arrival)) return addNights(arrival, 1)
   return arrival

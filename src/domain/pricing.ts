@@ -1,5 +1,5 @@
 import { assert, unreachable } from '../lib/assert.ts'
-import { type MinorUnits, percentOf, pctOfBasisPoints } from './money.ts'
+import { type MinorUnits, pctOfBasisPoints, percentOf } from './money.ts'
 import { isoWeekday, type Night } from './night.ts'
 import type { FeeType, LengthOfStayDiscount, Season, UnitRules, WeekdayAdjustment } from './rules.ts'
 import { nightsOf, STAY_NIGHTS_MAX, type Stay } from './stay.ts'

@@ -1,8 +1,8 @@
-import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
+import type { Tariff } from './decide.ts'
 import { stayConflicts } from './night-guard.ts'
+import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
 import type { BelowMinStay, StayConflict } from './rejection.ts'
 import { nightsOf, type Stay } from './stay.ts'
-import type { Tariff } from './decide.ts'
 import type { UnitState } from './unit-state.ts'
 
 export interface QuoteRequest {

@@ -134,7 +134,12 @@ function bookingRow(record: JournalRecord, event: BookingEvent, seq: number): Ro
   }
 }
 
-function guestRow(record: JournalRecord, guest: NonNullable<JournalRecord['guest']>, bookingId: string, at: string): Row {
+function guestRow(
+  record: JournalRecord,
+  guest: NonNullable<JournalRecord['guest']>,
+  bookingId: string,
+  at: string,
+): Row {
   return {
     agency_id: record.agencyId,
     guest_id: guest.guestId,

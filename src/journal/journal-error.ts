@@ -13,11 +13,7 @@ export class JournalError extends Error {
   override readonly name = 'JournalError'
   readonly kind: JournalErrorKind
 
-  constructor(
-    kind: JournalErrorKind,
-    message: string,
-    options?: { cause: unknown },
-  ) {
+  constructor(kind: JournalErrorKind, message: string, options?: { cause: unknown }) {
     super(message, options)
     this.kind = kind
   }

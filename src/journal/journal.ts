@@ -206,7 +206,7 @@ export class Journal {
     this.#nextSeq = encoded.lastSeq + 1
     this.#batches += 1
     this.#records += batch.length
-    batch.forEach((waiting, i) => waiting.resolve({ seq: encoded.seqs[i] ?? null }))
+    for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.seqs[i] ?? null })
   }
 
   /** After the fence nothing of this epoch can commit any more, so whether an earlier send got through can be read. */
@@ -220,7 +220,10 @@ export class Journal {
     const written = await this.#store.wasWritten(toAppend)
     if (written === true) this.#settleDurable(batch, encoded)
     else for (const waiting of batch) waiting.reject(written === false ? fenced(cause) : outcomeUnknown(cause))
-    this.#rejectWaiting(() => true, () => fenced(cause))
+    this.#rejectWaiting(
+      () => true,
+      () => fenced(cause),
+    )
     this.#onFenced(cause)
   }
 

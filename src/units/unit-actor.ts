@@ -5,9 +5,10 @@
  *   Reads look at `state` directly and never wait for a write.
  * - U2 One write in flight per unit: turns run one after the other. The mailbox is bounded and refuses at the door.
  */
+
+import type { UnitState } from '../domain/unit-state.ts'
 import { assert } from '../lib/assert.ts'
 import { BoundedQueue } from '../lib/bounded-queue.ts'
-import type { UnitState } from '../domain/unit-state.ts'
 
 /** The unit's mailbox is full. Surely not written; safe to retry. */
 export class MailboxFullError extends Error {
@@ -65,7 +66,9 @@ export class UnitActor {
     return new Promise((resolve, reject) => {
       const taken = this.#mailbox.push(() => turn(this.state).then(resolve, reject))
       if (!taken) {
-        reject(new MailboxFullError(`Cannot take a command: ${this.#mailbox.size} already wait for unit ${this.unitId}`))
+        reject(
+          new MailboxFullError(`Cannot take a command: ${this.#mailbox.size} already wait for unit ${this.unitId}`),
+        )
         return
       }
       if (!this.#running) void this.#run()

@@ -1,0 +1,86 @@
+import type { Agency, ApiKey } from '../catalogue/agency.ts'
+import { SCOPES } from '../catalogue/agency.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { BookingDesk } from '../desk/booking-desk.ts'
+import type { Caller } from '../desk/caller.ts'
+import { asNight } from '../domain/night.ts'
+import type { FeeType } from '../domain/rules.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { demoBookings } from './demo-bookings.ts'
+import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
+
+/** Where an agency, its keys and fees are written. */
+export interface DemoStore {
+  insertAgency(agency: Agency): Promise<void>
+  insertKey(key: ApiKey): Promise<void>
+  insertFeeType(agencyId: string, feeType: FeeType): Promise<void>
+}
+
+export interface DemoMade {
+  readonly agency: Agency
+  readonly units: number
+  readonly bookings: number
+}
+
+const DAY_MS = 86_400_000
+const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
+
+/**
+ * Makes the demo agency: twelve units, fees, and about 200 bookings around today, through the same desk that serves
+ * partners, so that everything a real agency leaves behind (journal, events, audit) is there too.
+ * @param key a key with every scope; its secret was made by the caller, who alone knows it
+ */
+export async function makeDemo(options: {
+  catalogue: Catalogue
+  store: DemoStore
+  desk: BookingDesk
+  newId: IdSource
+  now: number
+  key: Pick<ApiKey, 'prefix' | 'secretSha256'>
+  onStep: (step: string) => void
+}): Promise<DemoMade> {
+  const { catalogue, store, desk, newId, now } = options
+  const agency: Agency = {
+    id: newId('agc'),
+    slug: 'demo',
+    name: 'Tejo Stays',
+    currency: 'EUR',
+    timezone: 'Europe/Lisbon',
+    status: 'active',
+    plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
+    defaultHoldHours: 48,
+    createdAt: now,
+  }
+  await store.insertAgency(agency)
+  catalogue.putAgency(agency)
+
+  for (const feeType of DEMO_FEE_TYPES) {
+    const made = { id: newId('fee'), ...feeType }
+    await store.insertFeeType(agency.id, made)
+    catalogue.putFeeType(agency.id, made)
+  }
+
+  options.onStep('Making the demo agency: units')
+  const units = await Promise.all(
+    demoUnits(new Date(now).getUTCFullYear()).map(async (sketch) => {
+      const unit = { id: newId('unt'), ...sketch }
+      await desk.setUnit(agency, unit.id, () => unit, CALLER)
+      return unit
+    }),
+  )
+
+  options.onStep('Making the demo agency: bookings')
+  const requests = demoBookings(units, asNight(Math.floor(now / DAY_MS)))
+  const outcomes = await Promise.all(requests.map((request) => desk.book(agency, request, CALLER)))
+  const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
+  if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
+
+  // The key comes last: a demo that was cut short has none, and is seen to be incomplete.
+  const key: ApiKey = {
+    ...{ id: newId('key'), agencyId: agency.id, name: 'Demo key', ...options.key, scopes: SCOPES },
+    ...{ createdAt: now, expiresAt: null, revokedAt: null },
+  }
+  await store.insertKey(key)
+  catalogue.putKey(key)
+  return { agency, units: units.length, bookings: requests.length }
+}

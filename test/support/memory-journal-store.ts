@@ -1,0 +1,144 @@
+import type { BookingRow, BookingRows } from '../../src/desk/booking-rows.ts'
+import { decodeBooking, type StoredEntry } from '../../src/journal/entry-codec.ts'
+import type { AppendFailure, BatchToAppend, JournalStore, StoredUnit, Tenure } from '../../src/journal/journal-store.ts'
+import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
+
+type Row = Record<string, unknown>
+type Content = Partial<Record<'journal' | 'created' | 'changed' | 'audit' | 'events' | 'guests' | 'idempotency', Row[]>>
+
+/** What a test does to one send: let it through, lose it, lose only its reply, or refuse it. */
+export type Fate = 'deliver' | 'lose_request' | 'lose_reply' | 'refuse_connection' | 'refuse_for_now' | 'poison'
+
+/**
+ * `append_batch` and its tables in memory, with the same answers: fence, duplicates, all or nothing. The fate of every
+ * send can be chosen; what was sent is recorded.
+ */
+export class MemoryJournalStore implements JournalStore, BookingRows {
+  epoch = 0
+  readonly journal: (StoredEntry & { agencyId: string; batchId: string })[] = []
+  readonly bookings = new Map<string, BookingRow>()
+  readonly audit = new Map<string, Row>()
+  readonly events: Row[] = []
+  readonly idempotency: Row[] = []
+  readonly snapshots: StoredSnapshot[] = []
+  readonly sends: BatchToAppend[] = []
+  reconnects = 0
+  /** Asked once per send, in order. */
+  fate: (batch: BatchToAppend) => Fate = () => 'deliver'
+  /** Runs between a send and its outcome, as the network and the disk would take their time. */
+  delay: () => Promise<void> = async () => {}
+  /** Rows that the database refuses as data errors (class 22 or 23). */
+  isPoison: (content: Content) => boolean = () => false
+
+  async takeOver(): Promise<Tenure> {
+    this.epoch += 1
+    return { epoch: this.epoch, lastSeq: this.journal.at(-1)?.seq ?? 0 }
+  }
+
+  async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
+    this.sends.push(batch)
+    const fate = this.fate(batch)
+    await this.delay()
+    switch (fate) {
+      case 'refuse_connection':
+        return { kind: 'not_sent', cause: new Error('connection refused') }
+      case 'refuse_for_now':
+        return { kind: 'retry', cause: new Error('lock not available') }
+      case 'lose_request':
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'poison':
+        return { kind: 'poison', cause: new Error('data exception') }
+      case 'lose_reply': {
+        this.#write(batch)
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      }
+      case 'deliver':
+        return this.#write(batch)
+    }
+  }
+
+  #write(batch: BatchToAppend): 'durable' | AppendFailure {
+    if (batch.epoch !== this.epoch) return { kind: 'fenced', cause: new Error('fenced') }
+    const content = JSON.parse(batch.content) as Content
+    const entries = content.journal ?? []
+    const firstSeq = entries[0]?.['seq'] as number | undefined
+    const taken = this.journal.find((entry) => entry.seq === firstSeq)
+    if (taken !== undefined) {
+      return taken.batchId === batch.batchId ? 'durable' : { kind: 'fenced', cause: new Error('sequence taken') }
+    }
+    if (this.isPoison(content)) return { kind: 'poison', cause: new Error('data exception') }
+    for (const entry of entries) this.journal.push({ ...storedEntry(entry), batchId: batch.batchId })
+    for (const row of content.created ?? []) this.#putBooking(row)
+    for (const row of content.changed ?? []) this.#putBooking(row)
+    for (const row of content.audit ?? []) this.audit.set(String(row['audit_id']), row)
+    this.events.push(...(content.events ?? []))
+    this.idempotency.push(...(content.idempotency ?? []))
+    return 'durable'
+  }
+
+  async wasWritten(batch: BatchToAppend): Promise<boolean> {
+    return this.journal.some((entry) => entry.seq === batch.firstSeq && entry.batchId === batch.batchId)
+  }
+
+  reconnect(): void {
+    this.reconnects += 1
+  }
+
+  async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
+    const snapshots = this.snapshots.filter((snapshot) => snapshot.unitId === unitId).sort((a, b) => b.seq - a.seq)
+    return { snapshots, tail: await this.loadEntries(agencyId, unitId, snapshots[0]?.seq ?? 0) }
+  }
+
+  async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
+    return this.journal.filter((e) => (e.unitId === unitId || e.otherUnitId === unitId) && e.seq > afterSeq)
+  }
+
+  async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
+    for (const snapshot of snapshots) {
+      const same = this.snapshots.findIndex((s) => s.unitId === snapshot.unitId && s.seq === snapshot.seq)
+      if (same >= 0) this.snapshots.splice(same, 1)
+      this.snapshots.push(snapshot)
+    }
+  }
+
+  async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
+    const row = this.bookings.get(bookingId)
+    return row?.agencyId === agencyId ? row : null
+  }
+
+  async lapsedHolds(at: number, limit: number): Promise<readonly BookingRow[]> {
+    return [...this.bookings.values()]
+      .filter(({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt <= at)
+      .sort((a, b) => (a.booking.holdExpiresAt ?? 0) - (b.booking.holdExpiresAt ?? 0))
+      .slice(0, limit)
+  }
+
+  async nextExpiry(): Promise<number | null> {
+    const expiries = [...this.bookings.values()].flatMap(({ booking }) => booking.holdExpiresAt ?? [])
+    return expiries.length === 0 ? null : Math.min(...expiries)
+  }
+
+  #putBooking(row: Row): void {
+    const known = this.bookings.get(String(row['booking_id']))?.booking
+    const camel = Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value]))
+    const booking = decodeBooking({ ...camel, id: row['booking_id'] })
+    if (known !== undefined && booking.version !== known.version + 1) throw new Error('version mismatch')
+    this.bookings.set(booking.id, { agencyId: String(row['agency_id']), booking, seq: Number(row['seq']) })
+  }
+}
+
+function storedEntry(row: Row): StoredEntry & { agencyId: string } {
+  return {
+    agencyId: String(row['agency_id']),
+    seq: Number(row['seq']),
+    unitId: String(row['unit_id']),
+    otherUnitId: row['other_unit_id'] as string | null,
+    kind: String(row['kind']),
+    payload: String(row['payload']),
+    checksum: String(row['checksum']),
+  }
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,76 @@
+import { DEFAULT_LIMITS, type Ledger, type LedgerLimits, openLedger } from '../../src/build.ts'
+import type { Agency } from '../../src/catalogue/agency.ts'
+import type { BookingRequest } from '../../src/desk/booking-desk.ts'
+import type { Caller } from '../../src/desk/caller.ts'
+import type { Unit } from '../../src/domain/unit.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { AGENCY } from './memory-ledger.ts'
+import { night } from './samples.ts'
+
+export const CALLER: Caller = { actor: { kind: 'key', id: 'key_a' }, route: 'POST /test', requestId: 'req_test' }
+
+/** What a ledger reported while a test ran. */
+export interface Reports {
+  readonly fenced: unknown[]
+  readonly defects: { defect: string; unitId: string; seq: number }[]
+  readonly failures: unknown[]
+}
+
+/** The real ledger on a test database, as main.ts opens it. */
+export async function openTestDatabaseLedger(
+  url: string,
+  options: { limits?: Partial<LedgerLimits>; clock?: Clock } = {},
+): Promise<Ledger & { reports: Reports }> {
+  const reports: Reports = { fenced: [], defects: [], failures: [] }
+  const ledger = await openLedger({
+    databaseUrl: url,
+    clock: options.clock ?? systemClock,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    holder: 'test',
+    watch: {
+      onFenced: (cause) => reports.fenced.push(cause),
+      onSnapshotDefect: (defect) => reports.defects.push(defect),
+      onSnapshotFailure: (error) => reports.failures.push(error),
+      onHoldTimerFailure: (error) => reports.failures.push(error),
+    },
+  })
+  return { ...ledger, reports }
+}
+
+export async function addAgency(ledger: Ledger, change: Partial<Agency> = {}): Promise<Agency> {
+  const agency = { ...AGENCY, ...change }
+  await ledger.catalogueStore.insertAgency(agency)
+  ledger.catalogue.putAgency(agency)
+  return agency
+}
+
+export async function addUnit(ledger: Ledger, agency: Agency, unit: Unit): Promise<Unit> {
+  const set = await ledger.desk.setUnit(agency, unit.id, () => unit, CALLER)
+  if (set === null) throw new Error('Cannot add a unit in a test')
+  return set
+}
+
+/** A partner's request for a stay of two adults. */
+export function requestFor(
+  unit: Unit,
+  arrival: string,
+  departure: string,
+  change: Partial<BookingRequest> = {},
+): BookingRequest {
+  return {
+    unit,
+    stay: { arrival: night(arrival), departure: night(departure) },
+    type: 'guest',
+    status: 'confirmed',
+    source: 'partner',
+    sourceRef: null,
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    notes: null,
+    holdHours: null,
+    guest: null,
+    binding: 'partner',
+    ...change,
+  }
+}
