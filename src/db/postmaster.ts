@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent } from '../lib/private-file.ts'
 import { isAlive } from '../lib/process-identity.ts'
@@ -7,10 +7,9 @@ import { isAlive } from '../lib/process-identity.ts'
 /** What postmaster.pid tells of the server that runs, or ran, on a cluster. `port` is 0 until it listens. */
 export type Postmaster = { pid: number; port: number; status: 'ready' | 'other' }
 
-/** Whose the pid in postmaster.pid is now. A pid is given to some other process sooner or later. */
-export type Ownership = 'ours' | 'gone' | 'another program'
-
 const POLL_MS = 5
+/** Orphaned server processes see at once that the server is gone. */
+const REMAINS_MS_MAX = 1_000
 
 /** @returns null when there is no postmaster.pid, or one without a pid */
 export function readPostmaster(cluster: string): Postmaster | null {
@@ -23,16 +22,16 @@ export function readPostmaster(cluster: string): Postmaster | null {
   return { pid, port: Number(lines[3]) || 0, status: lines[7] === 'ready' ? 'ready' : 'other' }
 }
 
-export function pidFileOf(cluster: string): string {
+function pidFileOf(cluster: string): string {
   return join(cluster, 'postmaster.pid')
 }
 
-/** Looks at the process itself: the server works inside its data folder, even after that was renamed. */
-export function ownershipOf(pid: number, cluster: string): Ownership {
-  if (!isAlive(pid)) return 'gone'
-  return (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster))
-    ? 'ours'
-    : 'another program'
+/**
+ * Whether the server of this cluster runs under this pid. Looks at the process itself, as a pid is given to some other
+ * process sooner or later: the server works inside its data folder, even after that was renamed.
+ */
+export function isServerOf(cluster: string, pid: number): boolean {
+  return isAlive(pid) && (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster))
 }
 
 /**
@@ -50,14 +49,45 @@ export async function endPostmaster(
     ['SIGQUIT', 1_000],
     ['SIGKILL', 1_000],
   ] as const
-  for (const [signal, waitMs] of steps) {
-    if (ownershipOf(pid, cluster) !== 'ours') return
-    try {
-      process.kill(pid, signal)
-    } catch {
-      return // It ended between the look and the signal.
-    }
+  for (const [name, waitMs] of steps) {
+    if (!isServerOf(cluster, pid)) return
+    signal(pid, name)
     if (await goneWithin(pid, waitMs)) return
+  }
+}
+
+/**
+ * Clears away what a server that no longer runs has left: processes of its that still work in the cluster, and then
+ * postmaster.pid. Postgres itself would refuse to start as long as the pid in there is taken: by some other program, or by
+ * a zombie, which stays for ever where process 1 collects nothing (a container started without an init).
+ */
+export async function clearRemains(cluster: string): Promise<void> {
+  // Elsewhere a process's folder cannot be told, and Postgres's own check is all there is.
+  if (process.platform !== 'linux') return
+  const end = performance.now() + REMAINS_MS_MAX
+  let remains = processesIn(cluster)
+  while (remains.length > 0 && performance.now() < end) {
+    await Bun.sleep(POLL_MS)
+    remains = processesIn(cluster)
+  }
+  for (const pid of remains) {
+    signal(pid, 'SIGKILL')
+    await goneWithin(pid, 1_000)
+  }
+  rmSync(pidFileOf(cluster), { force: true })
+}
+
+function processesIn(cluster: string): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid > 0 && isAlive(pid) && worksIn(pid, cluster))
+}
+
+function signal(pid: number, name: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended between the look and the signal.
   }
 }
 
@@ -72,6 +102,7 @@ async function goneWithin(pid: number, waitMs: number): Promise<boolean> {
 
 function worksIn(pid: number, cluster: string): boolean {
   try {
+    // The server's own command line, or the title that each of its processes gives itself.
     const program = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
     // stat follows the link into the folder itself, which keeps its inode under any name.
     const [theirs, folder] = [statSync(`/proc/${pid}/cwd`), statSync(cluster)]

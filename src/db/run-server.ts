@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { serverEnv } from './cluster.ts'
 import { EmbeddedError } from './embedded-error.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
-import { endPostmaster, ownershipOf, pidFileOf, readPostmaster } from './postmaster.ts'
+import { clearRemains, endPostmaster, isServerOf, readPostmaster } from './postmaster.ts'
 import type { ServerAccount } from './server-account.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
 
@@ -44,16 +44,13 @@ export async function runServer(options: ServerOptions): Promise<RunningServer> 
 async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<RunningServer | null> {
   const found = readPostmaster(cluster)
   if (found === null) return null
-  const ownership = ownershipOf(found.pid, cluster)
-  if (ownership === 'another program') {
-    // The pid went to some other process, for which the new server would take its predecessor and refuse to start.
-    if (process.platform === 'linux') rmSync(pidFileOf(cluster), { force: true })
+  if (!isServerOf(cluster, found.pid)) {
+    await clearRemains(cluster)
     return null
   }
-  if (ownership === 'gone') return null
   onStep('Taking over the database server that an earlier run left')
   const end = performance.now() + ADOPT_MS_MAX
-  while (performance.now() < end && ownershipOf(found.pid, cluster) === 'ours') {
+  while (performance.now() < end && isServerOf(cluster, found.pid)) {
     const { status, port } = readPostmaster(cluster) ?? found
     if (status === 'ready') {
       if (await answers(port)) return { pid: found.pid, port }
@@ -63,6 +60,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
   }
   onStep('Ending the database server that an earlier run left, as it does not answer')
   await endPostmaster(found.pid, cluster, { patienceMs: END_PATIENCE_MS })
+  await clearRemains(cluster)
   return null
 }
 

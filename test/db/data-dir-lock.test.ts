@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { holderOf, takeDataDir } from '../../src/db/data-dir-lock.ts'
+import { EmbeddedError } from '../../src/db/embedded-error.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nightledger-lock-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('the lock on a data folder', () => {
+  test('holds off everyone else, this process included, until it is released', () => {
+    const lock = takeDataDir(folder)
+    expect(holderOf(folder)?.pid).toBe(process.pid)
+    expect(() => takeDataDir(folder)).toThrow(EmbeddedError)
+    expect(() => takeDataDir(folder)).toThrow(`process ${process.pid} is using it`)
+    lock.release()
+    expect(holderOf(folder)).toBeNull()
+    expect(readdirSync(folder)).toEqual([])
+    takeDataDir(folder).release()
+  })
+
+  test.each([
+    ['of a process that has ended', JSON.stringify({ pid: 2 ** 22 + 1, startedAt: '1' })],
+    ['of an earlier process with a pid that lives again', JSON.stringify({ pid: process.pid, startedAt: 'earlier' })],
+    ['that is empty', ''],
+    ['that is not ours', '12345\n'],
+    ['without a start', JSON.stringify({ pid: process.pid })],
+  ])('%s does not block', (_, content) => {
+    writeFileSync(join(folder, 'service.lock'), content)
+    expect(holderOf(folder)).toBeNull()
+    const lock = takeDataDir(folder)
+    expect(holderOf(folder)?.pid).toBe(process.pid)
+    lock.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('release does not remove the lock of a successor', () => {
+    const lock = takeDataDir(folder)
+    const successor = JSON.stringify({ pid: process.pid, startedAt: 'later' })
+    writeFileSync(join(folder, 'service.lock'), successor)
+    lock.release()
+    expect(readdirSync(folder)).toEqual(['service.lock'])
+  })
+
+  test('of eight processes that find a stale lock at once, one gets the folder', async () => {
+    const module = join(import.meta.dir, '../../src/db/data-dir-lock.ts')
+    const script = `import { takeDataDir } from ${JSON.stringify(module)}
+      await Bun.sleep(Math.max(0, Number(process.argv[1]) - Date.now()))
+      try { takeDataDir(${JSON.stringify(folder)}); console.log('got it') } catch (error) { console.log(error.message) }
+      await Bun.sleep(1000)`
+    for (let round = 0; round < 2; round++) {
+      writeFileSync(join(folder, 'service.lock'), '')
+      const startAt = String(Date.now() + 300)
+      const runs = Array.from({ length: 8 }, () =>
+        Bun.spawn([process.execPath, '-e', script, startAt], { stdout: 'pipe' }),
+      )
+      const seen = await Promise.all(runs.map((run) => new Response(run.stdout).text()))
+      expect(seen.filter((line) => line === 'got it\n')).toHaveLength(1)
+      expect(seen.filter((line) => line.includes('is using it'))).toHaveLength(7)
+    }
+  })
+})
