@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { PRICE_MAX } from '../../src/domain/money.ts'
 import { type IsoWeekday, type Night, parseNight } from '../../src/domain/night.ts'
-import { NO_RATES, type Rates, ratesProblems, type Season, SEASONS_MAX, sortedRates } from '../../src/domain/rules.ts'
+import { NO_RATES, type Rates, ratesProblems, SEASONS_MAX, type Season, sortedRates } from '../../src/domain/rules.ts'
 
 const night = (text: string): Night => {
   const parsed = parseNight(text)
