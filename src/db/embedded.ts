@@ -110,8 +110,14 @@ async function answers(url: string, cluster: string): Promise<boolean> {
 
 async function ensureDatabase(url: string): Promise<void> {
   await once(url, async (sql) => {
-    const [known] = await sql`select from pg_database where datname = ${DATABASE}`
-    if (known === undefined) await sql.unsafe(`create database ${DATABASE}`)
+    const isThere = async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1
+    if (await isThere()) return
+    try {
+      await sql.unsafe(`create database ${DATABASE}`)
+    } catch (error) {
+      // On a server taken over, a start that was killed may have left the same statement running.
+      if (!(await isThere())) throw error
+    }
   })
 }
 
