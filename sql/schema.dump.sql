@@ -1,0 +1,438 @@
+create extension btree_gist;
+
+create table agency (
+  agency_id text not null,
+  slug text not null,
+  name text not null,
+  currency text not null,
+  timezone text not null,
+  status text not null,
+  api_access boolean not null,
+  requests_per_minute integer not null,
+  requests_per_month bigint not null,
+  default_hold_hours integer not null,
+  created_at timestamp with time zone not null,
+  constraint agency_pkey PRIMARY KEY (agency_id),
+  constraint agency_slug_key UNIQUE (slug),
+  constraint agency_default_hold_hours_check CHECK (((default_hold_hours >= 1) AND (default_hold_hours <= 2160))),
+  constraint agency_requests_per_minute_check CHECK ((requests_per_minute > 0)),
+  constraint agency_requests_per_month_check CHECK ((requests_per_month > 0)),
+  constraint agency_status_check CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text])))
+);
+
+create table api_key (
+  agency_id text not null,
+  key_id text not null,
+  name text,
+  prefix text not null,
+  secret_sha256 text not null,
+  scopes text[] not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint api_key_pkey PRIMARY KEY (agency_id, key_id),
+  constraint api_key_secret_sha256_key UNIQUE (secret_sha256),
+  constraint api_key_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint api_key_secret_sha256_check CHECK ((length(secret_sha256) = 64))
+);
+
+create table audit (
+  agency_id text not null,
+  audit_id text not null,
+  at timestamp with time zone not null,
+  actor_kind text not null,
+  actor_id text,
+  route text not null,
+  outcome text not null,
+  booking_id text,
+  request_id text,
+  count bigint not null,
+  constraint audit_pkey PRIMARY KEY (agency_id, audit_id),
+  constraint audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'portal'::text, 'system'::text])))
+);
+
+create table booking (
+  agency_id text not null,
+  booking_id text not null,
+  unit_id text not null,
+  type text not null,
+  status text not null,
+  source text not null,
+  source_ref text,
+  arrival date not null,
+  departure date not null,
+  adults integer not null,
+  children integer not null,
+  extra_bed boolean not null,
+  total_amount bigint not null,
+  guest_id text,
+  notes text,
+  hold_expires_at timestamp with time zone,
+  expected_until date,
+  cancelled_at timestamp with time zone,
+  cancel_reason text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  version integer not null,
+  seq bigint not null,
+  constraint booking_pkey PRIMARY KEY (agency_id, booking_id),
+  constraint booking_night_sold_once EXCLUDE USING gist (agency_id WITH =, unit_id WITH =, daterange(arrival, departure) WITH &&) WHERE ((status <> 'cancelled'::text)),
+  constraint booking_check CHECK ((departure > arrival)),
+  constraint booking_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'option'::text, 'confirmed'::text, 'checked_in'::text, 'checked_out'::text, 'cancelled'::text]))),
+  constraint booking_type_check CHECK ((type = ANY (ARRAY['guest'::text, 'owner_stay'::text, 'maintenance'::text, 'block'::text])))
+);
+
+create table fee_type (
+  agency_id text not null,
+  fee_type_id text not null,
+  label text not null,
+  kind text not null,
+  amount bigint,
+  basis_points integer,
+  includes_weekly_cleaning boolean not null,
+  application text not null,
+  active boolean not null,
+  "position" bigint generated always as identity not null,
+  constraint fee_type_pkey PRIMARY KEY (agency_id, fee_type_id),
+  constraint fee_type_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint fee_type_application_check CHECK ((application = ANY (ARRAY['every_stay'::text, 'on_request'::text]))),
+  constraint fee_type_check CHECK ((((kind = 'fixed'::text) AND (amount IS NOT NULL)) OR ((kind = 'percent'::text) AND (basis_points IS NOT NULL)))),
+  constraint fee_type_kind_check CHECK ((kind = ANY (ARRAY['fixed'::text, 'percent'::text])))
+);
+
+create table guest (
+  agency_id text not null,
+  guest_id text not null,
+  first_name text not null,
+  last_name text not null,
+  email text,
+  email_key text generated always as (lower(email)) stored,
+  phone text,
+  nationality text,
+  created_at timestamp with time zone not null,
+  constraint guest_pkey PRIMARY KEY (agency_id, guest_id),
+  constraint guest_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id)
+);
+
+create table idempotency (
+  agency_id text not null,
+  key_id text not null,
+  route text not null,
+  idempotency_key text not null,
+  request_hash text not null,
+  status integer not null,
+  body text not null,
+  created_at timestamp with time zone not null,
+  constraint idempotency_pkey PRIMARY KEY (agency_id, key_id, route, idempotency_key)
+);
+
+create table journal (
+  agency_id text not null,
+  unit_id text not null,
+  seq bigint not null,
+  other_unit_id text,
+  batch_id uuid not null,
+  epoch bigint not null,
+  kind text not null,
+  booking_id text,
+  payload text not null,
+  checksum text not null,
+  request_id text,
+  at timestamp with time zone not null,
+  constraint journal_pkey PRIMARY KEY (agency_id, unit_id, seq)
+);
+
+create table snapshot (
+  agency_id text not null,
+  unit_id text not null,
+  seq bigint not null,
+  format integer not null,
+  hash text not null,
+  state text not null,
+  taken_at timestamp with time zone not null,
+  constraint snapshot_pkey PRIMARY KEY (agency_id, unit_id, seq)
+);
+
+create table unit (
+  agency_id text not null,
+  unit_id text not null,
+  slug text not null,
+  name text not null,
+  status text not null,
+  city text,
+  area text,
+  building text,
+  bedrooms double precision not null,
+  beds double precision not null,
+  bathrooms double precision not null,
+  max_guests integer not null,
+  size_sqm double precision,
+  checkin_time text not null,
+  checkout_time text not null,
+  instant_book boolean not null,
+  base_price bigint not null,
+  cleaning_fee bigint not null,
+  extra_bed_fee bigint not null,
+  min_stay integer not null,
+  turnover_nights integer not null,
+  rates jsonb not null,
+  constraint unit_pkey PRIMARY KEY (agency_id, unit_id),
+  constraint unit_agency_id_slug_key UNIQUE (agency_id, slug),
+  constraint unit_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint unit_base_price_check CHECK ((base_price >= 0)),
+  constraint unit_cleaning_fee_check CHECK ((cleaning_fee >= 0)),
+  constraint unit_extra_bed_fee_check CHECK ((extra_bed_fee >= 0)),
+  constraint unit_min_stay_check CHECK ((min_stay >= 1)),
+  constraint unit_status_check CHECK ((status = ANY (ARRAY['active'::text, 'draft'::text, 'archived'::text]))),
+  constraint unit_turnover_nights_check CHECK ((turnover_nights >= 0))
+);
+
+create table usage_month (
+  agency_id text not null,
+  month text not null,
+  used bigint not null,
+  constraint usage_month_pkey PRIMARY KEY (agency_id, month)
+);
+
+create table webhook_delivery (
+  agency_id text not null,
+  delivery_id text not null,
+  endpoint_id text not null,
+  event_id text not null,
+  status text not null,
+  attempts integer default 0 not null,
+  next_attempt_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint webhook_delivery_pkey PRIMARY KEY (agency_id, delivery_id),
+  constraint webhook_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'held'::text, 'delivered'::text, 'dead'::text, 'dropped'::text])))
+);
+
+create table webhook_endpoint (
+  agency_id text not null,
+  endpoint_id text not null,
+  url text not null,
+  description text,
+  status text not null,
+  disabled_reason text,
+  secret_sealed text not null,
+  previous_secret_sealed text,
+  previous_secret_until timestamp with time zone,
+  consecutive_failures integer default 0 not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint webhook_endpoint_pkey PRIMARY KEY (agency_id, endpoint_id),
+  constraint webhook_endpoint_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint webhook_endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'deleted'::text])))
+);
+
+create table webhook_event (
+  agency_id text not null,
+  event_id text not null,
+  seq bigint not null,
+  kind text not null,
+  booking_id text not null,
+  body text not null,
+  occurred_at timestamp with time zone not null,
+  constraint webhook_event_pkey PRIMARY KEY (agency_id, event_id)
+);
+
+create table writer_fence (
+  is_only boolean default true not null,
+  epoch bigint not null,
+  holder text not null,
+  taken_at timestamp with time zone not null,
+  constraint writer_fence_pkey PRIMARY KEY (is_only),
+  constraint writer_fence_is_only_check CHECK (is_only)
+);
+
+CREATE INDEX audit_newest ON public.audit USING btree (agency_id, at DESC, audit_id DESC);
+
+CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, arrival DESC, booking_id);
+
+CREATE INDEX booking_next_expiry ON public.booking USING btree (hold_expires_at) WHERE ((status = ANY (ARRAY['draft'::text, 'option'::text])) AND (hold_expires_at IS NOT NULL));
+
+CREATE INDEX booking_of_guest ON public.booking USING btree (agency_id, guest_id, arrival DESC) WHERE (guest_id IS NOT NULL);
+
+CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, email_key);
+
+CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC, guest_id);
+
+CREATE INDEX idempotency_oldest ON public.idempotency USING btree (created_at);
+
+CREATE INDEX journal_other_unit ON public.journal USING btree (agency_id, other_unit_id, seq) WHERE (other_unit_id IS NOT NULL);
+
+CREATE UNIQUE INDEX journal_seq ON public.journal USING btree (seq);
+
+CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_delivery_of_endpoint ON public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
+
+CREATE OR REPLACE FUNCTION public.append_batch(writer_epoch bigint, batch uuid, content jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  current_epoch    bigint;
+  wanted           integer := coalesce(jsonb_array_length(content -> 'journal'), 0);
+  written          integer;
+  guest_of_booking jsonb := '{}';
+begin
+  select epoch into current_epoch from writer_fence for share;
+  if current_epoch <> writer_epoch then
+    raise exception 'Cannot append: epoch % is fenced by epoch %', writer_epoch, current_epoch
+      using errcode = 'NL001';
+  end if;
+
+  if wanted > 0 then
+    insert into journal (agency_id, unit_id, seq, other_unit_id, batch_id, epoch, kind, booking_id, payload,
+                         checksum, request_id, at)
+    select e.agency_id, e.unit_id, e.seq, e.other_unit_id, batch, writer_epoch, e.kind, e.booking_id, e.payload,
+           e.checksum, e.request_id, e.at
+    from jsonb_to_recordset(content -> 'journal') as e (
+      agency_id text, unit_id text, seq bigint, other_unit_id text, kind text, booking_id text, payload text,
+      checksum text, request_id text, at timestamptz)
+    on conflict (seq) do nothing;
+    get diagnostics written = row_count;
+    if written = 0 and batch = (select j.batch_id from journal j
+                                where j.seq = (content -> 'journal' -> 0 ->> 'seq')::bigint) then
+      return 'duplicate';
+    elsif written <> wanted then
+      raise exception 'Cannot append: sequence numbers of batch % are taken', batch using errcode = 'NL002';
+    end if;
+  end if;
+
+  if content ? 'units' then
+    insert into unit (agency_id, unit_id, slug, name, status, city, area, building, bedrooms, beds, bathrooms,
+                      max_guests, size_sqm, checkin_time, checkout_time, instant_book, base_price, cleaning_fee,
+                      extra_bed_fee, min_stay, turnover_nights, rates)
+    select u.agency_id, u.unit_id, u.slug, u.name, u.status, u.city, u.area, u.building, u.bedrooms, u.beds,
+           u.bathrooms, u.max_guests, u.size_sqm, u.checkin_time, u.checkout_time, u.instant_book, u.base_price,
+           u.cleaning_fee, u.extra_bed_fee, u.min_stay, u.turnover_nights, u.rates
+    from jsonb_to_recordset(content -> 'units') as u (
+      agency_id text, unit_id text, slug text, name text, status text, city text, area text, building text,
+      bedrooms double precision, beds double precision, bathrooms double precision, max_guests integer,
+      size_sqm double precision, checkin_time text, checkout_time text, instant_book boolean, base_price bigint,
+      cleaning_fee bigint, extra_bed_fee bigint, min_stay integer, turnover_nights integer, rates jsonb)
+    on conflict (agency_id, unit_id) do update set
+      slug = excluded.slug, name = excluded.name, status = excluded.status, city = excluded.city,
+      area = excluded.area, building = excluded.building, bedrooms = excluded.bedrooms, beds = excluded.beds,
+      bathrooms = excluded.bathrooms, max_guests = excluded.max_guests, size_sqm = excluded.size_sqm,
+      checkin_time = excluded.checkin_time, checkout_time = excluded.checkout_time,
+      instant_book = excluded.instant_book, base_price = excluded.base_price,
+      cleaning_fee = excluded.cleaning_fee, extra_bed_fee = excluded.extra_bed_fee, min_stay = excluded.min_stay,
+      turnover_nights = excluded.turnover_nights, rates = excluded.rates;
+  end if;
+
+  -- Guests with an e-mail are resolved and locked in one step, so that a concurrent change of the guest cannot
+  -- come between the look-up and the booking. Guests without one are always new.
+  if content ? 'guests' then
+    with wanted_guest as (
+      select g.*, coalesce(lower(g.email), g.guest_id) as same_guest
+      from jsonb_to_recordset(content -> 'guests') as g (
+        agency_id text, guest_id text, booking_id text, first_name text, last_name text, email text, phone text,
+        nationality text, created_at timestamptz)
+    ), new_guest as (
+      select distinct on (agency_id, same_guest) * from wanted_guest order by agency_id, same_guest, guest_id
+    ), resolved as (
+      insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
+      select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
+      on conflict (agency_id, email_key) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(email_key, guest_id) as same_guest
+    )
+    select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
+    from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;
+  end if;
+
+  if content ? 'created' then
+    insert into booking (agency_id, booking_id, unit_id, type, status, source, source_ref, arrival, departure,
+                         adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at,
+                         expected_until, cancelled_at, cancel_reason, created_at, updated_at, version, seq)
+    select b.agency_id, b.booking_id, b.unit_id, b.type, b.status, b.source, b.source_ref, b.arrival, b.departure,
+           b.adults, b.children, b.extra_bed, b.total_amount, guest_of_booking ->> b.booking_id, b.notes,
+           b.hold_expires_at, b.expected_until, b.cancelled_at, b.cancel_reason, b.created_at, b.updated_at,
+           b.version, b.seq
+    from jsonb_to_recordset(content -> 'created') as b (
+      agency_id text, booking_id text, unit_id text, type text, status text, source text, source_ref text,
+      arrival date, departure date, adults integer, children integer, extra_bed boolean, total_amount bigint,
+      notes text, hold_expires_at timestamptz, expected_until date, cancelled_at timestamptz, cancel_reason text,
+      created_at timestamptz, updated_at timestamptz, version integer, seq bigint);
+  end if;
+
+  -- A change says which version it was decided on; a row that does not match is a bug of the writer, and the
+  -- whole change is refused rather than half applied.
+  if content ? 'changed' then
+    update booking b set
+      unit_id = c.unit_id, status = c.status, arrival = c.arrival, departure = c.departure,
+      hold_expires_at = c.hold_expires_at, expected_until = c.expected_until, cancelled_at = c.cancelled_at,
+      cancel_reason = c.cancel_reason, total_amount = c.total_amount, updated_at = c.updated_at,
+      version = c.version, seq = c.seq
+    from jsonb_to_recordset(content -> 'changed') as c (
+      agency_id text, booking_id text, unit_id text, status text, arrival date, departure date,
+      hold_expires_at timestamptz, expected_until date, cancelled_at timestamptz, cancel_reason text,
+      total_amount bigint, updated_at timestamptz, version integer, seq bigint)
+    where b.agency_id = c.agency_id and b.booking_id = c.booking_id and b.version = c.version - 1;
+    get diagnostics written = row_count;
+    if written <> jsonb_array_length(content -> 'changed') then
+      raise exception 'Cannot change bookings: % of % rows have the version decided on',
+        written, jsonb_array_length(content -> 'changed') using errcode = 'NL003';
+    end if;
+  end if;
+
+  if content ? 'events' then
+    insert into webhook_event (agency_id, event_id, seq, kind, booking_id, body, occurred_at)
+    select e.agency_id, e.event_id, e.seq, e.kind, e.booking_id, e.body, e.occurred_at
+    from jsonb_to_recordset(content -> 'events') as e (
+      agency_id text, event_id text, seq bigint, kind text, booking_id text, body text, occurred_at timestamptz);
+
+    insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
+    select e.agency_id, 'dlv_' || md5(e.event_id || w.endpoint_id), w.endpoint_id, e.event_id, 'pending',
+           e.occurred_at, e.occurred_at
+    from jsonb_to_recordset(content -> 'events') as e (agency_id text, event_id text, occurred_at timestamptz)
+    join webhook_endpoint w on w.agency_id = e.agency_id and w.status = 'active';
+  end if;
+
+  -- The rows below may come without a journal row, so each is safe to send twice by itself.
+  if content ? 'audit' then
+    insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
+    select a.agency_id, a.audit_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id,
+           a.count
+    from jsonb_to_recordset(content -> 'audit') as a (
+      agency_id text, audit_id text, at timestamptz, actor_kind text, actor_id text, route text, outcome text,
+      booking_id text, request_id text, count bigint)
+    on conflict (agency_id, audit_id) do update set count = greatest(audit.count, excluded.count);
+  end if;
+
+  if content ? 'idempotency' then
+    insert into idempotency (agency_id, key_id, route, idempotency_key, request_hash, status, body, created_at)
+    select i.agency_id, i.key_id, i.route, i.idempotency_key, i.request_hash, i.status, i.body, i.created_at
+    from jsonb_to_recordset(content -> 'idempotency') as i (
+      agency_id text, key_id text, route text, idempotency_key text, request_hash text, status integer, body text,
+      created_at timestamptz)
+    on conflict (agency_id, key_id, route, idempotency_key) do update set
+      request_hash = excluded.request_hash, status = excluded.status, body = excluded.body,
+      created_at = excluded.created_at
+    where idempotency.created_at <= excluded.created_at - interval '24 hours';
+  end if;
+
+  if content ? 'usage' then
+    insert into usage_month (agency_id, month, used)
+    select u.agency_id, u.month, u.used
+    from jsonb_to_recordset(content -> 'usage') as u (agency_id text, month text, used bigint)
+    on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
+  end if;
+
+  return 'written';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.take_over(new_holder text)
+ RETURNS TABLE(epoch bigint, last_seq bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  taken bigint;
+begin
+  update writer_fence set epoch = writer_fence.epoch + 1, holder = new_holder, taken_at = clock_timestamp()
+    returning writer_fence.epoch into taken;
+  return query select taken, coalesce((select max(journal.seq) from journal), 0);
+end $function$;
