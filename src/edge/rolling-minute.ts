@@ -1,0 +1,90 @@
+import { assert } from '../lib/assert.ts'
+
+/** The rolling minute of the contract (Limits). */
+export const WINDOW_MS = 60_000
+
+const CAPACITY_MIN = 16
+
+/**
+ * The requests that one key made in the last 60 s: a ring of (millisecond, requests in it), oldest first. Exact to the
+ * millisecond for any limit, and bounded by itself: never more places than requests counted, nor than a window has
+ * milliseconds (1 MB for a key that uses every one of them). Milliseconds are whole and of a clock that never jumps.
+ */
+export class RollingMinute {
+  #stamps = new Float64Array(CAPACITY_MIN)
+  #counts = new Float64Array(CAPACITY_MIN)
+  #head = 0
+  #size = 0
+  #counted = 0
+
+  /** Requests not yet forgotten. */
+  get counted(): number {
+    return this.#counted
+  }
+
+  /** Lets go of what is a whole window old at `nowMs`. */
+  forget(nowMs: number): void {
+    const leftBy = nowMs - WINDOW_MS
+    if (this.#size > 0 && this.#stampAt(this.#size - 1) <= leftBy) {
+      this.#size = 0
+      this.#counted = 0
+      return
+    }
+    while (this.#size > 0 && this.#stampAt(0) <= leftBy) {
+      this.#counted -= this.#counts[this.#head] ?? 0
+      this.#head = (this.#head + 1) & (this.#stamps.length - 1)
+      this.#size -= 1
+    }
+  }
+
+  /** Counts one request made at `atMs`, not earlier than any counted before. */
+  count(atMs: number): void {
+    this.#counted += 1
+    if (this.#size > 0 && this.#stampAt(this.#size - 1) >= atMs) {
+      const newest = this.#placeOf(this.#size - 1)
+      this.#counts[newest] = (this.#counts[newest] ?? 0) + 1
+      return
+    }
+    if (this.#size === this.#stamps.length) this.#grow()
+    const place = this.#placeOf(this.#size)
+    this.#stamps[place] = atMs
+    this.#counts[place] = 1
+    this.#size += 1
+  }
+
+  /** When the `n` oldest counted requests have all left the window. `n`: 1 to `counted`. */
+  leavesAt(n: number): number {
+    assert(n >= 1 && n <= this.#counted, 'Cannot tell when requests leave: there are not so many')
+    // One step unless the limit was lowered within the last minute.
+    let left = n
+    let i = 0
+    for (;;) {
+      left -= this.#counts[this.#placeOf(i)] ?? 0
+      if (left <= 0) return this.#stampAt(i) + WINDOW_MS
+      i += 1
+    }
+  }
+
+  #placeOf(i: number): number {
+    return (this.#head + i) & (this.#stamps.length - 1)
+  }
+
+  #stampAt(i: number): number {
+    return this.#stamps[this.#placeOf(i)] ?? 0
+  }
+
+  /** Capacities are powers of two, so that a place is found with a mask. */
+  #grow(): void {
+    this.#stamps = unrolled(this.#stamps, this.#head)
+    this.#counts = unrolled(this.#counts, this.#head)
+    this.#head = 0
+  }
+}
+
+/** A full ring, twice as large, its oldest element first. */
+function unrolled(ring: Float64Array, head: number): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(ring.length * 2)
+  larger.set(ring.subarray(head))
+  larger.set(ring.subarray(0, head), ring.length - head)
+  return larger
+}
