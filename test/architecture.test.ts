@@ -16,12 +16,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   webhooks: ['webhooks', 'catalogue', 'journal', 'domain', 'lib'],
   // The commands that http, mcp and the portal share.
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  http: ['http', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  mcp: ['mcp', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
+  edge: ['edge', 'catalogue', 'journal', 'domain', 'lib'],
+  http: ['http', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Fills an empty database through the same commands.
-  demo: ['demo', 'desk', 'catalogue', 'domain', 'lib'],
+  demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib'],
   // Implements the ports that the parts above declare.
-  db: ['db', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  db: ['db', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   cli: ['cli', 'db', 'domain', 'lib', 'config.ts', 'secrets.ts'],
   'config.ts': ['lib'],
   'secrets.ts': ['config.ts', 'lib'],
