@@ -23,11 +23,13 @@ export interface DemoMade {
 }
 
 const DAY_MS = 86_400_000
+const DEMO_SLUG = 'demo'
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 
 /**
  * Makes the demo agency: twelve units, fees, and about 200 bookings around today, through the same desk that serves
- * partners, so that everything a real agency leaves behind (journal, events, audit) is there too.
+ * partners, so that everything a real agency leaves behind (journal, events, audit) is there too. One that was cut short
+ * is gone on with.
  * @param key a key with every scope; its secret was made by the caller, who alone knows it
  */
 export async function makeDemo(options: {
@@ -40,21 +42,11 @@ export async function makeDemo(options: {
   onStep: (step: string) => void
 }): Promise<DemoMade> {
   const { catalogue, store, desk, newId, now } = options
-  const agency: Agency = {
-    id: newId('agc'),
-    slug: 'demo',
-    name: 'Tejo Stays',
-    currency: 'EUR',
-    timezone: 'Europe/Lisbon',
-    status: 'active',
-    plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
-    defaultHoldHours: 48,
-    createdAt: now,
-  }
-  await store.insertAgency(agency)
-  catalogue.putAgency(agency)
+  const agency = catalogue.agencyBySlug(DEMO_SLUG) ?? (await makeAgency(options))
 
+  const shelf = await catalogue.shelf(agency.id)
   for (const feeType of DEMO_FEE_TYPES) {
+    if (shelf.feeTypes.some(({ label }) => label === feeType.label)) continue
     const made = { id: newId('fee'), ...feeType }
     await store.insertFeeType(agency.id, made)
     catalogue.putFeeType(agency.id, made)
@@ -63,14 +55,17 @@ export async function makeDemo(options: {
   options.onStep('Making the demo agency: units')
   const units = await Promise.all(
     demoUnits(new Date(now).getUTCFullYear()).map(async (sketch) => {
-      const unit = { id: newId('unt'), ...sketch }
+      const unit = shelf.unitBySlug(sketch.slug) ?? { id: newId('unt'), ...sketch }
       await desk.setUnit(agency, unit.id, () => unit, CALLER)
       return unit
     }),
   )
 
   options.onStep('Making the demo agency: bookings')
-  const requests = demoBookings(units, asNight(Math.floor(now / DAY_MS)))
+  const empty = await Promise.all(
+    units.map(async (unit) => ((await desk.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
+  )
+  const requests = demoBookings(empty.flat(), asNight(Math.floor(now / DAY_MS)))
   const outcomes = await Promise.all(requests.map((request) => desk.book(agency, request, CALLER)))
   const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
   if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
@@ -83,4 +78,23 @@ export async function makeDemo(options: {
   await store.insertKey(key)
   catalogue.putKey(key)
   return { agency, units: units.length, bookings: requests.length }
+}
+
+type DemoOptions = Parameters<typeof makeDemo>[0]
+
+async function makeAgency({ catalogue, store, newId, now }: DemoOptions): Promise<Agency> {
+  const agency: Agency = {
+    id: newId('agc'),
+    slug: DEMO_SLUG,
+    name: 'Tejo Stays',
+    currency: 'EUR',
+    timezone: 'Europe/Lisbon',
+    status: 'active',
+    plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
+    defaultHoldHours: 48,
+    createdAt: now,
+  }
+  await store.insertAgency(agency)
+  catalogue.putAgency(agency)
+  return agency
 }

@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import type { Ledger } from '../build.ts'
+import { newKeySecret, sha256Hex } from '../edge/key-secret.ts'
+import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
+import { makeDemo } from './make-demo.ts'
+
+const KEY_FILE = 'demo-api-key'
+
+/** Where the demo's API key can be read; null when this database has no demo, or the file is gone. */
+export interface Demo {
+  readonly keyFile: string
+  readonly made: boolean
+}
+
+/**
+ * Makes the demo agency in an empty database. A demo that was cut short is told by its missing key, and finished.
+ * @returns null when the database holds somebody's own agencies
+ */
+export async function offerDemo(ledger: Ledger, dataDir: string, onStep: (step: string) => void): Promise<Demo | null> {
+  const keyFile = join(dataDir, KEY_FILE)
+  const { catalogue } = ledger
+  const isEmpty = catalogue.agencies().length === 0
+  const demo = catalogue.agencyBySlug('demo')
+  const isCutShort = demo !== null && catalogue.keysOf(demo.id).length === 0
+  if (!isEmpty && !isCutShort) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
+
+  const secret = keepPrivateFile(keyFile, () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret)
+  await makeDemo({
+    catalogue,
+    store: ledger.catalogueStore,
+    desk: ledger.desk,
+    newId: ledger.newId,
+    now: ledger.clock.now(),
+    key: { prefix: secret.slice(0, 14), secretSha256: sha256Hex(secret) },
+    onStep,
+  })
+  return { keyFile, made: true }
+}
+
+function isUsable(ledger: Ledger, keyFile: string): boolean {
+  const secret = readIfPresent(keyFile)
+  return secret !== null && ledger.catalogue.holderByHash(sha256Hex(secret)) !== null
+}

@@ -1,0 +1,12 @@
+import pino, { type Logger } from 'pino'
+import type { LogLevel } from './config.ts'
+
+export type Log = Logger
+
+/**
+ * Structured JSON lines on standard error, so that standard output stays for people. Events are constant strings with
+ * fields; never personal data, never a secret.
+ */
+export function openLog(level: LogLevel): Log {
+  return pino({ level, base: { service: 'nightledger' }, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2))
+}

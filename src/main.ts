@@ -1,0 +1,4 @@
+/** The process: what its arguments ask for. */
+import { serve } from './serve.ts'
+
+await serve(process.env)

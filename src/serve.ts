@@ -1,0 +1,130 @@
+/** The service's life: config → database → ledger → listen → drain. */
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { type Ledger, openLedger } from './build.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { offerDemo } from './demo/offer-demo.ts'
+import { EmbeddedError } from './db/embedded-error.ts'
+import { MigrationError } from './db/migrate.ts'
+import { ServerError } from './db/check-server.ts'
+import { createApp } from './http/app.ts'
+import { systemClock } from './lib/clock.ts'
+import { type Log, openLog } from './log.ts'
+import { type Database, openDatabase } from './open-database.ts'
+import { loadSecrets, SecretsError } from './secrets.ts'
+import { welcome } from './welcome.ts'
+
+/** SIGTERM to exit takes at most this long (design, Running it). */
+const DRAIN_MS_MAX = 9_500
+
+/** Faults of the surroundings: their message says what to do, a stack would only hide it. */
+const EXPLAINED = [ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
+
+/**
+ * Runs the service until it is told to stop. Never returns before.
+ * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
+ */
+export async function serve(env: Record<string, string | undefined>): Promise<void> {
+  try {
+    await run(readConfig(env))
+  } catch (error) {
+    const isExplained = EXPLAINED.some((kind) => error instanceof kind)
+    console.error(isExplained && error instanceof Error ? error.message : error)
+    process.exit(1)
+  }
+}
+
+async function run(config: Config): Promise<void> {
+  ignoreProxies()
+  const log = openLog(config.logLevel)
+  const secrets = loadSecrets(config)
+  const database = await openDatabase(config, (step) => console.log(step))
+  const service = new Service(log, database)
+  const ledger = await openLedger({
+    databaseUrl: database.url,
+    clock: systemClock,
+    limits: config.limits,
+    holder: `${hostname()} ${process.pid}`,
+    watch: {
+      onFenced: (cause) => service.endAfterFence(cause),
+      onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
+      onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
+      onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
+    },
+  })
+  const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null
+  const app = createApp({ ledger, log, onBug: (error) => service.endAfterBug(error) })
+  app.listen({ hostname: config.host, port: config.port })
+  service.isUp(app, ledger)
+
+  const port = app.server?.port ?? config.port
+  log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
+  if (database.isEmbedded) {
+    const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
+    console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
+  }
+}
+
+type App = ReturnType<typeof createApp>
+
+/** What must be closed, in which order, and how the process ends. */
+class Service {
+  readonly #log: Log
+  readonly #database: Database
+  #app: App | null = null
+  #ledger: Ledger | null = null
+  #isEnding = false
+
+  constructor(log: Log, database: Database) {
+    this.#log = log
+    this.#database = database
+    process.on('SIGTERM', () => void this.#drain('SIGTERM'))
+    process.on('SIGINT', () => void this.#drain('SIGINT'))
+    process.on('uncaughtException', (error) => this.endAfterBug(error))
+    process.on('unhandledRejection', (error) => this.endAfterBug(error))
+  }
+
+  isUp(app: App, ledger: Ledger): void {
+    this.#app = app
+    this.#ledger = ledger
+  }
+
+  /** J5: a stale writer stops serving and exits non-zero. Its open commands are being answered with 500. */
+  endAfterFence(cause: unknown): void {
+    this.#log.fatal({ err: cause }, 'fenced by another writer')
+    if (this.#isEnding) return
+    this.#isEnding = true
+    // A moment for the answers that are on their way; nothing more can be written.
+    setTimeout(() => process.exit(1), 200)
+  }
+
+  /** A broken invariant: memory can no longer be trusted, the journal can. End now and recover from it. */
+  endAfterBug(error: unknown): void {
+    this.#log.fatal({ err: error }, 'ended by a bug')
+    process.exit(1)
+  }
+
+  async #drain(signal: string): Promise<void> {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.#log.info({ signal }, 'draining')
+    const overdue = setTimeout(() => {
+      this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
+      process.exit(1)
+    }, DRAIN_MS_MAX)
+    await this.#app?.stop()
+    await this.#ledger?.close()
+    await this.#database.stop()
+    clearTimeout(overdue)
+    this.#log.info({ signal }, 'stopped')
+    process.exit(0)
+  }
+}
+
+/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md). */
+function ignoreProxies(): void {
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
+    delete process.env[name]
+    delete process.env[name.toLowerCase()]
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import { stateHash } from '../../src/journal/snapshot-codec.ts'
+import { settle } from '../support/fake-clock.ts'
+import { AGENCY, MemoryLedger } from '../support/memory-ledger.ts'
+import { CALLER, requestFor } from '../support/open-ledger.ts'
+import { sampleUnit } from '../support/samples.ts'
+
+function units(count: number) {
+  return Array.from({ length: count }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
+}
+
+function addressOf(unitId: string) {
+  return { agencyId: AGENCY.id, unitId }
+}
+
+describe('activation', () => {
+  test('of one unit by many at once reads the store once and makes one actor', async () => {
+    const ledger = await MemoryLedger.open(units(1))
+    await ledger.takeOver()
+    const states = await Promise.all(Array.from({ length: 20 }, () => ledger.directory.read(addressOf('unt_0'))))
+    expect(new Set(states).size).toBe(1)
+    expect(ledger.directory.vitals.activations).toBe(1)
+  })
+
+  test('that fails is tried again by the next command', async () => {
+    const ledger = await MemoryLedger.open(units(1))
+    await ledger.takeOver()
+    const load = ledger.store.loadUnit.bind(ledger.store)
+    ledger.store.loadUnit = async () => {
+      throw new Error('database away')
+    }
+    const failed = await ledger.directory.read(addressOf('unt_0')).catch((error: Error) => error.message)
+    expect(failed).toBe('database away')
+    ledger.store.loadUnit = load
+    expect((await ledger.directory.read(addressOf('unt_0'))).seq).toBe(1)
+  })
+})
+
+describe('passivation', () => {
+  test('keeps the number of resident units within its bound, and loses nothing', async () => {
+    const all = units(20)
+    const ledger = await MemoryLedger.open(all)
+    await ledger.takeOver({ residentMax: 5 })
+    for (let day = 1; day <= 9; day++) {
+      for (const unit of all)
+        await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-0${day}`, `2027-03-${day + 10}`), CALLER)
+      expect(ledger.directory.vitals.resident).toBeLessThanOrEqual(5)
+    }
+    for (const unit of all) expect((await ledger.desk.calendar(AGENCY, unit)).occupied.count()).toBe(10)
+  })
+
+  test('a unit that is looked at stays; one that nobody touches goes', async () => {
+    const ledger = await MemoryLedger.open(units(2))
+    for (let second = 0; second < 4; second++) {
+      ledger.directory.sweep()
+      await ledger.clock.advance(500)
+      ledger.directory.peek('unt_0')
+    }
+    ledger.directory.sweep()
+    expect(ledger.directory.peek('unt_0')).not.toBeNull()
+    expect(ledger.directory.peek('unt_1')).toBeNull()
+  })
+
+  test('never takes an actor whose turn runs', async () => {
+    const ledger = await MemoryLedger.open(units(1))
+    let release = () => {}
+    const turn = ledger.directory.turn(addressOf('unt_0'), () => new Promise<void>((resolve) => (release = resolve)))
+    await settle()
+    for (let i = 0; i < 4; i++) {
+      ledger.directory.sweep()
+      await ledger.clock.advance(5_000)
+    }
+    expect(ledger.directory.vitals.resident).toBe(1)
+    release()
+    await turn
+  })
+})
+
+describe('snapshots', () => {
+  test('are written after so many events, and recovery from them gives the live state', async () => {
+    const [unit] = units(1)
+    if (unit === undefined) throw new Error('no unit')
+    const ledger = await MemoryLedger.open([unit])
+    for (let day = 10; day < 21; day++) {
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    }
+    await settle()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 10])
+    const live = stateHash(await ledger.desk.calendar(AGENCY, unit))
+    await ledger.takeOver()
+    expect(stateHash(await ledger.desk.calendar(AGENCY, unit))).toBe(live)
+  })
+
+  test('S1: a bad one is passed over for an older one, and all bad ones for a full replay', async () => {
+    const [unit] = units(1)
+    if (unit === undefined) throw new Error('no unit')
+    const ledger = await MemoryLedger.open([unit])
+    for (let day = 10; day < 21; day++) {
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    }
+    const live = stateHash(await ledger.desk.calendar(AGENCY, unit))
+    for (const bad of [1, 2]) {
+      const damaged = ledger.store.snapshots.map((s, i) => (i >= 2 - bad ? { ...s, state: `${s.state} ` } : s))
+      ledger.store.snapshots.splice(0, 2, ...damaged)
+      ledger.defects.length = 0
+      await ledger.takeOver()
+      expect(stateHash(await ledger.desk.calendar(AGENCY, unit))).toBe(live)
+      expect(ledger.defects.length).toBe(bad)
+    }
+  })
+})
+
+test('a command that waited too long for its turn is refused before it is decided', async () => {
+  const [unit] = units(1)
+  if (unit === undefined) throw new Error('no unit')
+  const ledger = await MemoryLedger.open([unit])
+  ledger.store.fate = () => 'lose_request'
+  const first = ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  await settle()
+  const second = ledger.desk.book(AGENCY, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER).catch((e) => e.kind)
+  await ledger.clock.advance(6_000)
+  ledger.store.fate = () => 'deliver'
+  await ledger.clock.advance(100)
+  expect(await first).toMatchObject({ kind: 'done', seq: 2 })
+  expect(await second).toBe('held_too_long')
+})
