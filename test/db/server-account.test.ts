@@ -15,7 +15,10 @@ beforeEach(() => {
   mkdirSync(inner, { recursive: true })
   for (const folder of [top, join(top, 'a'), inner]) chmodSync(folder, 0o711)
 })
-afterEach(() => rmSync(top, { recursive: true, force: true }))
+afterEach(() => {
+  for (const folder of [top, join(top, 'a'), inner]) chmodSync(folder, 0o711)
+  rmSync(top, { recursive: true, force: true })
+})
 
 describe('whether an account can enter a folder', () => {
   test('yes, when it may pass through everything above', () => {
