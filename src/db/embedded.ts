@@ -8,7 +8,7 @@ import { createCluster, findCluster, SUPERUSER } from './cluster.ts'
 import { connect, type Sql } from './connect.ts'
 import { takeDataDir } from './data-dir-lock.ts'
 import { EmbeddedError } from './embedded-error.ts'
-import { postgresBinaries } from './postgres-binaries.ts'
+import { findPostgresPackage, type PostgresPackage, postgresBinaries } from './postgres-binaries.ts'
 import { endPostmaster } from './postmaster.ts'
 import { type RunningServer, runServer } from './run-server.ts'
 import { canEnter, type ServerAccount, serverAccount } from './server-account.ts'
@@ -38,11 +38,12 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
       'Cannot start a PostgreSQL of our own on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
     )
   }
+  const programs = findPostgresPackage()
   const folder = resolve(dataDir)
   makeFolder(folder)
   const lock = takeDataDir(folder)
   try {
-    const { server, cluster, url, firstStart } = await bringUp(folder, onStep)
+    const { server, cluster, url, firstStart } = await bringUp(folder, programs, onStep)
     const stop = async () => {
       await endPostmaster(server.pid, cluster, { patienceMs: PATIENCE_MS })
       lock.release()
@@ -64,10 +65,10 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
 
 type Up = { server: RunningServer; cluster: string; url: string; firstStart: boolean }
 
-async function bringUp(folder: string, onStep: Step): Promise<Up> {
+async function bringUp(folder: string, programs: PostgresPackage, onStep: Step): Promise<Up> {
   const known = findCluster(folder)
   const account = serverAccount({ cluster: known, onStep })
-  const binaries = postgresBinaries({ account, onStep })
+  const binaries = postgresBinaries(programs, { account, onStep })
   const password = keepPrivateFile(join(folder, 'postgres-password'), () => randomBytes(24).toString('hex'))
   if (known === null) openFolderTo(folder, account)
   const cluster = known ?? (await createCluster(folder, { binaries, account, password, onStep }))

