@@ -65,6 +65,7 @@ function restoreLinks(native: string): void {
     try {
       symlinkSync(basename(source), link)
     } catch (cause) {
+      if (existsSync(link)) continue // Another service was faster.
       throw new EmbeddedError(
         `Cannot start a PostgreSQL of our own: ${link} is missing and cannot be made. Run npm install with install scripts allowed.`,
         { cause },
