@@ -17,17 +17,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The commands that http, mcp and the portal share.
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
-  edge: ['edge', 'catalogue', 'journal', 'domain', 'lib'],
+  edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
   http: ['http', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Fills an empty database through the same commands.
-  demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib'],
+  demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib', 'build.ts'],
   // Implements the ports that the parts above declare.
   db: ['db', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   cli: ['cli', 'db', 'domain', 'lib', 'config.ts', 'secrets.ts'],
   'config.ts': ['lib'],
   'secrets.ts': ['config.ts', 'lib'],
+  'log.ts': ['config.ts'],
+  'welcome.ts': ['demo'],
+  'open-database.ts': ['config.ts', 'db'],
   'build.ts': ['*'],
+  'serve.ts': ['*'],
   'main.ts': ['*'],
 }
 
