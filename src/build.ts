@@ -3,8 +3,10 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { PostgresBookingRows } from './db/booking-rows.ts'
 import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
 import { connect, type Sql } from './db/connect.ts'
+import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
+import { ExpiredAnswers } from './edge/expired-answers.ts'
 import { Journal } from './journal/journal.ts'
 import type { Clock } from './lib/clock.ts'
 import { type IdSource, systemIds } from './lib/ids.ts'
@@ -39,6 +41,7 @@ export interface LedgerWatch {
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
+  onHousekeepingFailure(error: unknown): void
 }
 
 /** The running core: everything that http, mcp and the portal call. */
@@ -128,7 +131,15 @@ export async function openLedger(options: {
     },
   })
 
+  const idempotencyRows = new PostgresIdempotencyRows(sql)
+  const expiredAnswers = new ExpiredAnswers({
+    deleteExpired: (asked) => idempotencyRows.deleteExpired(asked),
+    clock,
+    onFailure: watch.onHousekeepingFailure,
+  })
+
   holdTimer.start()
+  expiredAnswers.start()
   const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
   sweep.unref()
 
@@ -144,6 +155,7 @@ export async function openLedger(options: {
     epoch: tenure.epoch,
     close: async () => {
       clearInterval(sweep)
+      await expiredAnswers.stop()
       await holdTimer.stop()
       await journal.close()
       if (journal.vitals.state === 'closed') await directory.snapshotAll()

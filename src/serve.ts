@@ -50,6 +50,7 @@ async function run(config: Config): Promise<void> {
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
+      onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
     },
   })
   const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null

@@ -32,6 +32,7 @@ export async function openTestDatabaseLedger(
       onSnapshotDefect: (defect) => reports.defects.push(defect),
       onSnapshotFailure: (error) => reports.failures.push(error),
       onHoldTimerFailure: (error) => reports.failures.push(error),
+      onHousekeepingFailure: (error) => reports.failures.push(error),
     },
   })
   return { ...ledger, reports }
