@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Ledger } from '../../src/build.ts'
+import { RefusalCounter, type RefusedWrite } from '../../src/edge/refusal-counter.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { openTestDatabaseLedger } from '../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const REFUSED: RefusedWrite = {
+  agencyId: 'agc_a',
+  keyId: 'key_a',
+  code: 'RATE_LIMITED',
+  route: 'POST /partner/v1/bookings',
+  requestId: 'req_1',
+}
+
+let database: TestDatabase
+let ledger: Ledger
+let clock: FakeClock
+
+beforeEach(async () => {
+  database = await testDatabase()
+  ledger = await openTestDatabaseLedger(database.url)
+  clock = new FakeClock(Date.UTC(2027, 0, 15, 12))
+})
+
+afterEach(async () => {
+  await ledger.close()
+  await database.drop()
+})
+
+function openCounter(): RefusalCounter {
+  return new RefusalCounter({
+    clock,
+    persist: async (agencyId, audit) => {
+      await ledger.journal.append({ agencyId, at: clock.now(), audit })
+    },
+    onFailure: () => {},
+  })
+}
+
+async function count(counter: RefusalCounter, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) counter.count(REFUSED)
+  await counter.flush()
+}
+
+const lines = () => ledger.sql`
+  select actor_kind, actor_id, route, outcome, booking_id, request_id, count::float8 as count from audit order by at`
+
+test('a flood of refused writes is one line of the audit trail, with its number', async () => {
+  const counter = openCounter()
+  for (let i = 0; i < 10; i++) await count(counter, 500)
+  expect([...(await lines())]).toEqual([
+    {
+      actor_kind: 'key',
+      actor_id: 'key_a',
+      route: 'POST /partner/v1/bookings',
+      outcome: 'RATE_LIMITED',
+      booking_id: null,
+      request_id: 'req_1',
+      count: 5_000,
+    },
+  ])
+})
+
+test('a restart within the minute adds no line, and never makes the number smaller', async () => {
+  await count(openCounter(), 40)
+  const restarted = openCounter()
+  await count(restarted, 3)
+  expect((await lines()).map(({ count }) => count)).toEqual([40])
+  await count(restarted, 50)
+  expect((await lines()).map(({ count }) => count)).toEqual([53])
+})
+
+test('250 keys refused in the same minute are 250 lines', async () => {
+  const counter = openCounter()
+  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: `key_${i}` })
+  await counter.stop()
+  expect(await lines()).toHaveLength(250)
+})
