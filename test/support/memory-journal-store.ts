@@ -49,15 +49,16 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
       case 'poison':
         return { kind: 'poison', cause: new Error('data exception') }
       case 'lose_reply': {
-        this.#write(batch)
+        this.write(batch)
         return { kind: 'unknown', cause: new Error('connection lost') }
       }
       case 'deliver':
-        return this.#write(batch)
+        return this.write(batch)
     }
   }
 
-  #write(batch: BatchToAppend): 'durable' | AppendFailure {
+  /** What the server does with a batch that reaches it. */
+  protected write(batch: BatchToAppend): 'durable' | AppendFailure {
     if (batch.epoch !== this.epoch) return { kind: 'fenced', cause: new Error('fenced') }
     const content = JSON.parse(batch.content) as Content
     const entries = content.journal ?? []
@@ -67,6 +68,9 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
       return taken.batchId === batch.batchId ? 'durable' : { kind: 'fenced', cause: new Error('sequence taken') }
     }
     if (this.isPoison(content)) return { kind: 'poison', cause: new Error('data exception') }
+    const isStale = (row: Row) =>
+      this.bookings.get(String(row['booking_id']))?.booking.version !== Number(row['version']) - 1
+    if (content.changed?.some(isStale)) return { kind: 'poison', cause: new Error('version mismatch') }
     for (const entry of entries) this.journal.push({ ...storedEntry(entry), batchId: batch.batchId })
     for (const row of content.created ?? []) this.#putBooking(row)
     for (const row of content.changed ?? []) this.#putBooking(row)
@@ -119,10 +123,8 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   }
 
   #putBooking(row: Row): void {
-    const known = this.bookings.get(String(row['booking_id']))?.booking
     const camel = Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value]))
     const booking = decodeBooking({ ...camel, id: row['booking_id'] })
-    if (known !== undefined && booking.version !== known.version + 1) throw new Error('version mismatch')
     this.bookings.set(booking.id, { agencyId: String(row['agency_id']), booking, seq: Number(row['seq']) })
   }
 }

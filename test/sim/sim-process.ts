@@ -1,0 +1,183 @@
+import { Catalogue } from '../../src/catalogue/catalogue.ts'
+import { Shelf } from '../../src/catalogue/shelf.ts'
+import { type Announce, BookingDesk } from '../../src/desk/booking-desk.ts'
+import type { BookingRow, BookingRows } from '../../src/desk/booking-rows.ts'
+import type { Unit } from '../../src/domain/unit.ts'
+import { Journal } from '../../src/journal/journal.ts'
+import type { JournalStore } from '../../src/journal/journal-store.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { IdSource } from '../../src/lib/ids.ts'
+import { HoldTimer } from '../../src/units/hold-timer.ts'
+import { UnitDirectory } from '../../src/units/unit-directory.ts'
+import { AGENCY } from '../support/memory-ledger.ts'
+import type { SimStore } from './sim-store.ts'
+
+/** Where a simulated build differs from the real one: how a broken build is made. */
+export interface BuildFaults {
+  readonly changeStore?: (store: SimStore) => void
+  readonly wrapJournal?: (journal: Journal) => Journal
+  readonly wrapAnnounce?: (announce: Announce) => Announce
+}
+
+/** One run of the service: the real desk, directory, journal and hold timer. It can die, or hang and come back. */
+export class SimProcess {
+  readonly desk: BookingDesk
+  readonly directory: UnitDirectory
+  readonly journal: Journal
+  readonly epoch: number
+  readonly #holdTimer: HoldTimer
+  #state: 'running' | 'paused' | 'dead' = 'running'
+  #heldBack: (() => void)[] = []
+  isFenced = false
+  /** The ledger's epoch at the moment this process was fenced; its own would mean that the newest writer was. */
+  fencedByEpoch: number | null = null
+
+  private constructor(epoch: number, parts: (process: SimProcess) => Parts) {
+    this.epoch = epoch
+    const { desk, directory, journal, holdTimer } = parts(this)
+    this.desk = desk
+    this.directory = directory
+    this.journal = journal
+    this.#holdTimer = holdTimer
+  }
+
+  static async start(world: {
+    clock: Clock
+    store: JournalStore & BookingRows
+    units: readonly Unit[]
+    newId: IdSource
+    announce: Announce
+    faults: BuildFaults
+    /** Of whoever took the ledger over last. */
+    currentEpoch: () => number
+  }): Promise<SimProcess> {
+    const tenure = await world.store.takeOver('sim')
+    const process = new SimProcess(tenure.epoch, (self) => assemble(self, world, tenure))
+    process.#holdTimer.start()
+    return process
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running' && !this.isFenced
+  }
+
+  /** Like `kill -9`: nothing of it ever runs again. */
+  die(): void {
+    this.#state = 'dead'
+    this.#heldBack = []
+  }
+
+  /** Like SIGSTOP: whatever would run waits. */
+  pause(): void {
+    if (this.#state === 'running') this.#state = 'paused'
+  }
+
+  /** Like SIGCONT. */
+  resume(): void {
+    if (this.#state !== 'paused') return
+    this.#state = 'running'
+    for (const task of this.#heldBack.splice(0)) task()
+  }
+
+  /** Runs `task` now, when the process goes on, or never. */
+  run(task: () => void): void {
+    if (this.#state === 'running') task()
+    else if (this.#state === 'paused') this.#heldBack.push(task)
+  }
+
+  /** An answer from outside reaches the process only while it runs. */
+  receive<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      answer.then(
+        (value) => this.run(() => resolve(value)),
+        (error) => this.run(() => reject(error)),
+      )
+    })
+  }
+}
+
+interface Parts {
+  desk: BookingDesk
+  directory: UnitDirectory
+  journal: Journal
+  holdTimer: HoldTimer
+}
+
+function assemble(
+  process: SimProcess,
+  world: Parameters<typeof SimProcess.start>[0],
+  tenure: { epoch: number; lastSeq: number },
+): Parts {
+  const clock: Clock = {
+    now: () => world.clock.now(),
+    monotonicMs: () => world.clock.monotonicMs(),
+    after: (ms, task) => world.clock.after(ms, () => process.run(task)),
+  }
+  const store = storeSeenBy(process, world.store)
+  const catalogue = new Catalogue({
+    loadAgencies: async () => [AGENCY],
+    loadKeys: async () => [],
+    loadShelf: async () => new Shelf(world.units, []),
+  })
+  catalogue.putAgency(AGENCY)
+  const real = new Journal({
+    store,
+    clock,
+    tenure,
+    limits: { waitingMax: 200, batchMax: 8, heldMsMax: 5_000 },
+    onFenced: () => {
+      process.isFenced = true
+      process.fencedByEpoch = world.currentEpoch()
+    },
+    newBatchId: () => world.newId('evt'),
+  })
+  const journal = world.faults.wrapJournal?.(real) ?? real
+  const directory = new UnitDirectory({
+    store,
+    clock,
+    limits: { residentMax: 2, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
+    onDefect: () => {},
+    onSnapshotFailure: () => {},
+  })
+  const desk = new BookingDesk({
+    catalogue,
+    directory,
+    journal,
+    rows: store,
+    announce: world.faults.wrapAnnounce?.(world.announce) ?? world.announce,
+    clock,
+    newId: world.newId,
+    heldMsMax: 5_000,
+    onDurable: ({ after }) => {
+      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+    },
+  })
+  const holdTimer = new HoldTimer({
+    clock,
+    onFailure: () => {},
+    book: {
+      nextExpiry: () => store.nextExpiry(),
+      lapsed: async (at, limit) =>
+        (await store.lapsedHolds(at, limit)).map(({ agencyId, booking }) => ({ agencyId, bookingId: booking.id })),
+      expire: async ({ bookingId }) => {
+        await desk.expire(AGENCY, bookingId)
+      },
+    },
+  })
+  return { desk, directory, journal, holdTimer }
+}
+
+function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): JournalStore & BookingRows {
+  return {
+    takeOver: (holder) => store.takeOver(holder),
+    appendBatch: (batch) => process.receive(store.appendBatch(batch)),
+    wasWritten: (batch) => process.receive(store.wasWritten(batch)),
+    reconnect: () => store.reconnect(),
+    loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),
+    loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
+    writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
+    find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
+    lapsedHolds: (at, limit) => process.receive(store.lapsedHolds(at, limit)),
+    nextExpiry: () => process.receive(store.nextExpiry()),
+  }
+}
