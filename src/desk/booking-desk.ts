@@ -77,6 +77,8 @@ export type Announce = (input: {
 }) => Announcement | null
 
 const HOUR_MS = 3_600_000
+/** A write whose outcome is unknown is held for so long before its caller is told just that. */
+export const OUTCOME_KNOWN_MS_MAX = 30_000
 /** A booking that keeps moving between units while we look for it is looked for this often. */
 const FIND_ATTEMPTS_MAX = 8
 
@@ -141,7 +143,7 @@ export class BookingDesk {
   async book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome> {
     const { unit, stay } = request
     const tariff = await this.#tariff(agency)
-    const outcome = await this.#turn(agency, unit.id, async (state): Promise<Outcome> => {
+    const turn = this.#turn(agency, unit.id, async (state): Promise<Outcome> => {
       const at = this.#clock.now()
       const holdHours = request.holdHours ?? agency.defaultHoldHours
       const decision = decideBookStay(state, {
@@ -168,7 +170,7 @@ export class BookingDesk {
       })
       return this.#settle({ agency, caller, decision, states: [state], keep, request })
     })
-    return this.#auditRejection(agency, caller, outcome, null)
+    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), null)
   }
 
   /** Cancels a booking; one that is cancelled already stays as it is (contract, POST /bookings/{id}/cancel). */
@@ -178,11 +180,11 @@ export class BookingDesk {
     caller: Caller,
     keep?: KeepAnswer,
   ): Promise<FoundOutcome> {
-    const outcome = await this.#turnOfBooking(agency, asked.bookingId, async (state, { booking }) => {
+    const turn = this.#turnOfBooking(agency, asked.bookingId, async (state, { booking }) => {
       const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
       return this.#settle({ agency, caller, decision, states: [state], keep })
     })
-    return this.#auditRejection(agency, caller, outcome, asked.bookingId)
+    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), asked.bookingId)
   }
 
   /** Changes a booking as the agency asks. With `change.unitId` it moves: one entry for both units (U4). */
@@ -197,11 +199,11 @@ export class BookingDesk {
       const decision = decideChange(from, to, { booking, change: asked.change, tariff, at: this.#clock.now() })
       return this.#settle({ agency, caller, decision, states: from === to ? [from] : [from, to] })
     }
-    const outcome =
+    const turn =
       target === undefined
-        ? await this.#turnOfBooking(agency, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
-        : await this.#turnOfMove(agency, asked.bookingId, target, decideAndSettle)
-    return this.#auditRejection(agency, caller, outcome, asked.bookingId)
+        ? this.#turnOfBooking(agency, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
+        : this.#turnOfMove(agency, asked.bookingId, target, decideAndSettle)
+    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), asked.bookingId)
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
@@ -332,6 +334,21 @@ export class BookingDesk {
   async #tariff(agency: Agency): Promise<Tariff> {
     const shelf = this.#catalogue.peekShelf(agency.id) ?? (await this.#catalogue.shelf(agency.id))
     return { currency: agency.currency, feeTypes: shelf.feeTypes }
+  }
+
+  /**
+   * What becomes of a write. Refusals come within `heldMsMax`; only a write that may have happened can stay open, and then
+   * its caller is told so, while the unit goes on waiting for the truth.
+   */
+  #outcomeOf<O>(turn: Promise<O>): Promise<O> {
+    return new Promise((resolve, reject) => {
+      const callOff = this.#clock.after(OUTCOME_KNOWN_MS_MAX, () =>
+        reject(
+          new JournalError('outcome_unknown', 'Cannot tell whether the change was made: the database does not answer'),
+        ),
+      )
+      turn.then(resolve, reject).finally(callOff)
+    })
   }
 
   /** Waits for the unit's turn, but not for longer than a write may be held. */

@@ -124,3 +124,19 @@ test('a command that waited too long for its turn is refused before it is decide
   expect(await first).toMatchObject({ kind: 'done', seq: 2 })
   expect(await second).toBe('held_too_long')
 })
+
+test('a write whose outcome stays unknown is answered as just that after 30 s, and the unit waits on for the truth', async () => {
+  const [unit] = units(1)
+  if (unit === undefined) throw new Error('no unit')
+  const ledger = await MemoryLedger.open([unit])
+  ledger.store.fate = () => (ledger.store.sends.length === 2 ? 'lose_reply' : 'refuse_connection')
+  const seen: string[] = []
+  ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER).catch((error) => seen.push(error.kind))
+  await ledger.clock.advance(29_990)
+  expect(seen).toEqual([])
+  await ledger.clock.advance(20)
+  expect(seen).toEqual(['outcome_unknown'])
+  ledger.store.fate = () => 'deliver'
+  await ledger.clock.advance(100)
+  expect((await ledger.desk.calendar(AGENCY, unit)).occupied.count()).toBe(2)
+})
