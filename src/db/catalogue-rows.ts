@@ -51,73 +51,15 @@ export class PostgresCatalogueStore implements CatalogueStore {
   }
 
   async insertAgency(agency: Agency): Promise<void> {
-    const { plan } = agency
-    await withDeadline(
-      this.#sql`
-        insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                            requests_per_month, default_hold_hours, created_at)
-        values (${agency.id}, ${agency.slug}, ${agency.name}, ${agency.currency}, ${agency.timezone},
-                ${agency.status}, ${plan.apiAccess}, ${plan.requestsPerMinute}, ${plan.requestsPerMonth},
-                ${agency.defaultHoldHours}, ${new Date(agency.createdAt)})`,
-      QUERY_DEADLINE_MS,
-    )
-  }
-
-  /** Slug, currency and time zone never change: amounts and day boundaries already stored depend on them. */
-  async updateAgency(agency: Agency): Promise<void> {
-    const { plan } = agency
-    await withDeadline(
-      this.#sql`
-        update agency set name = ${agency.name}, status = ${agency.status}, api_access = ${plan.apiAccess},
-               requests_per_minute = ${plan.requestsPerMinute}, requests_per_month = ${plan.requestsPerMonth},
-               default_hold_hours = ${agency.defaultHoldHours}
-        where agency_id = ${agency.id}`,
-      QUERY_DEADLINE_MS,
-    )
+    await withDeadline(agencyInsert(this.#sql, agency), QUERY_DEADLINE_MS)
   }
 
   async insertKey(key: ApiKey): Promise<void> {
-    await withDeadline(
-      this.#sql`
-        insert into api_key (agency_id, key_id, name, prefix, secret_sha256, scopes, created_at, expires_at, revoked_at)
-        values (${key.agencyId}, ${key.id}, ${key.name}, ${key.prefix}, ${key.secretSha256},
-                ${this.#sql.array([...key.scopes])}, ${new Date(key.createdAt)}, ${instant(key.expiresAt)},
-                ${instant(key.revokedAt)})`,
-      QUERY_DEADLINE_MS,
-    )
-  }
-
-  /** Permanent: an earlier revocation keeps its time (contract, Authentication rule 8). */
-  async revokeKey(key: ApiKey, revokedAt: number): Promise<void> {
-    await withDeadline(
-      this.#sql`
-        update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
-        where agency_id = ${key.agencyId} and key_id = ${key.id}`,
-      QUERY_DEADLINE_MS,
-    )
+    await withDeadline(keyInsert(this.#sql, key), QUERY_DEADLINE_MS)
   }
 
   async insertFeeType(agencyId: string, feeType: FeeType): Promise<void> {
-    await withDeadline(
-      this.#sql`
-        insert into fee_type (agency_id, fee_type_id, label, kind, amount, basis_points, includes_weekly_cleaning,
-                              application, active)
-        values (${agencyId}, ${feeType.id}, ${feeType.label}, ${feeType.kind}, ${feeType.amount},
-                ${feeType.basisPoints}, ${feeType.includesWeeklyCleaning}, ${feeType.application},
-                ${feeType.active})`,
-      QUERY_DEADLINE_MS,
-    )
-  }
-
-  async updateFeeType(agencyId: string, feeType: FeeType): Promise<void> {
-    await withDeadline(
-      this.#sql`
-        update fee_type set label = ${feeType.label}, kind = ${feeType.kind}, amount = ${feeType.amount},
-               basis_points = ${feeType.basisPoints}, includes_weekly_cleaning = ${feeType.includesWeeklyCleaning},
-               application = ${feeType.application}, active = ${feeType.active}
-        where agency_id = ${agencyId} and fee_type_id = ${feeType.id}`,
-      QUERY_DEADLINE_MS,
-    )
+    await withDeadline(feeTypeInsert(this.#sql, agencyId, feeType), QUERY_DEADLINE_MS)
   }
 
   #loadUnits(agencyId: string): PromiseLike<StoredUnitRow[]> {
@@ -212,4 +154,60 @@ function unitOf(row: StoredUnitRow): Unit {
 
 function instant(value: number | null): Date | null {
   return value === null ? null : new Date(value)
+}
+
+/*
+ * Statements that run alone, or as a part of one that writes its line of the audit trail too (src/db/agency-store.ts).
+ */
+
+export function agencyInsert(sql: Sql, agency: Agency) {
+  const { plan } = agency
+  return sql`
+    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
+                        requests_per_month, default_hold_hours, created_at)
+    values (${agency.id}, ${agency.slug}, ${agency.name}, ${agency.currency}, ${agency.timezone},
+            ${agency.status}, ${plan.apiAccess}, ${plan.requestsPerMinute}, ${plan.requestsPerMonth},
+            ${agency.defaultHoldHours}, ${new Date(agency.createdAt)})`
+}
+
+/** Slug, currency and time zone never change: amounts and day boundaries already stored depend on them. */
+export function agencyUpdate(sql: Sql, agency: Agency) {
+  const { plan } = agency
+  return sql`
+    update agency set name = ${agency.name}, status = ${agency.status}, api_access = ${plan.apiAccess},
+           requests_per_minute = ${plan.requestsPerMinute}, requests_per_month = ${plan.requestsPerMonth},
+           default_hold_hours = ${agency.defaultHoldHours}
+    where agency_id = ${agency.id}`
+}
+
+export function keyInsert(sql: Sql, key: ApiKey) {
+  return sql`
+    insert into api_key (agency_id, key_id, name, prefix, secret_sha256, scopes, created_at, expires_at, revoked_at)
+    values (${key.agencyId}, ${key.id}, ${key.name}, ${key.prefix}, ${key.secretSha256},
+            ${sql.array([...key.scopes])}, ${new Date(key.createdAt)}, ${instant(key.expiresAt)},
+            ${instant(key.revokedAt)})`
+}
+
+/** Permanent: an earlier revocation keeps its time (contract, Authentication rule 8). */
+export function keyRevocation(sql: Sql, key: ApiKey, revokedAt: number) {
+  return sql`
+    update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
+    where agency_id = ${key.agencyId} and key_id = ${key.id}`
+}
+
+export function feeTypeInsert(sql: Sql, agencyId: string, feeType: FeeType) {
+  return sql`
+    insert into fee_type (agency_id, fee_type_id, label, kind, amount, basis_points, includes_weekly_cleaning,
+                          application, active)
+    values (${agencyId}, ${feeType.id}, ${feeType.label}, ${feeType.kind}, ${feeType.amount},
+            ${feeType.basisPoints}, ${feeType.includesWeeklyCleaning}, ${feeType.application},
+            ${feeType.active})`
+}
+
+export function feeTypeUpdate(sql: Sql, agencyId: string, feeType: FeeType) {
+  return sql`
+    update fee_type set label = ${feeType.label}, kind = ${feeType.kind}, amount = ${feeType.amount},
+           basis_points = ${feeType.basisPoints}, includes_weekly_cleaning = ${feeType.includesWeeklyCleaning},
+           application = ${feeType.application}, active = ${feeType.active}
+    where agency_id = ${agencyId} and fee_type_id = ${feeType.id}`
 }

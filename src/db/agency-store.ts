@@ -1,0 +1,99 @@
+import type { PendingQuery, Row } from 'postgres'
+import type { Agency, ApiKey } from '../catalogue/agency.ts'
+import type { Shelf } from '../catalogue/shelf.ts'
+import type { AgencyStore } from '../desk/agency-store.ts'
+import type { Guest } from '../desk/guest-list.ts'
+import type { FeeType } from '../domain/rules.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './booking-rows.ts'
+import {
+  agencyInsert,
+  agencyUpdate,
+  feeTypeInsert,
+  feeTypeUpdate,
+  keyInsert,
+  keyRevocation,
+  PostgresCatalogueStore,
+} from './catalogue-rows.ts'
+import type { Sql } from './connect.ts'
+
+const UNIQUE_VIOLATION = '23505'
+
+/** Changes of the agency's own data, each one statement with its line of the audit trail. */
+export class PostgresAgencyStore implements AgencyStore {
+  readonly #sql: Sql
+  readonly #catalogue: PostgresCatalogueStore
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+    this.#catalogue = new PostgresCatalogueStore(sql)
+  }
+
+  async insertAgency(agency: Agency, audit: AuditDraft): Promise<boolean> {
+    const insert = this.#sql`${agencyInsert(this.#sql, agency)} on conflict (slug) do nothing`
+    return (await this.#write(agency.id, audit, insert)) === 1
+  }
+
+  async updateAgency(agency: Agency, audit: AuditDraft): Promise<void> {
+    await this.#write(agency.id, audit, agencyUpdate(this.#sql, agency))
+  }
+
+  async insertKey(key: ApiKey, audit: AuditDraft): Promise<void> {
+    await this.#write(key.agencyId, audit, keyInsert(this.#sql, key))
+  }
+
+  async revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void> {
+    await this.#write(key.agencyId, audit, keyRevocation(this.#sql, key, revokedAt))
+  }
+
+  async insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
+    await this.#write(agencyId, audit, feeTypeInsert(this.#sql, agencyId, feeType))
+  }
+
+  async updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
+    await this.#write(agencyId, audit, feeTypeUpdate(this.#sql, agencyId, feeType))
+  }
+
+  async updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean> {
+    const update = this.#sql`
+      update guest set first_name = ${guest.firstName}, last_name = ${guest.lastName}, email = ${guest.email},
+             phone = ${guest.phone}, nationality = ${guest.nationality}
+      where agency_id = ${agencyId} and guest_id = ${guest.id}`
+    try {
+      await this.#write(agencyId, audit, update)
+      return true
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION) return false
+      throw error
+    }
+  }
+
+  loadAgencies(): Promise<readonly Agency[]> {
+    return this.#catalogue.loadAgencies()
+  }
+
+  loadKeys(): Promise<readonly ApiKey[]> {
+    return this.#catalogue.loadKeys()
+  }
+
+  loadShelf(agencyId: string): Promise<Shelf> {
+    return this.#catalogue.loadShelf(agencyId)
+  }
+
+  /** @returns how many rows changed; the line is written only where one did */
+  async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<number> {
+    const [row] = await withDeadline(
+      this.#sql<{ changed: number }[]>`
+        with changed as (${change} returning 1), audited as (
+          insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
+          select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
+                 ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
+                 ${audit.requestId}::text, ${audit.count}::text::bigint
+          from changed)
+        select count(*)::integer as changed from changed`,
+      QUERY_DEADLINE_MS,
+    )
+    return row?.changed ?? 0
+  }
+}

@@ -1,0 +1,37 @@
+import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
+import type { Night } from '../domain/night.ts'
+import type { Listed } from './booking-list.ts'
+import type { Guest } from './guest-list.ts'
+
+/** A booking with what only its agency sees. */
+export interface AgencyBooking {
+  readonly booking: Booking
+  readonly guest: Guest | null
+  readonly notes: string | null
+}
+
+/** Null: any. */
+export interface AgencyBookingFilter {
+  /** Departure on or after it. */
+  readonly from: Night | null
+  /** Arrival on or before it. */
+  readonly to: Night | null
+  readonly status: BookingStatus | null
+  readonly type: BookingType | null
+  readonly unitId: string | null
+  readonly source: string | null
+  readonly sourceRef: string | null
+  readonly guestId: string | null
+}
+
+/** The port behind the agency's reads of bookings: never behind what an answer said (J2). */
+export interface AgencyBookings {
+  /** Null for an unknown id, and for a booking of another agency. */
+  find(agencyId: string, bookingId: string): Promise<AgencyBooking | null>
+  /** Newest arrival first, ties by id. */
+  list(
+    agencyId: string,
+    filter: AgencyBookingFilter,
+    page: { offset: number; limit: number },
+  ): Promise<Listed<AgencyBooking>>
+}

@@ -1,0 +1,24 @@
+import type { Agency, ApiKey } from '../catalogue/agency.ts'
+import type { Shelf } from '../catalogue/shelf.ts'
+import type { FeeType } from '../domain/rules.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import type { Guest } from './guest-list.ts'
+
+/**
+ * Where the agency's own data is written: each change is one statement with its line of the audit trail, so that both are durable
+ * or neither. What it writes has an unknown outcome when it throws.
+ */
+export interface AgencyStore {
+  /** False: another agency has the slug, and nothing is written. */
+  insertAgency(agency: Agency, audit: AuditDraft): Promise<boolean>
+  updateAgency(agency: Agency, audit: AuditDraft): Promise<void>
+  insertKey(key: ApiKey, audit: AuditDraft): Promise<void>
+  revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void>
+  insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void>
+  updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void>
+  /** False: another guest of the agency has the e-mail, and nothing is written. */
+  updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean>
+  loadAgencies(): Promise<readonly Agency[]>
+  loadKeys(): Promise<readonly ApiKey[]>
+  loadShelf(agencyId: string): Promise<Shelf>
+}
