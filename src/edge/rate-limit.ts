@@ -22,9 +22,9 @@ export interface RateDecision {
  * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so requests that arrive
  * together cannot pass on the same place.
  *
- * Keys are held in two generations. A key is looked for in the younger one and moved there from the older; after
- * more than a window the older one is dropped whole, because nothing that it still holds can count any more. So an idle key is gone
- * within two minutes, without a sweep over those that are not.
+ * Keys are held in two generations. A key is looked for in the younger one and moved there from the older; when the
+ * younger is a window old it becomes the older, and the older is dropped whole: nothing in it can count any more. So an
+ * idle key is gone within two minutes of use of any key, without a sweep over those that are not idle.
  */
 export class RateLimiter {
   readonly #clock: Clock
@@ -81,8 +81,8 @@ export class RateLimiter {
   }
 
   #ageTo(nowMs: number): void {
-    // One millisecond more than a window: a request is counted from the end of its millisecond.
-    if (nowMs - this.#youngSince <= WINDOW_MS) return
+    // What the older generation holds was counted before the younger one began, in an earlier millisecond.
+    if (nowMs - this.#youngSince < WINDOW_MS) return
     this.#old = this.#young
     this.#young = new Map()
     this.#youngSince = nowMs

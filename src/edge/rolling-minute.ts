@@ -22,6 +22,11 @@ export class RollingMinute {
     return this.#counted
   }
 
+  /** What the ring has room for: its memory is 16 bytes times this. */
+  get places(): number {
+    return this.#stamps.length
+  }
+
   /** Lets go of what is a whole window old at `nowMs`. */
   forget(nowMs: number): void {
     const leftBy = nowMs - WINDOW_MS

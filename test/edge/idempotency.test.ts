@@ -23,6 +23,13 @@ const REQUEST: IdempotentRequest = {
 }
 const OTHER_BODY = { ...REQUEST, requestHash: 'hash 2' }
 
+const OTHER_SCOPES: [string, Partial<IdempotentRequest>][] = [
+  ['key', { keyId: 'key_b' }],
+  ['route', { route: 'POST /partner/v1/bookings/{id}/cancel' }],
+  ['agency', { agencyId: 'agc_b' }],
+  ['idempotency key', { idempotencyKey: 'order 2' }],
+]
+
 /** The desk over answers kept in memory; the journal's part is played by `commit`. */
 class Kept {
   readonly clock = new FakeClock()
@@ -125,12 +132,7 @@ describe('a repeated request', () => {
     expect(made.times).toBe(2)
   })
 
-  test.each<[string, Partial<IdempotentRequest>]>([
-    ['key', { keyId: 'key_b' }],
-    ['route', { route: 'POST /partner/v1/bookings/{id}/cancel' }],
-    ['agency', { agencyId: 'agc_b' }],
-    ['idempotency key', { idempotencyKey: 'order 2' }],
-  ])('is another one under another %s', async (_, change) => {
+  test.each(OTHER_SCOPES)('is another one under another %s', async (_, change) => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
     await kept.desk.run(REQUEST, execute)
@@ -190,6 +192,15 @@ describe('two at once', () => {
     first.resolve(CREATED)
     expect(await one).toEqual({ kind: 'fresh', ...CREATED })
     expect(await Promise.all(others)).toEqual(others.map(() => ({ kind: 'replayed', ...CREATED })))
+  })
+
+  test.each(OTHER_SCOPES)('under another %s do not wait for one another', async (_, change) => {
+    const kept = new Kept()
+    const first = heldExecution()
+    const one = kept.desk.run(REQUEST, first.execute)
+    expect((await kept.desk.run({ ...REQUEST, ...change }, kept.booking().execute)).kind).toBe('fresh')
+    first.resolve(REFUSED)
+    await one
   })
 
   test('with different bodies: the second is told at once that the key is used', async () => {

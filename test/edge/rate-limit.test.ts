@@ -13,6 +13,14 @@ function passed(limiter: RateLimiter, { requests, limit }: { requests: number; l
   return allowed
 }
 
+/** Set by hand, to fractions of a millisecond. */
+class HandClock extends FakeClock {
+  wall = Date.UTC(2027, 0, 1)
+  monotonic = 0
+  override now = () => this.wall
+  override monotonicMs = () => this.monotonic
+}
+
 describe('a rolling minute', () => {
   test('600 requests at once pass exactly as often as the budget says', () => {
     const { limiter } = limiterAt()
@@ -136,6 +144,23 @@ describe('memory', () => {
     expect(limiter.take('key_busy', 60).remaining).toBe(60 - 13)
   })
 
+  test.each([59_997.5, 59_998.5, 59_999.5, 60_000.5])(
+    'a key used at %d ms is not forgotten within its minute',
+    (used) => {
+      const clock = new HandClock()
+      const limiter = new RateLimiter(clock)
+      const takeAt = (ms: number, keyId: string): boolean => {
+        clock.monotonic = ms
+        return limiter.take(keyId, 1).allowed
+      }
+      expect(takeAt(used, 'key_a')).toBe(true)
+      const leaves = Math.ceil(used) + 60_000
+      for (let ms = Math.ceil(used); ms < leaves; ms++) takeAt(ms, 'key_busy')
+      expect(takeAt(leaves - 0.5, 'key_a')).toBe(false)
+      expect(takeAt(leaves, 'key_a')).toBe(true)
+    },
+  )
+
   test('10,000,000 a minute are counted exactly, in milliseconds that each are one place', async () => {
     const { clock, limiter } = limiterAt()
     const limit = 10_000_000
@@ -188,13 +213,6 @@ describe('against a list of timestamps', () => {
         retryAfterS: Math.ceil((freeAt - Math.floor(precise)) / 1_000),
       }
     }
-  }
-
-  class HandClock extends FakeClock {
-    wall = Date.UTC(2027, 0, 1)
-    monotonic = 0
-    override now = () => this.wall
-    override monotonicMs = () => this.monotonic
   }
 
   test('every decision is the same, whatever the arrivals, keys and limits', () => {

@@ -110,6 +110,18 @@ describe('lines', () => {
     expect(writes.filter(({ actor }) => actor.id === 'key_a')).toHaveLength(1)
   })
 
+  test('that are counted on while they are written are written again', async () => {
+    const { clock, counter, writes, database } = openCounter()
+    const held = Promise.withResolvers<void>()
+    database.persist = () => held.promise
+    counter.count(REFUSED)
+    await clock.advance(1_000)
+    counter.count(REFUSED)
+    held.resolve()
+    await clock.advance(1_000)
+    expect(writes.map(({ count }) => count)).toEqual([1, 2])
+  })
+
   test('of a minute that is over are forgotten once they are written', async () => {
     const { clock, counter } = openCounter()
     counter.count(REFUSED)

@@ -36,6 +36,12 @@ describe('the quota', () => {
     expect(taken(meter, { requests: 200, quota: 50_000 })).toBe(10)
   })
 
+  test('goes on from the highest total that is known, whatever is loaded after it', () => {
+    const { meter } = openMeter()
+    for (const used of [7, 9, 8]) meter.load([{ agencyId: 'agc_a', month: '2027-01', used }])
+    expect(meter.take('agc_a', 100).used).toBe(10)
+  })
+
   test('tells the position with every decision', () => {
     const { meter } = openMeter()
     const at = { month: '2027-01', quota: 2, resetsAt: '2027-02-01T00:00:00.000Z' }
