@@ -1,12 +1,24 @@
 /** The composition root: the only place where ports meet what implements them. */
 import { Catalogue } from './catalogue/catalogue.ts'
+import { PostgresBookingList } from './db/booking-list.ts'
 import { PostgresBookingRows } from './db/booking-rows.ts'
 import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
 import { connect, type Sql } from './db/connect.ts'
+import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
+import { PostgresUsageRows } from './db/usage-rows.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
+import type { BookingList } from './desk/booking-list.ts'
+import type { BookingRows } from './desk/booking-rows.ts'
+import type { GuestList } from './desk/guest-list.ts'
+import { calendarMonthAt } from './edge/calendar-month.ts'
 import { ExpiredAnswers } from './edge/expired-answers.ts'
+import { IdempotencyDesk } from './edge/idempotency.ts'
+import { PartnerGate } from './edge/partner-gate.ts'
+import { RateLimiter } from './edge/rate-limit.ts'
+import { RefusalCounter } from './edge/refusal-counter.ts'
+import { UsageMeter } from './edge/usage-meter.ts'
 import { Journal } from './journal/journal.ts'
 import type { Clock } from './lib/clock.ts'
 import { type IdSource, systemIds } from './lib/ids.ts'
@@ -52,8 +64,16 @@ export interface Ledger {
   readonly catalogue: Catalogue
   readonly catalogueStore: PostgresCatalogueStore
   readonly desk: BookingDesk
+  readonly bookingRows: BookingRows
+  readonly bookingList: BookingList
+  readonly guestList: GuestList
   readonly directory: UnitDirectory
   readonly journal: Journal
+  /** Keys, plans and budgets: one for REST and MCP, because they share them. */
+  readonly gate: PartnerGate
+  readonly usage: UsageMeter
+  readonly refusals: RefusalCounter
+  readonly idempotency: IdempotencyDesk
   readonly epoch: number
   /** Finishes what is in flight, writes snapshots, closes every connection. */
   close(): Promise<void>
@@ -131,7 +151,28 @@ export async function openLedger(options: {
     },
   })
 
+  const usageRows = new PostgresUsageRows(sql)
+  const usage = new UsageMeter({
+    clock,
+    // One record of any agency carries them all: each total names its own.
+    persist: async (totals) => {
+      const [first] = totals
+      if (first !== undefined) await journal.append({ agencyId: first.agencyId, at: clock.now(), usage: totals })
+    },
+    onFailure: watch.onHousekeepingFailure,
+  })
+  usage.load(await usageRows.loadFrom(calendarMonthAt(clock.now()).name))
+  const gate = new PartnerGate({ catalogue, clock, limiter: new RateLimiter(clock), meter: usage })
+  const refusals = new RefusalCounter({
+    clock,
+    persist: async (agencyId, audit) => {
+      await journal.append({ agencyId, at: clock.now(), audit })
+    },
+    onFailure: watch.onHousekeepingFailure,
+  })
+
   const idempotencyRows = new PostgresIdempotencyRows(sql)
+  const idempotency = new IdempotencyDesk({ find: (scope, newerThan) => idempotencyRows.find(scope, newerThan), clock })
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (asked) => idempotencyRows.deleteExpired(asked),
     clock,
@@ -150,13 +191,23 @@ export async function openLedger(options: {
     catalogue,
     catalogueStore,
     desk,
+    bookingRows: rows,
+    bookingList: new PostgresBookingList(sql),
+    guestList: new PostgresGuestList(sql),
     directory,
     journal,
+    gate,
+    usage,
+    refusals,
+    idempotency,
     epoch: tenure.epoch,
     close: async () => {
       clearInterval(sweep)
       await expiredAnswers.stop()
       await holdTimer.stop()
+      // What was counted and could not be written any more is lost, and said to be.
+      for (const ended of await Promise.allSettled([usage.stop(), refusals.stop()]))
+        if (ended.status === 'rejected') watch.onHousekeepingFailure(ended.reason)
       await journal.close()
       if (journal.vitals.state === 'closed') await directory.snapshotAll()
       await store.close()

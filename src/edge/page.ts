@@ -1,0 +1,48 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+
+/** Contract, Limits. */
+export const PAGE_SIZE_MAX = 200
+export const PAGE_SIZE_DEFAULT = 100
+
+const pageSize = (description: string) => Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, description })
+
+/** The query parameters of every list (contract, Conventions). */
+export const PAGE_QUERY = {
+  page: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1, description: 'Counted from 1.' }),
+  ),
+  pageSize: Type.Optional({ ...pageSize('Elements of a page.'), default: PAGE_SIZE_DEFAULT }),
+}
+
+/** The older alias, on bookings only; `pageSize` wins (contract, Compatibility facts; design, Order of checks). */
+export const LIMIT_QUERY = { limit: Type.Optional(pageSize('Older alias of pageSize, which wins over it.')) }
+
+export interface Page {
+  readonly page: number
+  readonly pageSize: number
+  /** Rows before the page. At most what a bigint holds. */
+  readonly offset: number
+}
+
+export function pageOf(query: { page?: number; pageSize?: number; limit?: number }): Page {
+  const page = query.page ?? 1
+  const size = query.pageSize ?? query.limit ?? PAGE_SIZE_DEFAULT
+  // Far beyond any list; a larger number would not be exact.
+  return { page, pageSize: size, offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER) }
+}
+
+/** The members that sit beside a list (contract, Conventions). */
+export function pageMembers({ page, pageSize }: Page, totalItems: number) {
+  return { page, pageSize, totalItems, pageCount: Math.ceil(totalItems / pageSize) }
+}
+
+/** The schema of a page: the collection keeps its own name. */
+export function pageSchema<N extends string>(name: N, element: TSchema) {
+  return Type.Object({
+    [name]: Type.Array(element, { maxItems: PAGE_SIZE_MAX }),
+    page: Type.Integer({ minimum: 1 }),
+    pageSize: Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX }),
+    totalItems: Type.Integer({ minimum: 0 }),
+    pageCount: Type.Integer({ minimum: 0 }),
+  })
+}

@@ -1,0 +1,73 @@
+/**
+ * Who may come in: the checks that REST and MCP share, in the design's order: key, plan, requests per minute, requests
+ * per month. Scopes are the route's. Synchronous, so that nothing changes between the look-up and the answer to it: a revocation
+ * holds from the next request on (contract, Authentication rule 8).
+ */
+import type { Scope } from '../catalogue/agency.ts'
+import type { Catalogue, KeyHolder } from '../catalogue/catalogue.ts'
+import type { Clock } from '../lib/clock.ts'
+import { authenticate } from './key-secret.ts'
+import { type Problem, problem } from './problems.ts'
+import type { RateDecision, RateLimiter } from './rate-limit.ts'
+import type { UsageMeter } from './usage-meter.ts'
+
+/** A request made with a valid key. `refusal`: why it is not served all the same. */
+export interface Entrance {
+  readonly holder: KeyHolder
+  readonly rate: RateDecision
+  readonly refusal: Problem | null
+}
+
+export const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'A valid API key is needed: send the header Authorization: Bearer <API_KEY>',
+  {},
+)
+const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
+
+export class PartnerGate {
+  readonly #catalogue: Pick<Catalogue, 'holderByHash'>
+  readonly #clock: Clock
+  readonly #limiter: RateLimiter
+  readonly #meter: UsageMeter
+
+  constructor(options: {
+    catalogue: Pick<Catalogue, 'holderByHash'>
+    clock: Clock
+    limiter: RateLimiter
+    meter: UsageMeter
+  }) {
+    this.#catalogue = options.catalogue
+    this.#clock = options.clock
+    this.#limiter = options.limiter
+    this.#meter = options.meter
+  }
+
+  /** Null: 401 (contract, Authentication rule 9). `authorization`: the header, null when absent. */
+  enter(authorization: string | null): Entrance | null {
+    const holder = authenticate(authorization, this.#catalogue, this.#clock.now())
+    if (holder === null) return null
+    const { agency, key } = holder
+    const { plan } = agency
+    const rate = this.#limiter.take(key.id, plan.requestsPerMinute)
+    if (!rate.allowed) return { holder, rate, refusal: plan.apiAccess ? rateLimited(rate) : FEATURE_DISABLED }
+    const usage = this.#meter.take(agency.id, plan.requestsPerMonth)
+    if (!plan.apiAccess) return { holder, rate, refusal: FEATURE_DISABLED }
+    if (usage.allowed) return { holder, rate, refusal: null }
+    const { quota, used, resetsAt, retryAfterS } = usage
+    const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
+    return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
+  }
+}
+
+function rateLimited(rate: RateDecision): Problem {
+  const { limit, retryAfterS } = rate
+  const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
+/** Null when the key has the scope (contract, Authentication rule 6). */
+export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
+  if (holder.key.scopes.includes(scope)) return null
+  return problem('SCOPE_MISSING', `The key lacks the scope ${scope}`, { scope })
+}

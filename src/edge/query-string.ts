@@ -1,0 +1,72 @@
+/** Query strings, read strictly: what is malformed is refused rather than guessed at. */
+import type { Static, TObject } from '@sinclair/typebox'
+import { checked } from './checked.ts'
+import { invalid, invalidField, type Problem } from './problems.ts'
+
+export type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
+
+interface Refused {
+  readonly kind: 'refused'
+  readonly problem: Problem
+}
+
+/** Makes the reader of one route's query. Parameters without a schema are passed over. */
+export function queryReader<S extends TObject>(schema: S): (query: string) => ReadQuery<Static<S>> {
+  const shape = checked(schema, 'query')
+  const names: ReadonlySet<string> = new Set(Object.keys(schema.properties))
+  const integers = Object.keys(schema.properties).filter((name) => schema.properties[name]?.['type'] === 'integer')
+  return (text) => {
+    const split = splitQuery(text, names)
+    if (split.kind === 'refused') return split
+    const { query } = split
+    for (const name of integers) query[name] = integerOrAsWritten(query[name])
+    return shape.passes(query) ? { kind: 'read', query } : { kind: 'refused', problem: invalid(shape.faultsOf(query)) }
+  }
+}
+
+/** The parameters in `names`, percent-decoded. `text` comes without `?`. */
+function splitQuery(text: string, names: ReadonlySet<string>): ReadQuery<Record<string, unknown>> {
+  const query: Record<string, unknown> = {}
+  let from = 0
+  while (from < text.length) {
+    const end = text.indexOf('&', from)
+    const part = end === -1 ? text.slice(from) : text.slice(from, end)
+    from = end === -1 ? text.length : end + 1
+    const equals = part.indexOf('=')
+    const name = decodePart(equals === -1 ? part : part.slice(0, equals))
+    const value = equals === -1 ? '' : decodePart(part.slice(equals + 1))
+    if (name === null || value === null)
+      return refused(name !== null && names.has(name) ? name : 'query', 'must be percent-encoded UTF-8, without U+0000')
+    if (!names.has(name)) continue
+    if (Object.hasOwn(query, name)) return refused(name, 'must be given once')
+    query[name] = value
+  }
+  return { kind: 'read', query }
+}
+
+function refused(field: string, rest: string): Refused {
+  return { kind: 'refused', problem: invalidField(field, rest) }
+}
+
+const INTEGER = /^(?:0|-?[1-9]\d*)$/
+
+/** Text that is no integer stays as it is: the schema refuses it, and says what would pass. */
+function integerOrAsWritten(value: unknown): unknown {
+  return typeof value === 'string' && INTEGER.test(value) ? Number(value) : value
+}
+
+const NEEDS_DECODING = /[%+\0\ud800-\udfff]/
+
+function decodePart(part: string): string | null {
+  return NEEDS_DECODING.test(part) ? decodeStrictly(part.replaceAll('+', ' ')) : part
+}
+
+/** Percent-decoding without guessing: null for a faulty encoding, bytes that are not UTF-8, NUL and lone surrogates. */
+export function decodeStrictly(encoded: string): string | null {
+  try {
+    const decoded = decodeURIComponent(encoded)
+    return decoded.includes('\0') || !decoded.isWellFormed() ? null : decoded
+  } catch {
+    return null
+  }
+}

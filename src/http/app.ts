@@ -1,0 +1,73 @@
+import { Elysia } from 'elysia'
+import { plainHeaders, problemAnswer, rateHeaders } from '../edge/answer.ts'
+import { failureOf } from '../edge/problem-of-failure.ts'
+import { notFound } from '../edge/problems.ts'
+import { requestIdOf } from '../edge/request-id.ts'
+import { targetOf } from '../edge/request-target.ts'
+import { BODY_BYTES_MAX } from '../edge/strict-json.ts'
+import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
+import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
+import { preflightAnswer } from './preflight.ts'
+
+/** Where the service says what went wrong: pino's shape. */
+export interface ErrorLog {
+  error(fields: object, message: string): void
+}
+
+export interface AppOptions {
+  readonly ledger: PartnerLedger
+  readonly log: ErrorLog
+  /** A broken invariant was met: the process must end. Called when the answer is on its way. */
+  onBug(error: unknown): void
+}
+
+/**
+ * Bun itself refuses larger bodies, with an empty 413. Ours comes first and has the contract's body; it refuses by
+ * `Content-Length` alone, and reads no more than BODY_BYTES_MAX of a body without one.
+ */
+const BUN_BODY_BYTES_MAX = 2 ** 40
+const IDLE_TIMEOUT_S = 30
+/** Long enough for the answer to leave the process. */
+const BUG_ANSWER_MS = 20
+
+/** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
+export function createApp({ ledger, log, onBug }: AppOptions) {
+  const { newId, clock, gate } = ledger
+  const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
+
+  const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
+    log.error({ err: error, ...fields }, isBug ? 'bug met' : 'request failed')
+    if (isBug) clock.after(BUG_ANSWER_MS, () => onBug(error))
+  }
+
+  /** An unknown route is 404 whatever the key; a valid one still sees its budget (contract, Limits: on every answer). */
+  const notFoundAnswer = (request: Request): Response => {
+    const requestId = requestIdFor(request)
+    const isPartners = targetOf(request.url).path.startsWith(`${PARTNER_PREFIX}/`)
+    const entrance = isPartners ? gate.enter(request.headers.get('authorization')) : null
+    const headers = entrance === null ? plainHeaders(requestId) : rateHeaders(requestId, entrance.rate, clock.now())
+    return problemAnswer(notFound('route'), requestId, headers)
+  }
+
+  const app = new Elysia({
+    // Hosts may have one letter.
+    handler: { standardHostname: false },
+    serve: {
+      development: false,
+      // Two processes on one port would share its requests, and only one of them may write.
+      reusePort: false,
+      maxRequestBodySize: Math.max(BUN_BODY_BYTES_MAX, BODY_BYTES_MAX),
+      idleTimeout: IDLE_TIMEOUT_S,
+    },
+  })
+    .onError(({ code, error, request }) => {
+      if (code === 'NOT_FOUND') return notFoundAnswer(request)
+      const { problem, isBug } = failureOf(error)
+      const requestId = requestIdFor(request)
+      onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
+      return problemAnswer(problem, requestId, plainHeaders(requestId))
+    })
+    .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflightAnswer(request, requestIdFor(request)))
+  for (const resource of partnerResources({ ledger, onFailure })) app.use(resource)
+  return app
+}

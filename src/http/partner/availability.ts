@@ -1,0 +1,85 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { formatNight, type Night } from '../../domain/night.ts'
+import { forEachInUnion } from '../../domain/night-bitmap.ts'
+import type { UnitState } from '../../domain/unit-state.ts'
+import { invalidField, notFound, type Problem } from '../../edge/problems.ts'
+import { nightOf } from '../../edge/stay-fields.ts'
+import { dateText, text } from '../../edge/text-schema.ts'
+import { described } from '../described.ts'
+import type { Operation } from '../operation.ts'
+import { onShelf } from './on-shelf.ts'
+import type { PartnerSurface } from './partner-ledger.ts'
+import { type Outcome, partnerRoute } from './partner-route.ts'
+
+/** Contract, Limits. */
+export const RANGE_DAYS_MAX = 366
+
+const GET_AVAILABILITY = {
+  id: 'getAvailability',
+  method: 'GET',
+  path: '/partner/v1/availability',
+  tag: 'Availability and prices',
+  summary: 'Blocked nights of a unit',
+  description:
+    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or kept for cleaning. ' +
+    `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`.`,
+  scope: 'read:availability',
+  query: Type.Object({
+    unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
+    from: dateText('Range start, inclusive.'),
+    to: dateText(`Range end, exclusive; at most ${RANGE_DAYS_MAX} days after \`from\`.`),
+  }),
+  answer: {
+    status: 200,
+    description: 'The blocked nights.',
+    schema: Type.Object({
+      unit: Type.String(),
+      from: dateText('As asked.'),
+      to: dateText('As asked.'),
+      blockedNights: Type.Array(dateText('A night that cannot be sold.'), {
+        maxItems: RANGE_DAYS_MAX,
+        description: 'In ascending order.',
+      }),
+    }),
+  },
+  problems: ['VALIDATION', 'NOT_FOUND'],
+} as const satisfies Operation
+
+export const availability = (surface: PartnerSurface) => {
+  const { catalogue, desk } = surface.ledger
+  return new Elysia().get(
+    GET_AVAILABILITY.path,
+    partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
+      const from = nightOf(query.from)
+      const to = nightOf(query.to)
+      const refusal = refusedRange(from, to)
+      if (refusal !== null) return refusal
+      return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
+        const unit = shelf.sellableUnit(query.unit)
+        if (unit === null) return notFound('unit')
+        const state = desk.calendar(agency, unit)
+        if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, unit.slug, from, to))
+        return blockedNights(state, unit.slug, from, to)
+      })
+    }),
+    described(GET_AVAILABILITY),
+  )
+}
+
+function refusedRange(from: Night, to: Night): Problem | null {
+  if (to < from) return invalidField('to', `must not be before from (${formatNight(from)})`)
+  if (to - from <= RANGE_DAYS_MAX) return null
+  const last = formatNight((from + RANGE_DAYS_MAX) as Night)
+  return invalidField('to', `must be at most ${RANGE_DAYS_MAX} days after from (${last})`)
+}
+
+/** The answer's text, written directly: this is the route that is asked most. */
+function blockedNights(state: UnitState, slug: string, from: Night, to: Night): string {
+  let nights = ''
+  forEachInUnion(state.occupied, state.cleaning, from, to, (night) => {
+    nights += nights === '' ? `"${formatNight(night)}"` : `,"${formatNight(night)}"`
+  })
+  const unit = JSON.stringify(slug)
+  return `{"unit":${unit},"from":"${formatNight(from)}","to":"${formatNight(to)}","blockedNights":[${nights}]}`
+}

@@ -1,0 +1,30 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { plainHeaders } from '../../edge/answer.ts'
+import { requestIdOf } from '../../edge/request-id.ts'
+import { described } from '../described.ts'
+import type { Operation } from '../operation.ts'
+import type { PartnerSurface } from './partner-ledger.ts'
+
+const GET_OPENAPI = {
+  id: 'getOpenApi',
+  method: 'GET',
+  path: '/partner/v1/openapi.json',
+  tag: 'Description',
+  summary: 'This document',
+  description: 'Readable without a key.',
+  scope: 'none',
+  answer: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({ openapi: Type.String() }) },
+  problems: ['INTERNAL'],
+} as const satisfies Operation
+
+/** @param document its text; made once, at start */
+export const openapi = ({ ledger }: PartnerSurface, document: () => Promise<string>) =>
+  new Elysia().get(
+    GET_OPENAPI.path,
+    async ({ request }) => {
+      const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
+      return new Response(await document(), { headers: plainHeaders(requestId) })
+    },
+    described(GET_OPENAPI),
+  )

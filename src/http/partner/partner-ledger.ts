@@ -1,0 +1,41 @@
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import type { BookingDesk } from '../../desk/booking-desk.ts'
+import type { BookingList } from '../../desk/booking-list.ts'
+import type { BookingRows } from '../../desk/booking-rows.ts'
+import type { GuestList } from '../../desk/guest-list.ts'
+import type { IdempotencyDesk } from '../../edge/idempotency.ts'
+import type { PartnerGate } from '../../edge/partner-gate.ts'
+import type { RefusalCounter } from '../../edge/refusal-counter.ts'
+import type { UsageMeter } from '../../edge/usage-meter.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+
+/** What the partner surface needs of the running core. */
+export interface PartnerLedger {
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly catalogue: Catalogue
+  readonly desk: BookingDesk
+  readonly bookingRows: BookingRows
+  readonly bookingList: BookingList
+  readonly guestList: GuestList
+  readonly gate: PartnerGate
+  readonly usage: UsageMeter
+  readonly refusals: RefusalCounter
+  readonly idempotency: IdempotencyDesk
+}
+
+/** What the surface tells its surroundings of a request that ended in 500. */
+export interface FailureReport {
+  readonly error: unknown
+  readonly requestId: string
+  readonly route: string
+  /** A broken invariant: the process must end. */
+  readonly isBug: boolean
+}
+
+/** What every partner route is made with. */
+export interface PartnerSurface {
+  readonly ledger: PartnerLedger
+  onFailure(report: FailureReport): void
+}

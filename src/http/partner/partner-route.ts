@@ -1,0 +1,178 @@
+/**
+ * The one way into every partner route, in the design's order of checks: key → plan → requests per minute → requests per
+ * month → scope → path, query and body → the handler (404 → 422 → 409).
+ *
+ * A plain function around the handler instead of Elysia's hooks and schemas, because those run before the handler could
+ * say 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
+ * for as long as the handler does.
+ */
+import type { TSchema } from '@sinclair/typebox'
+import type { Agency, ApiKey } from '../../catalogue/agency.ts'
+import type { Caller } from '../../desk/caller.ts'
+import { plainHeaders, problemAnswer, rateHeaders } from '../../edge/answer.ts'
+import { checked } from '../../edge/checked.ts'
+import { type Entrance, missingScope, UNAUTHORIZED } from '../../edge/partner-gate.ts'
+import { failureOf } from '../../edge/problem-of-failure.ts'
+import { invalid, invalidField, type Problem } from '../../edge/problems.ts'
+import { decodeStrictly, queryReader } from '../../edge/query-string.ts'
+import { requestIdOf } from '../../edge/request-id.ts'
+import { targetOf } from '../../edge/request-target.ts'
+import { readJson } from '../../edge/strict-json.ts'
+import { type BodyOf, type Operation, type QueryOf, routeNameOf } from '../operation.ts'
+import type { PartnerSurface } from './partner-ledger.ts'
+
+/** A request that has passed every check of the edge. */
+export interface Call<Query, Body> {
+  readonly request: Request
+  readonly agency: Agency
+  readonly key: ApiKey
+  readonly caller: Caller
+  /** The parameter in the path, decoded; empty where the route has none. */
+  readonly path: string
+  readonly query: Query
+  readonly body: Body
+}
+
+/** A 200 with this JSON text, an answer of another kind, or a refusal. */
+export type Outcome = string | Answer | Problem
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly isReplayed?: boolean
+}
+
+/** An admitted request while its answer is not yet known. */
+interface Open {
+  readonly request: Request
+  readonly requestId: string
+  readonly entrance: Entrance
+}
+
+export function partnerRoute<const O extends Operation>(
+  { ledger, onFailure }: PartnerSurface,
+  operation: O,
+  handle: (call: Call<QueryOf<O>, BodyOf<O>>) => Outcome | Promise<Outcome>,
+): (context: { request: Request }) => Response | Promise<Response> {
+  const { gate, clock, newId, desk, refusals } = ledger
+  const { scope, isWrite = false } = operation
+  const route = routeNameOf(operation)
+  const readTarget = targetReader(operation)
+  const readBody = operation.body === undefined ? null : bodyReader(operation.body, operation.isBodyOptional ?? false)
+
+  function serve({ request }: { request: Request }): Response | Promise<Response> {
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const entrance = gate.enter(request.headers.get('authorization'))
+    if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+    const open = { request, requestId, entrance }
+    try {
+      const outcome = decide(open)
+      if (!(outcome instanceof Promise)) return answer(open, outcome)
+      return outcome.then(
+        (settled) => answer(open, settled),
+        (error) => fail(open, error),
+      )
+    } catch (error) {
+      return fail(open, error)
+    }
+  }
+
+  function decide(open: Open): Outcome | Promise<Outcome> {
+    const { entrance } = open
+    const refusal =
+      entrance.refusal ?? (scope === null || scope === 'none' ? null : missingScope(entrance.holder, scope))
+    if (refusal !== null) return refuse(open, refusal, null)
+    const target = readTarget(open.request.url)
+    if (target.kind === 'refused') return refuse(open, target.problem, null)
+    if (readBody === null) return handle(callOf(open, target, undefined))
+    return readBody(open.request).then((body) =>
+      body.kind === 'refused' ? refuse(open, body.problem, target.path) : handle(callOf(open, target, body.value)),
+    )
+  }
+
+  function callOf({ request, requestId, entrance }: Open, target: { path: string; query: unknown }, body: unknown) {
+    const { agency, key } = entrance.holder
+    const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }
+    return { request, agency, key, caller, path: target.path, query: target.query, body } as Call<QueryOf<O>, BodyOf<O>>
+  }
+
+  /** Refused writes are in the audit trail before they are answered, but for 429s, which are counted (design, Audit). */
+  function refuse(open: Open, refusal: Problem, bookingId: string | null): Problem | Promise<Problem> {
+    if (!isWrite) return refusal
+    const { requestId, entrance } = open
+    const { agency, key } = entrance.holder
+    if (refusal.code === 'QUOTA_EXCEEDED' || !entrance.rate.allowed) {
+      const code = refusal.code === 'QUOTA_EXCEEDED' ? refusal.code : 'RATE_LIMITED'
+      refusals.count({ agencyId: agency.id, keyId: key.id, code, route, requestId })
+      return refusal
+    }
+    const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }
+    const knownId = bookingId !== null && isIdShaped(bookingId) ? bookingId : null
+    return desk.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
+  }
+
+  function answer({ requestId, entrance }: Open, outcome: Outcome): Response {
+    const headers = rateHeaders(requestId, entrance.rate, clock.now())
+    if (typeof outcome === 'string') return new Response(outcome, { headers })
+    if ('code' in outcome) return problemAnswer(outcome, requestId, headers)
+    if (outcome.isReplayed === true) headers.set('Idempotency-Replayed', 'true')
+    return new Response(outcome.body, { status: outcome.status, headers })
+  }
+
+  function fail(open: Open, error: unknown): Response {
+    const { problem, isBug } = failureOf(error)
+    onFailure({ error, requestId: open.requestId, route, isBug })
+    return answer(open, problem)
+  }
+
+  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return ({ request }) => serve({ request })
+}
+
+type ReadTarget =
+  | { readonly kind: 'read'; readonly path: string; readonly query: unknown }
+  | { readonly kind: 'refused'; readonly problem: Problem }
+
+const NOTHING: ReadTarget = { kind: 'read', path: '', query: {} }
+
+/** Reads the parameter in the path and the query, strictly. Routes without either do not look at the URL. */
+function targetReader({ path: template, pathParameter, query: schema }: Operation): (url: string) => ReadTarget {
+  if (pathParameter === undefined && schema === undefined) return () => NOTHING
+  const segment = template.split('/').indexOf(`{${pathParameter?.name}}`)
+  const readQuery = schema === undefined ? null : queryReader(schema)
+  return (url) => {
+    const target = targetOf(url)
+    const path = pathParameter === undefined ? '' : decodeStrictly(target.path.split('/')[segment] ?? '')
+    if (path === null)
+      return {
+        kind: 'refused',
+        problem: invalidField(pathParameter?.name ?? 'path', 'must be percent-encoded UTF-8, without U+0000'),
+      }
+    if (readQuery === null) return { kind: 'read', path, query: {} }
+    const read = readQuery(target.query)
+    return read.kind === 'refused' ? read : { kind: 'read', path, query: read.query }
+  }
+}
+
+type ReadBody =
+  | { readonly kind: 'read'; readonly value: unknown }
+  | { readonly kind: 'refused'; readonly problem: Problem }
+
+function bodyReader(schema: TSchema, isOptional: boolean): (request: Request) => Promise<ReadBody> {
+  const shape = checked(schema, 'body')
+  return async (request) => {
+    const read = await readJson(request)
+    if (read.kind === 'refused') return read
+    const value = read.value === undefined && isOptional ? {} : read.value
+    if (value === undefined)
+      return { kind: 'refused', problem: invalidField('body', 'is required and must be a JSON object') }
+    return shape.passes(value) ? { kind: 'read', value } : { kind: 'refused', problem: invalid(shape.faultsOf(value)) }
+  }
+}
+
+const ID = /^[A-Za-z0-9_-]{1,64}$/
+
+/** Whether an id could be one of ours: nothing else is looked up or stored. */
+export function isIdShaped(id: string): boolean {
+  return ID.test(id)
+}
