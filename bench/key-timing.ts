@@ -1,11 +1,11 @@
 import { authenticate, newKeySecret } from '../src/edge/key-secret.ts'
 
 /*
- * `bun run bench/key-timing.ts`: does the time of a 401 tell how much of a guessed key is right? 100,000 guesses of each kind, in
- * random order, each a fresh string as a request brings it: strangers; ones that share all but the last characters with a stored key; ones
- * whose hash begins like a stored key's (found by trying, as an attacker would have to); and strangers once more, which
- * shows what these samples make of no difference at all. Without the slowest tenth of each kind (interrupts, garbage
- * collection). |t| above 4.5 would be a difference that the samples show.
+ * `bun run bench/key-timing.ts`: does the time of a 401 tell how much of a guessed key is right? 100,000 guesses of
+ * each kind, in random order, each a fresh string as a request brings it: strangers; ones that share all but the last
+ * characters with a stored key; ones whose hash begins like a stored key's (found by trying, as an attacker would have
+ * to); and strangers once more, which shows what these samples make of no difference at all. Without the slowest tenth
+ * of each kind (interrupts, garbage collection). |t| above 4.5 would be a difference that the samples show.
  */
 
 const SAMPLES = 100_000
@@ -27,7 +27,8 @@ const kinds = [
   { name: 'strangers once more', guess: stranger },
 ].map(({ name, guess }) => ({ name, guesses: Array.from({ length: SAMPLES }, guess), ns: [] as number[] }))
 
-// All guesses are made before the first is timed: what a guess takes to make would warm or cool the caches for its own kind.
+// All guesses are made before the first is timed: what a guess takes to make would warm or cool the caches for its own
+// kind.
 const order = shuffled(kinds.flatMap((_, kind) => Array.from({ length: SAMPLES }, () => kind)))
 const headers = Buffer.from(order.map((kind) => `Bearer ${kinds[kind]?.guesses.pop()}`).join(''), 'latin1')
 const headerBytes = headers.length / order.length

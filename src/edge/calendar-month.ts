@@ -1,4 +1,7 @@
-/** A calendar month in UTC: what the quota is counted by (contract, Limits). Instants are milliseconds of the wall clock. */
+/**
+ * A calendar month in UTC: what the quota is counted by (contract, Limits). Instants are milliseconds of the wall
+ * clock.
+ */
 export interface CalendarMonth {
   /** `YYYY-MM`. */
   readonly name: string

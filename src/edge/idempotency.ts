@@ -1,5 +1,6 @@
 /**
- * Repeated writes (design, Additive headers): under one scope, API key and route and idempotency key, a write happens once.
+ * Repeated writes (design, Additive headers): under one scope, API key and route and idempotency key, a write happens
+ * once.
  *
  * - I1 An answer is kept by the booking's own batch (J2): there is never a booking without its answer, nor an answer
  *   without its booking. Only 2xx answers are kept.
@@ -41,7 +42,10 @@ export interface KeptAnswer extends Answer {
   readonly requestHash: string
 }
 
-/** Turns the answer into what the booking's record keeps of it. To be called when the answer is 2xx, and given to the journal. */
+/**
+ * Turns the answer into what the booking's record keeps of it. To be called when the answer is 2xx, and given to the
+ * journal.
+ */
 export type Keep = (answer: Answer) => IdempotencyDraft
 
 /** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */

@@ -28,17 +28,19 @@ export function newKeySecret(random: (bytes: number) => Uint8Array): NewKeySecre
 /** A key of ours has 51 characters; what is longer than this is not worth a hash. */
 const TOKEN_CHARS_MAX = 256
 
-/** `Bearer`, in any case, and a token of RFC 6750's characters. Surrounding blanks are gone before a header gets here. */
+/**
+ * `Bearer`, in any case, and a token of RFC 6750's characters. Surrounding blanks are gone before a header gets here.
+ */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
 
 /**
- * Who sent the request; null is 401 for whatever reason: missing or malformed header, unknown, revoked or expired key, an
- * agency that is not active (contract, Authentication rules 8 and 9).
+ * Who sent the request; null is 401 for whatever reason: missing or malformed header, unknown, revoked or expired key,
+ * an agency that is not active (contract, Authentication rules 8 and 9).
  *
- * The secret is never compared. The key that came is hashed, and the hash is looked up in a map: what the time of that look-up could
- * tell is about the hash of the caller's own guess, and to steer that towards a stored hash, byte by byte, is to invert
- * SHA-256. `bench/key-timing.ts` measures it.
+ * The secret is never compared. The key that came is hashed, and the hash is looked up in a map: what the time of that
+ * look-up could tell is about the hash of the caller's own guess, and to steer that towards a stored hash, byte by
+ * byte, is to invert SHA-256. `bench/key-timing.ts` measures it.
  *
  * @param authorization the header; null when it is missing
  * @param now wall clock, milliseconds

@@ -26,19 +26,22 @@ const FLUSH_EVERY_MS = 1_000
 /** Rows written at once: they share a group commit, and leave the journal room for bookings. */
 const WRITE_MAX = 100
 
-/** Rows in memory: with the database away, one per refused key, code and minute. Beyond it, new ones are only counted. */
+/**
+ * Rows in memory: with the database away, one per refused key, code and minute. Beyond it, new ones are only counted.
+ */
 export const REFUSAL_ROWS_MAX = 10_000
 
 /**
- * The audit trail's lines of refused 429s: one per key, code and minute of the wall clock, with a count, so that a flood
- * cannot fill the table (design, Audit). The trail is of write attempts, so only refused requests of write routes belong here: `POST
- * /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id and time of the first attempt it stands for.
+ * The audit trail's lines of refused 429s: one per key, code and minute of the wall clock, with a count, so that a
+ * flood cannot fill the table (design, Audit). The trail is of write attempts, so only refused requests of write routes
+ * belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id and time of the first
+ * attempt it stands for.
  *
- * The id of a line follows from key, code and minute, and the database keeps the highest count of an id, so that writing a
- * line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same id: the line then holds the
- * higher of the two processes' counts. It never shrinks and never says too much, but may say less than both
- * together; after kill -9 the last second is missing too. Unlike every other write attempt, a refused 429 is answered before its line
- * is durable.
+ * The id of a line follows from key, code and minute, and the database keeps the highest count of an id, so that
+ * writing a line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same
+ * id: the line then holds the higher of the two processes' counts. It never shrinks and never says too much, but may
+ * say less than both together; after kill -9 the last second is missing too. Unlike every other write attempt, a
+ * refused 429 is answered before its line is durable.
  */
 export class RefusalCounter {
   readonly #clock: Clock

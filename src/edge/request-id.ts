@@ -1,9 +1,9 @@
 import type { IdSource } from '../lib/ids.ts'
 
 /**
- * What is accepted as a caller's own request id: 1 to 128 letters, digits and `. _ : + / = -`, so that UUIDs, ULIDs, trace
- * ids and base64 pass. No space, quote, angle bracket or control character: the id is written into headers, logs, error bodies and
- * the audit trail as it is.
+ * What is accepted as a caller's own request id: 1 to 128 letters, digits and `. _ : + / = -`, so that UUIDs, ULIDs,
+ * trace ids and base64 pass. No space, quote, angle bracket or control character: the id is written into headers, logs,
+ * error bodies and the audit trail as it is.
  */
 const SANE = /^[A-Za-z0-9._:+/=-]{1,128}$/
 

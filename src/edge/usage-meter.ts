@@ -36,8 +36,8 @@ const WRITE_MAX = 1_000
  * Counting is synchronous, so requests that arrive together cannot pass on the same last place. What is written are
  * totals, of which the database keeps the highest: writing one twice, or late, does no harm.
  *
- * Two months are held: the current one, and the one before it in case the wall clock is set back over midnight. So an agency
- * that is idle for a month is gone from memory.
+ * Two months are held: the current one, and the one before it in case the wall clock is set back over midnight. So an
+ * agency that is idle for a month is gone from memory.
  */
 export class UsageMeter {
   readonly #clock: Clock
