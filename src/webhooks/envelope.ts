@@ -35,7 +35,8 @@ export function announce(input: {
   }
 }
 
-function eventKind(event: BookingEvent): Announcement['kind'] | null {
+/** The contract's kind of a change; null when it is no news (contract, Event kinds). */
+export function eventKind(event: BookingEvent): Announcement['kind'] | null {
   if (event.kind === 'booking_created') return 'booking.created'
   if (event.kind === 'booking_cancelled') return 'booking.cancelled'
   const { before, after } = event

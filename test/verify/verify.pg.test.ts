@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Ledger } from '../../src/build.ts'
+import type { Agency } from '../../src/catalogue/agency.ts'
+import { PostgresVerifyStore } from '../../src/db/verify-rows.ts'
+import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
+import type { Unit } from '../../src/domain/unit.ts'
+import { stateHash } from '../../src/journal/snapshot-codec.ts'
+import { type LiveUnit, verify } from '../../src/verify/verify.ts'
+import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { sampleUnit } from '../support/samples.ts'
+
+let database: TestDatabase
+let ledger: Ledger
+let agency: Agency
+let units: Unit[]
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`truncate agency cascade`
+  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
+  ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
+  agency = await addAgency(ledger)
+  units = await Promise.all(['a', 'b'].map((slug) => addUnit(ledger, agency, sampleUnit({ id: `unt_${slug}`, slug }))))
+})
+afterEach(() => ledger.close())
+
+const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com', phone: null, nationality: null }
+
+function idOf(outcome: FoundOutcome): string {
+  if (outcome.kind !== 'done') throw new Error('Expected a booking')
+  return outcome.booking.id
+}
+
+/** Bookings, a cancellation, a move and a change that is no news. */
+async function live(): Promise<{ kept: string; cancelled: string; moved: string }> {
+  const [a, b] = units as [Unit, Unit]
+  const book = async (unit: Unit, from: string, to: string) =>
+    idOf(await ledger.desk.book(agency, requestFor(unit, from, to, { guest: GUEST }), CALLER))
+  const kept = await book(a, '2027-03-01', '2027-03-04')
+  const cancelled = await book(a, '2027-03-10', '2027-03-12')
+  const moved = await book(a, '2027-03-20', '2027-03-22')
+  await ledger.desk.cancel(agency, { bookingId: cancelled, reason: null }, CALLER)
+  await ledger.desk.change(agency, { bookingId: moved, change: { unitId: b.id } }, CALLER)
+  await ledger.desk.change(agency, { bookingId: kept, change: { status: 'checked_in' } }, CALLER)
+  await ledger.desk.change(agency, { bookingId: kept, change: { expectedUntil: 20_900 as never } }, CALLER)
+  return { kept, cancelled, moved }
+}
+
+const memory: LiveUnit = (unitId) => {
+  const state = ledger.directory.peek(unitId)
+  return state === null ? null : { seq: state.seq, hash: stateHash(state) }
+}
+
+function check() {
+  return verify(new PostgresVerifyStore(database.sql), { live: memory })
+}
+
+test('a ledger that nobody has touched is as its journal says, memory included', async () => {
+  await live()
+  await Bun.sleep(50)
+  const report = await check()
+  expect(report.differences).toEqual([])
+  expect(report).toMatchObject({ units: 2, bookings: 3, entries: report.lastSeq, events: 6 })
+  expect(report.snapshots).toBeGreaterThan(0)
+})
+
+test('it runs beside a service that writes', async () => {
+  const [a] = units as [Unit, Unit]
+  let stop = false
+  const writing = (async () => {
+    for (let day = 0; !stop && day < 28; day++) {
+      const arrival = `2028-${String(1 + (day % 12)).padStart(2, '0')}-${String(1 + Math.floor(day / 12)).padStart(2, '0')}`
+      const next = `${arrival.slice(0, 8)}${String(2 + Math.floor(day / 12)).padStart(2, '0')}`
+      const id = idOf(await ledger.desk.book(agency, requestFor(a, arrival, next), CALLER))
+      await ledger.desk.cancel(agency, { bookingId: id, reason: null }, CALLER)
+    }
+  })()
+  for (let i = 0; i < 10; i++) expect((await check()).differences).toEqual([])
+  stop = true
+  await writing
+})
+
+describe('it finds', () => {
+  /** The damage, and what must be reported. */
+  const DAMAGE: Record<string, { what: string; damage: (ids: Awaited<ReturnType<typeof live>>) => Promise<unknown> }> =
+    {
+      'a flipped byte in the journal': {
+        what: 'journal',
+        damage: () =>
+          database.sql`update journal set payload = replace(payload, '2027-03-10', '2027-03-11') where seq = 4`,
+      },
+      'a missing journal entry': { what: 'journal', damage: () => database.sql`delete from journal where seq = 5` },
+      'a damaged snapshot': {
+        what: 'snapshot',
+        damage: () => database.sql`update snapshot set state = state || ' '`,
+      },
+      'a snapshot that is whole but wrong': {
+        what: 'snapshot',
+        damage: () => database.sql`
+        update snapshot s set state = other.state, hash = other.hash, seq = other.seq from snapshot other
+        where s.unit_id = 'unt_a' and other.unit_id = 'unt_a' and other.seq > s.seq`,
+      },
+      'a booking with other dates': {
+        what: 'booking',
+        damage: ({ kept }) => database.sql`update booking set departure = departure + 1 where booking_id = ${kept}`,
+      },
+      'a booking that is gone': {
+        what: 'booking',
+        damage: ({ moved }) => database.sql`delete from booking where booking_id = ${moved}`,
+      },
+      'a booking that nobody journaled': {
+        what: 'booking',
+        damage: () => database.sql`
+        insert into booking select agency_id, 'bkg_x', unit_id, type, status, source, source_ref, '2029-01-01',
+          '2029-01-02', adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at, expected_until,
+          cancelled_at, cancel_reason, created_at, updated_at, version, 1 from booking limit 1`,
+      },
+      'a guest that is gone': { what: 'guest', damage: () => database.sql`delete from guest` },
+      'a missing event': { what: 'event', damage: () => database.sql`delete from webhook_event where seq = 4` },
+      'an event with another body': {
+        what: 'event',
+        damage: () => database.sql`update webhook_event set body = replace(body, 'confirmed', 'option') where seq = 4`,
+      },
+      'a missing audit line': {
+        what: 'audit',
+        damage: ({ cancelled }) => database.sql`delete from audit where booking_id = ${cancelled}`,
+      },
+      'a delivery of no event': {
+        what: 'delivery',
+        damage: () => database.sql`
+        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, created_at)
+        values (${agency.id}, 'dlv_x', 'whe_x', 'evt_x', 'pending', now())`,
+      },
+    }
+  for (const [damage, { what, damage: inflict }] of Object.entries(DAMAGE)) {
+    test(damage, async () => {
+      const ids = await live()
+      await Bun.sleep(20)
+      await inflict(ids)
+      expect((await check()).differences.map((difference) => difference.what)).toContain(what as never)
+    })
+  }
+
+  test('an actor whose memory is not what the journal says', async () => {
+    await live()
+    const state = ledger.directory.peek('unt_a')
+    state?.occupied.setRange(21_000 as never, 21_001 as never)
+    expect((await check()).differences).toMatchObject([{ what: 'memory', unitId: 'unt_a' }])
+  })
+})
