@@ -101,8 +101,8 @@ describe('it finds', () => {
       'a snapshot that is whole but wrong': {
         what: 'snapshot',
         damage: () => database.sql`
-        update snapshot s set state = other.state, hash = other.hash, seq = other.seq from snapshot other
-        where s.unit_id = 'unt_a' and other.unit_id = 'unt_a' and other.seq > s.seq`,
+        update snapshot set state = replace(state, '"minStay":1', '"minStay":2'), hash = encode(sha256(
+          convert_to(unit_id || chr(10) || replace(state, '"minStay":1', '"minStay":2'), 'UTF8')), 'hex')`,
       },
       'a booking with other dates': {
         what: 'booking',
@@ -132,8 +132,8 @@ describe('it finds', () => {
       'a delivery of no event': {
         what: 'delivery',
         damage: () => database.sql`
-        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, created_at)
-        values (${agency.id}, 'dlv_x', 'whe_x', 'evt_x', 'pending', now())`,
+        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
+        values (${agency.id}, 'dlv_x', 'whe_x', 'evt_x', 'pending', now(), now())`,
       },
     }
   for (const [damage, { what, damage: inflict }] of Object.entries(DAMAGE)) {
