@@ -20,10 +20,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
   http: ['http', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  // Holds everything derived against the journal.
+  verify: ['verify', 'desk', 'journal', 'webhooks', 'domain', 'lib'],
   // Fills an empty database through the same commands.
   demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib', 'build.ts'],
   // Implements the ports that the parts above declare.
-  db: ['db', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  db: ['db', 'verify', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   cli: ['cli', 'db', 'domain', 'lib', 'config.ts', 'secrets.ts'],
   'config.ts': ['lib'],
   'secrets.ts': ['config.ts', 'lib'],
