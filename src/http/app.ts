@@ -5,6 +5,7 @@ import { notFound } from '../edge/problems.ts'
 import { requestIdOf } from '../edge/request-id.ts'
 import { targetOf } from '../edge/request-target.ts'
 import { BODY_BYTES_MAX } from '../edge/strict-json.ts'
+import { docsPage } from './docs/docs-page.ts'
 import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
 import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
 import { preflightAnswer } from './preflight.ts'
@@ -68,6 +69,7 @@ export function createApp({ ledger, log, onBug }: AppOptions) {
       return problemAnswer(problem, requestId, plainHeaders(requestId))
     })
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflightAnswer(request, requestIdFor(request)))
+    .use(docsPage(requestIdFor))
   for (const resource of partnerResources({ ledger, onFailure })) app.use(resource)
   return app
 }

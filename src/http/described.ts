@@ -109,6 +109,7 @@ function responsesOf({ answer, problems, body, isWrite }: Operation, isOpen: boo
       codes.filter((code) => PROBLEMS[code].status === status),
       headers,
     )
+  if (isOpen) return { ...responses, '4XX': { description: 'Malformed HTTP, answered without a body.' } }
   if (body !== undefined) responses[413] = problemResponse(413, ['VALIDATION'], headers)
   return responses
 }

@@ -1,0 +1,9 @@
+/** Files of the package, imported as text. */
+declare module 'swagger-ui-dist/swagger-ui.css' {
+  const text: string
+  export default text
+}
+declare module 'swagger-ui-dist/swagger-ui-bundle.js' {
+  const text: string
+  export default text
+}
