@@ -194,6 +194,19 @@ create table usage_month (
   constraint usage_month_pkey PRIMARY KEY (agency_id, month)
 );
 
+create table webhook_attempt (
+  agency_id text not null,
+  delivery_id text not null,
+  attempt integer not null,
+  at timestamp with time zone not null,
+  duration_ms integer not null,
+  http_status integer,
+  reason text,
+  detail text,
+  constraint webhook_attempt_pkey PRIMARY KEY (agency_id, delivery_id, attempt),
+  constraint webhook_attempt_attempt_check CHECK ((attempt > 0))
+);
+
 create table webhook_delivery (
   agency_id text not null,
   delivery_id text not null,
@@ -204,9 +217,12 @@ create table webhook_delivery (
   next_attempt_at timestamp with time zone,
   created_at timestamp with time zone not null,
   finished_at timestamp with time zone,
+  tries integer default 0 not null,
+  claimed_by bigint,
   constraint webhook_delivery_pkey PRIMARY KEY (agency_id, delivery_id),
-  constraint webhook_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'held'::text, 'delivered'::text, 'dead'::text, 'dropped'::text])))
-);
+  constraint webhook_delivery_due_known CHECK (((status <> 'pending'::text) OR (next_attempt_at IS NOT NULL))),
+  constraint webhook_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text, 'dropped'::text])))
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 create table webhook_endpoint (
   agency_id text not null,
@@ -221,20 +237,31 @@ create table webhook_endpoint (
   consecutive_failures integer default 0 not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  revision integer default 0 not null,
   constraint webhook_endpoint_pkey PRIMARY KEY (agency_id, endpoint_id),
   constraint webhook_endpoint_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint webhook_endpoint_failures CHECK ((consecutive_failures >= 0)),
   constraint webhook_endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'deleted'::text])))
 );
 
 create table webhook_event (
   agency_id text not null,
   event_id text not null,
-  seq bigint not null,
+  seq bigint,
   kind text not null,
-  booking_id text not null,
+  booking_id text,
   body text not null,
   occurred_at timestamp with time zone not null,
   constraint webhook_event_pkey PRIMARY KEY (agency_id, event_id)
+);
+
+create table webhook_sender (
+  is_only boolean default true not null,
+  tenure bigint not null,
+  epoch bigint not null,
+  taken_at timestamp with time zone not null,
+  constraint webhook_sender_pkey PRIMARY KEY (is_only),
+  constraint webhook_sender_is_only_check CHECK (is_only)
 );
 
 create table writer_fence (
@@ -264,9 +291,9 @@ CREATE INDEX journal_other_unit ON public.journal USING btree (agency_id, other_
 
 CREATE UNIQUE INDEX journal_seq ON public.journal USING btree (seq);
 
-CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (next_attempt_at) WHERE (status = 'pending'::text);
-
 CREATE INDEX webhook_delivery_of_endpoint ON public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
+
+CREATE INDEX webhook_delivery_pending ON public.webhook_delivery USING btree (agency_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
 
 CREATE OR REPLACE FUNCTION public.append_batch(writer_epoch bigint, batch uuid, content jsonb)
  RETURNS text
@@ -425,6 +452,100 @@ begin
   return 'written';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until timestamp with time zone, room integer, window_fresh integer, windows jsonb)
+ RETURNS TABLE(agency_id text, delivery_id text, endpoint_id text, event_id text, kind text, body text, attempts integer, tries integer, next_attempt_at timestamp with time zone, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamp with time zone, consecutive_failures integer, revision integer)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if not found then
+    raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  return query
+  with candidate as (
+    select due.agency_id, due.delivery_id,
+           row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
+    from webhook_endpoints_waiting() w
+    join webhook_endpoint e on e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select d.agency_id, d.delivery_id, d.next_attempt_at,
+             row_number() over (order by d.next_attempt_at, d.delivery_id) as place
+      from webhook_delivery d
+      where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
+        and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+      order by d.next_attempt_at, d.delivery_id
+      limit coalesce((windows ->> w.endpoint_id)::integer, window_fresh)) due
+    order by turn, due.next_attempt_at
+    limit room
+  ), claimed as (
+    update webhook_delivery d set claimed_by = claiming
+    from candidate c
+    where d.agency_id = c.agency_id and d.delivery_id = c.delivery_id and d.status = 'pending'
+    returning d.*
+  )
+  select c.agency_id, c.delivery_id, c.endpoint_id, c.event_id, v.kind, v.body, c.attempts, c.tries,
+         c.next_attempt_at, e.url, e.secret_sealed, e.previous_secret_sealed, e.previous_secret_until,
+         e.consecutive_failures, e.revision
+  from claimed c
+  join webhook_event v on v.agency_id = c.agency_id and v.event_id = c.event_id
+  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
+  order by c.next_attempt_at, c.delivery_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select min(due.next_attempt_at)
+  from webhook_endpoints_waiting() w
+  join webhook_endpoint e on e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active'
+  cross join lateral (
+    select d.next_attempt_at from webhook_delivery d
+    where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
+      and d.next_attempt_at > due_after
+    order by d.next_attempt_at limit 1) due
+$function$;
+
+CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with settled as (
+    update webhook_delivery d set
+      status = case when d.status = 'dropped' and r.status = 'pending' then 'dropped' else r.status end,
+      attempts = r.attempts, tries = r.tries, next_attempt_at = r.next_attempt_at, finished_at = r.finished_at,
+      claimed_by = null
+    from jsonb_to_recordset(content -> 'deliveries') as r (
+      agency_id text, delivery_id text, attempts_before integer, attempts integer, tries integer, status text,
+      next_attempt_at timestamptz, finished_at timestamptz)
+    where d.agency_id = r.agency_id and d.delivery_id = r.delivery_id and d.claimed_by = claiming
+      and d.attempts = r.attempts_before
+    returning d.agency_id, d.delivery_id, d.attempts
+  )
+  insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
+  select a.agency_id, a.delivery_id, a.attempt, a.at, a.duration_ms, a.http_status, a.reason, a.detail
+  from jsonb_to_recordset(content -> 'attempts') as a (
+    agency_id text, delivery_id text, attempt integer, at timestamptz, duration_ms integer, http_status integer,
+    reason text, detail text)
+  join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
+  on conflict do nothing;
+
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if found then
+    update webhook_endpoint e set
+      consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
+      updated_at = case when e.status = r.status then e.updated_at else r.at end
+    from jsonb_to_recordset(content -> 'endpoints') as r (
+      agency_id text, endpoint_id text, revision integer, consecutive_failures integer, status text,
+      disabled_reason text, at timestamptz)
+    where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
+      and e.status <> 'deleted';
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.take_over(new_holder text)
  RETURNS TABLE(epoch bigint, last_seq bigint)
  LANGUAGE plpgsql
@@ -436,3 +557,38 @@ begin
     returning writer_fence.epoch into taken;
   return query select taken, coalesce((select max(journal.seq) from journal), 0);
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.take_over_sending(writer_epoch bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  taken bigint;
+begin
+  perform from writer_fence where epoch = writer_epoch for share;
+  if not found then
+    raise exception 'Cannot take over sending: epoch % is fenced', writer_epoch using errcode = 'NL001';
+  end if;
+  update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
+    returning tenure into taken;
+  return taken;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting()
+ RETURNS TABLE(agency_id text, endpoint_id text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with recursive waiting as (
+    (select d.agency_id, d.endpoint_id from webhook_delivery d
+     where d.status = 'pending' order by d.agency_id, d.endpoint_id limit 1)
+    union all
+    select n.agency_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.agency_id, d.endpoint_id from webhook_delivery d
+      where d.status = 'pending' and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
+      order by d.agency_id, d.endpoint_id limit 1) n
+  )
+  select w.agency_id, w.endpoint_id from waiting w
+$function$;

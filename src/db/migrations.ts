@@ -1,4 +1,5 @@
 import ledger from '../../sql/0001_ledger.sql' with { type: 'text' }
+import webhooks from '../../sql/0002_webhooks.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -7,4 +8,7 @@ export type Migration = { readonly version: number; readonly name: string; reado
  * Every file of sql/, in order, embedded so that the compiled binary carries them. Forward only: an applied migration is
  * never edited, a mistake is mended by the next one. A test holds this list against the folder.
  */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'ledger', sql: ledger }]
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'ledger', sql: ledger },
+  { version: 2, name: 'webhooks', sql: webhooks },
+]

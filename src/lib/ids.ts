@@ -1,5 +1,5 @@
 /** Prefixes of ids, so that an id says what it names (design, Statuses). */
-export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | 'evt' | 'aud' | 'req'
+export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
 
 /** Makes ids; a port, so that a simulation can make the same ones again. */
 export type IdSource = (prefix: IdPrefix) => string

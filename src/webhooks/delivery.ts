@@ -1,0 +1,31 @@
+import type { Instant } from '../domain/booking.ts'
+import type { CoarseReason } from './attempt-outcome.ts'
+
+/**
+ * `held`: pending, and its endpoint is switched off. `dead`: every attempt failed, or it was a ping that failed.
+ * `dropped`: the agency chose so, or deleted the endpoint.
+ */
+export type DeliveryStatus = 'pending' | 'held' | 'delivered' | 'dead' | 'dropped'
+
+/** `attempt` counts from 1. Exactly one of `httpStatus` and `reason` is not null. */
+export interface Attempt {
+  readonly attempt: number
+  readonly at: Instant
+  readonly durationMs: number
+  readonly httpStatus: number | null
+  readonly reason: CoarseReason | null
+}
+
+/** One event on its way to one endpoint, with everything that was tried. */
+export interface WebhookDelivery {
+  readonly id: string
+  readonly endpointId: string
+  readonly eventId: string
+  readonly event: 'booking.created' | 'booking.updated' | 'booking.cancelled' | 'ping'
+  readonly status: DeliveryStatus
+  readonly attempts: readonly Attempt[]
+  /** Null unless pending. */
+  readonly nextAttemptAt: Instant | null
+  readonly createdAt: Instant
+  readonly finishedAt: Instant | null
+}
