@@ -3,17 +3,14 @@ import { Elysia } from 'elysia'
 import { formatNight, type Night } from '../../domain/night.ts'
 import { forEachInUnion } from '../../domain/night-bitmap.ts'
 import type { UnitState } from '../../domain/unit-state.ts'
-import { invalidField, notFound, type Problem } from '../../edge/problems.ts'
-import { nightOf } from '../../edge/stay-fields.ts'
+import { RANGE_DAYS_MAX, rangeOf } from '../../edge/night-range.ts'
+import { notFound } from '../../edge/problems.ts'
 import { dateText, text } from '../../edge/text-schema.ts'
 import { described } from '../described.ts'
 import type { Operation } from '../operation.ts'
 import { onShelf } from './on-shelf.ts'
 import type { PartnerSurface } from './partner-ledger.ts'
 import { type Outcome, partnerRoute } from './partner-route.ts'
-
-/** Contract, Limits. */
-export const RANGE_DAYS_MAX = 366
 
 const GET_AVAILABILITY = {
   id: 'getAvailability',
@@ -51,10 +48,9 @@ export const availability = (surface: PartnerSurface) => {
   return new Elysia().get(
     GET_AVAILABILITY.path,
     partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
-      const from = nightOf(query.from)
-      const to = nightOf(query.to)
-      const refusal = refusedRange(from, to)
-      if (refusal !== null) return refusal
+      const range = rangeOf(query)
+      if ('code' in range) return range
+      const { from, to } = range
       return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
         const unit = shelf.sellableUnit(query.unit)
         if (unit === null) return notFound('unit')
@@ -65,13 +61,6 @@ export const availability = (surface: PartnerSurface) => {
     }),
     described(GET_AVAILABILITY),
   )
-}
-
-function refusedRange(from: Night, to: Night): Problem | null {
-  if (to < from) return invalidField('to', `must not be before from (${formatNight(from)})`)
-  if (to - from <= RANGE_DAYS_MAX) return null
-  const last = formatNight((from + RANGE_DAYS_MAX) as Night)
-  return invalidField('to', `must be at most ${RANGE_DAYS_MAX} days after from (${last})`)
 }
 
 /** The answer's text, written directly: this is the route that is asked most. */

@@ -1,12 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { Shelf } from '../../catalogue/shelf.ts'
-import type { BookingFilter } from '../../desk/booking-list.ts'
-import { BOOKING_STATUSES } from '../../domain/booking.ts'
+import { bookingFilterOf } from '../../edge/booking-filter.ts'
 import { BookingJson, bookingJson } from '../../edge/booking-json.ts'
 import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../edge/page.ts'
 import { notFound } from '../../edge/problems.ts'
-import { nightOf } from '../../edge/stay-fields.ts'
 import { dateText, text } from '../../edge/text-schema.ts'
 import { described } from '../described.ts'
 import type { Operation } from '../operation.ts'
@@ -58,7 +55,7 @@ export const bookings = (surface: PartnerSurface) => {
       LIST_BOOKINGS.path,
       partnerRoute(surface, LIST_BOOKINGS, async ({ agency, query }) => {
         const page = pageOf(query)
-        const filter = filterOf(query, await catalogue.shelf(agency.id))
+        const filter = bookingFilterOf(query, await catalogue.shelf(agency.id))
         const { rows, total } =
           filter === null
             ? { rows: [], total: 0 }
@@ -79,20 +76,4 @@ export const bookings = (surface: PartnerSurface) => {
       }),
       described(GET_BOOKING),
     )
-}
-
-/** Null: nothing can match (design, Order of checks: an unknown unit or status gives an empty list). */
-function filterOf(
-  query: { from?: string; to?: string; status?: string; unit?: string },
-  shelf: Shelf,
-): BookingFilter | null {
-  const status = query.status === undefined ? null : BOOKING_STATUSES.find((known) => known === query.status)
-  const unit = query.unit === undefined ? null : (shelf.unitBySlug(query.unit) ?? undefined)
-  if (status === undefined || unit === undefined) return null
-  return {
-    from: query.from === undefined ? null : nightOf(query.from),
-    to: query.to === undefined ? null : nightOf(query.to),
-    status,
-    unitId: unit?.id ?? null,
-  }
 }

@@ -5,13 +5,13 @@ import type { Unit } from '../../domain/unit.ts'
 import { problemOfRejection } from '../../edge/problem-of-rejection.ts'
 import { notFound } from '../../edge/problems.ts'
 import { QuoteAnswerJson, quoteAnswerJson } from '../../edge/quote-json.ts'
+import { PARTY_FIELDS, STAY_FIELDS } from '../../edge/request-fields.ts'
 import { stayOf } from '../../edge/stay-fields.ts'
 import { described } from '../described.ts'
 import type { Operation } from '../operation.ts'
 import { onShelf } from './on-shelf.ts'
 import type { PartnerSurface } from './partner-ledger.ts'
 import { type Outcome, partnerRoute } from './partner-route.ts'
-import { PARTY_FIELDS, STAY_FIELDS } from './request-fields.ts'
 
 const QUOTE_STAY = {
   id: 'quoteStay',
