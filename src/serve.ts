@@ -2,12 +2,15 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Ledger, openLedger } from './build.ts'
+import { openPortal } from './build-portal.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { offerDemo } from './demo/offer-demo.ts'
-import { EmbeddedError } from './db/embedded-error.ts'
-import { MigrationError } from './db/migrate.ts'
 import { ServerError } from './db/check-server.ts'
+import { EmbeddedError } from './db/embedded-error.ts'
+import { fenceEpoch } from './db/fence.ts'
+import { MigrationError } from './db/migrate.ts'
+import { offerDemo } from './demo/offer-demo.ts'
 import { createApp } from './http/app.ts'
+import { healthRoutes } from './http/health.ts'
 import { systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase } from './open-database.ts'
@@ -54,7 +57,19 @@ async function run(config: Config): Promise<void> {
     },
   })
   const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null
-  const app = createApp({ ledger, log, onBug: (error) => service.endAfterBug(error) })
+  const app = createApp({
+    ledger,
+    portal: { ledger: openPortal(ledger, secrets), token: secrets.portalToken },
+    log,
+    onBug: (error) => service.endAfterBug(error),
+  })
+  app.use(
+    healthRoutes({
+      epoch: ledger.epoch,
+      vitals: () => ledger.journal.vitals,
+      fenceEpoch: () => fenceEpoch(ledger.sql),
+    }),
+  )
   app.listen({ hostname: config.host, port: config.port })
   service.isUp(app, ledger)
 

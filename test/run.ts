@@ -3,20 +3,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { closingLine, type Tally, tallyOf } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
-import { kindOf, testFiles } from './support/test-files.ts'
+import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
 
 /*
- * `bun run test [--unit] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
+ * `bun run test [--unit | --faults | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
  * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
  */
 
+const DEFAULT_KINDS: readonly TestKind[] = ['unit', 'postgres']
+const KINDS: Record<string, readonly TestKind[] | undefined> = {
+  '--unit': ['unit'],
+  '--faults': ['fault'],
+  '--all': ['unit', 'postgres', 'fault'],
+}
 const TEST_MS_MAX = 60_000
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 const args = process.argv.slice(2)
-const unitOnly = args[0] === '--unit'
-const own = unitOnly ? args.slice(1) : args
+const kinds = KINDS[args[0] ?? '']
+const own = kinds === undefined ? args : args.slice(1)
 const firstOption = own.findIndex((arg) => arg.startsWith('-'))
 const filters = firstOption === -1 ? own : own.slice(0, firstOption)
 const options = firstOption === -1 ? [] : own.slice(firstOption)
@@ -36,7 +42,7 @@ for (const [signal, exitCode] of Object.entries(SIGNALS)) {
 process.exit(await main())
 
 async function main(): Promise<number> {
-  const files = testFiles({ filters, kinds: unitOnly ? ['unit'] : ['unit', 'postgres'] })
+  const files = testFiles({ filters, kinds: kinds ?? DEFAULT_KINDS })
   let tally: Tally = { passed: 0, failed: 0, skipped: 0, files: new Set() }
   try {
     if (files.length === 0)
@@ -54,7 +60,7 @@ async function main(): Promise<number> {
 
 async function run(files: readonly string[]): Promise<Tally> {
   const env: Record<string, string | undefined> = { ...process.env, NODE_ENV: 'test' }
-  if (files.some((file) => kindOf(file) === 'postgres')) {
+  if (files.some((file) => kindOf(file) !== 'unit')) {
     server = await startTestServer((step) => console.log(step))
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
     env[SERVER_URL_VARIABLE] = server.url

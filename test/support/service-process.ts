@@ -58,13 +58,13 @@ export async function startService(
 }
 
 /** A service on a database of the test run, with the tests' credentials. */
-export function startServiceOn(databaseUrl: string, env: Record<string, string> = {}): Promise<ServiceProcess> {
-  return startService({
-    DATABASE_URL: databaseUrl,
-    PORTAL_TOKEN: TEST_PORTAL_TOKEN,
-    SECRET_KEY: TEST_SECRET_KEY,
-    ...env,
-  })
+export function startServiceOn(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  options: { command?: string[] } = {},
+): Promise<ServiceProcess> {
+  const credentials = { DATABASE_URL: databaseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
+  return startService({ ...credentials, ...env }, options)
 }
 
 async function portFrom(log: () => string): Promise<number> {

@@ -1,9 +1,13 @@
 import { Glob } from 'bun'
 
-/** `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. */
-export type TestKind = 'unit' | 'postgres'
+/**
+ * `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. `fault`: named
+ * `*.fault.test.ts`, kills and starves real processes; needs that server too, and minutes.
+ */
+export type TestKind = 'unit' | 'postgres' | 'fault'
 
 export function kindOf(file: string): TestKind {
+  if (file.endsWith('.fault.test.ts')) return 'fault'
   return file.endsWith('.pg.test.ts') ? 'postgres' : 'unit'
 }
 

@@ -1,0 +1,43 @@
+import { Elysia } from 'elysia'
+import type { JournalVitals } from '../journal/journal.ts'
+
+/** What the readiness probe asks. */
+export interface Health {
+  readonly epoch: number
+  vitals(): JournalVitals
+  /** The epoch that the database's fence says; rejects when the database does not answer in time. */
+  fenceEpoch(): Promise<number>
+}
+
+/** A batch in flight for longer than this means that the database is not taking writes. */
+const JOURNAL_LAG_MS_MAX = 2_000
+
+/**
+ * `/healthz`: the process runs. `/readyz`: it can sell nights now, that is, the database answers, nobody has taken over,
+ * and the journal moves; 503 with what is wrong otherwise (design, Running it).
+ */
+export function healthRoutes(health: Health) {
+  return new Elysia()
+    .get('/healthz', () => json(200, { status: 'ok' }))
+    .get('/readyz', async () => {
+      const { state, waiting, inFlightMs, durableSeq } = health.vitals()
+      const fence = await health.fenceEpoch().catch(() => null)
+      const faults = [
+        ...(fence === null ? ['database: it does not answer'] : []),
+        ...(fence !== null && fence !== health.epoch ? ['fence: another writer has taken over'] : []),
+        ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
+        ...(inFlightMs > JOURNAL_LAG_MS_MAX
+          ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
+          : []),
+      ]
+      const status = faults.length === 0 ? 'ready' : 'not ready'
+      return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } })
+    })
+}
+
+function json(status: number, body: unknown): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+  })
+}

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findCluster } from '../../src/db/cluster.ts'
+import { connect, type Sql } from '../../src/db/connect.ts'
+import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { readPostmaster } from '../../src/db/postmaster.ts'
+import { TcpProxy } from './tcp-proxy.ts'
+
+/** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */
+export class FaultPostgres {
+  readonly proxy: TcpProxy
+  /** Through the proxy. */
+  readonly url: string
+  readonly #dataDir: string
+  readonly #keepFolder: boolean
+  #server: EmbeddedServer
+
+  private constructor(input: { dataDir: string; keepFolder: boolean; server: EmbeddedServer; proxy: TcpProxy }) {
+    this.#dataDir = input.dataDir
+    this.#keepFolder = input.keepFolder
+    this.#server = input.server
+    this.proxy = input.proxy
+    const url = new URL(input.server.url)
+    url.port = String(input.proxy.port)
+    this.url = url.href
+  }
+
+  static async start(folder?: string): Promise<FaultPostgres> {
+    const dataDir = folder ?? mkdtempSync(join(tmpdir(), 'nightledger-test-fault-'))
+    const server = await startEmbedded({ dataDir, onStep: () => {} })
+    const admin = connect(server.url, { purpose: 'admin' })
+    await migrate(admin)
+    await admin.end()
+    const proxy = await TcpProxy.start(Number(new URL(server.url).port))
+    return new FaultPostgres({ dataDir, keepFolder: folder !== undefined, server, proxy })
+  }
+
+  /** A client that does not go through the proxy. */
+  direct(): Sql {
+    return connect(this.#server.url, { purpose: 'queries', max: 2 })
+  }
+
+  /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and goes on. */
+  signal(signal: NodeJS.Signals): void {
+    const cluster = findCluster(this.#dataDir)
+    const postmaster = cluster === null ? null : readPostmaster(cluster)
+    if (postmaster === null) throw new Error('The server does not run')
+    process.kill(postmaster.pid, signal)
+  }
+
+  /** Ends what is left of the server and starts it on the same data. */
+  async restart(): Promise<void> {
+    await this.#server.stop()
+    this.#server = await startEmbedded({ dataDir: this.#dataDir, onStep: () => {} })
+    this.proxy.target = Number(new URL(this.#server.url).port)
+  }
+
+  async stop(): Promise<void> {
+    this.proxy.stop()
+    await this.#server.stop()
+    if (!this.#keepFolder) rmSync(this.#dataDir, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,134 @@
+import { expect } from 'bun:test'
+import type { Sql } from '../../src/db/connect.ts'
+import { PostgresVerifyStore } from '../../src/db/verify-rows.ts'
+import { addNights, formatNight } from '../../src/domain/night.ts'
+import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import { verify } from '../../src/verify/verify.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
+import { night, sampleUnit } from './samples.ts'
+
+const SECRET = `hr_live_${'k'.repeat(40)}`
+const FIRST = night('2027-01-01')
+const ARRIVALS = 20_000
+/** As an agency of its size would have: limits are not what these tests are about. */
+const PLAN = { apiAccess: true, requestsPerMinute: 10_000_000, requestsPerMonth: 1_000_000_000 }
+
+export const LOAD_UNITS = 12
+
+/** An agency with units and a key, for `Load`. */
+export async function prepareForLoad(databaseUrl: string): Promise<void> {
+  const ledger = await openTestDatabaseLedger(databaseUrl)
+  const agency = await addAgency(ledger, { plan: PLAN })
+  for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
+  await ledger.catalogueStore.insertKey({
+    ...{ id: 'key_a', agencyId: agency.id, name: null, prefix: 'hr_live_kkkk', secretSha256: sha256Hex(SECRET) },
+    ...{ scopes: ['write:bookings', 'read:availability', 'read:bookings', 'read:units'], createdAt: 0 },
+    ...{ expiresAt: null, revokedAt: null },
+  })
+  await ledger.close()
+}
+
+/** Clients that book and cancel without pause, and remember what they were told. */
+export class Load {
+  readonly booked = new Map<string, { unit: string; arrival: string; departure: string }>()
+  readonly cancelled = new Set<string>()
+  /** Answers by status, the body's code appended where it is an error. */
+  readonly answers = new Map<string, number>()
+  /** Requests that got no answer: nothing is claimed about them. */
+  unanswered = 0
+  readonly #baseUrl: () => string
+  #clients: Promise<void>[] = []
+  #isStopping = false
+
+  /** @param baseUrl asked anew for every request */
+  constructor(baseUrl: () => string) {
+    this.#baseUrl = baseUrl
+  }
+
+  start(clients: number): void {
+    this.#isStopping = false
+    this.#clients = Array.from({ length: clients }, () => this.#run())
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#clients)
+  }
+
+  post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.#baseUrl()}/partner/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+  }
+
+  get(path: string): Promise<Response> {
+    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${SECRET}` } })
+  }
+
+  /** One attempt to book a stay chosen at random. */
+  async bookOnce(): Promise<string | null> {
+    const arrival = addNights(FIRST, Math.floor(Math.random() * ARRIVALS))
+    const stay = {
+      unit: `unit-${Math.floor(Math.random() * LOAD_UNITS)}`,
+      arrival: formatNight(arrival),
+      departure: formatNight(addNights(arrival, 1 + Math.floor(Math.random() * 4))),
+    }
+    const answer = await this.#answerOf(await this.post('/bookings', stay))
+    if (answer === null) return null
+    this.booked.set(answer.id, stay)
+    return answer.id
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      try {
+        const id = await this.bookOnce()
+        if (id === null || Math.random() < 0.7) continue
+        if ((await this.#answerOf(await this.post(`/bookings/${id}/cancel`, {}))) !== null) this.cancelled.add(id)
+      } catch {
+        this.unanswered += 1
+        await Bun.sleep(5)
+      }
+    }
+  }
+
+  async #answerOf(response: Response): Promise<{ id: string } | null> {
+    const body = (await response.json()) as { booking?: { id: string }; code?: string }
+    const kind = body.code === undefined ? String(response.status) : `${response.status} ${body.code}`
+    this.answers.set(kind, (this.answers.get(kind) ?? 0) + 1)
+    return body.booking ?? null
+  }
+}
+
+/**
+ * The oracle of every fault test: what was acknowledged is there, once; the journal has no gap; rows, events, audit and
+ * snapshots are what it says; no night is sold twice.
+ */
+export async function expectNothingLost(sql: Sql, load: Load): Promise<void> {
+  const rows = await sql<{ id: string; status: string; arrival: string }[]>`
+    select booking_id as id, status, arrival::text from booking`
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  expect([...load.booked].filter(([id, stay]) => byId.get(id)?.arrival !== stay.arrival)).toEqual([])
+  expect([...load.cancelled].filter((id) => byId.get(id)?.status !== 'cancelled')).toEqual([])
+  const twice = await sql`
+    select a.booking_id, b.booking_id from booking a join booking b
+      on a.unit_id = b.unit_id and a.booking_id < b.booking_id
+     and daterange(a.arrival, a.departure) && daterange(b.arrival, b.departure)
+    where a.status <> 'cancelled' and b.status <> 'cancelled'`
+  expect([...twice]).toEqual([])
+  expect((await verify(new PostgresVerifyStore(sql))).differences).toEqual([])
+}
+
+/** The nights that the service answers from memory are those of the rows. */
+export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> {
+  for (let i = 0; i < LOAD_UNITS; i++) {
+    const response = await load.get(`/availability?unit=unit-${i}&from=2030-01-01&to=2031-01-02`)
+    const { blockedNights } = (await response.json()) as { blockedNights: string[] }
+    const nights = await sql`
+      select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
+      where unit_id = ${`unt_${i}`} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
+    expect(blockedNights).toEqual(nights.map((row) => row['night']))
+  }
+}

@@ -1,0 +1,61 @@
+import { connect, createServer, type Socket } from 'node:net'
+
+/**
+ * A TCP proxy on a fixed port of loopback in front of a server whose port may change. It can lose replies: the request
+ * has reached the server, its answer never reaches the client.
+ */
+export class TcpProxy {
+  /** Where connections go. */
+  target: number
+  /** Asked for every piece the server sends; true drops it and cuts the connection. */
+  losesReply: () => boolean = () => false
+  /** Pieces dropped so far. */
+  lost = 0
+  readonly #server = createServer((client) => this.#serve(client))
+  readonly #sockets = new Set<Socket>()
+
+  private constructor(target: number) {
+    this.target = target
+  }
+
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target)
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve))
+    return proxy
+  }
+
+  get port(): number {
+    const address = this.#server.address()
+    if (address === null || typeof address === 'string') throw new Error('The proxy does not listen')
+    return address.port
+  }
+
+  stop(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #serve(client: Socket): void {
+    const upstream = connect(this.target, '127.0.0.1')
+    const cut = () => {
+      client.destroy()
+      upstream.destroy()
+      this.#sockets.delete(client)
+    }
+    this.#sockets.add(client)
+    client.on('data', (piece) => upstream.write(piece))
+    upstream.on('data', (piece) => {
+      if (!this.losesReply()) {
+        client.write(piece)
+        return
+      }
+      this.lost += 1
+      cut()
+    })
+    for (const socket of [client, upstream]) {
+      socket.on('close', cut)
+      // A reset is one of the ways to be cut.
+      socket.on('error', cut)
+    }
+  }
+}
