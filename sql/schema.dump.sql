@@ -82,6 +82,15 @@ create table booking (
   constraint booking_type_check CHECK ((type = ANY (ARRAY['guest'::text, 'owner_stay'::text, 'maintenance'::text, 'block'::text])))
 );
 
+create table calendar_feed (
+  agency_id text not null,
+  unit_id text not null,
+  version integer not null,
+  constraint calendar_feed_pkey PRIMARY KEY (agency_id, unit_id),
+  constraint calendar_feed_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint calendar_feed_version_check CHECK ((version > 0))
+);
+
 create table fee_type (
   agency_id text not null,
   fee_type_id text not null,

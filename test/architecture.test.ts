@@ -18,7 +18,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
   edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
-  http: ['http', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Holds everything derived against the journal.
   verify: ['verify', 'desk', 'journal', 'webhooks', 'domain', 'lib'],
@@ -32,7 +32,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'log.ts': ['config.ts'],
   'welcome.ts': ['demo'],
   'open-database.ts': ['config.ts', 'db'],
+  // Texts that calendars of other services are read from and ours are written as.
+  ical: ['ical', 'domain', 'lib'],
   'build.ts': ['*'],
+  'build-portal.ts': ['*'],
   'serve.ts': ['*'],
   'main.ts': ['*'],
 }

@@ -6,6 +6,7 @@ import type { Guest } from '../desk/guest-list.ts'
 import type { FeeType } from '../domain/rules.ts'
 import type { AuditDraft } from '../journal/record.ts'
 import { withDeadline } from '../lib/deadline.ts'
+import { auditInsert } from './audit-insert.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import {
   agencyInsert,
@@ -85,12 +86,8 @@ export class PostgresAgencyStore implements AgencyStore {
   async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<number> {
     const [row] = await withDeadline(
       this.#sql<{ changed: number }[]>`
-        with changed as (${change} returning 1), audited as (
-          insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-          select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
-                 ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
-                 ${audit.requestId}::text, ${audit.count}::text::bigint
-          from changed)
+        with changed as (${change} returning 1),
+             audited as (${auditInsert(this.#sql, agencyId, audit)} from changed)
         select count(*)::integer as changed from changed`,
       QUERY_DEADLINE_MS,
     )

@@ -58,6 +58,10 @@ export class PostgresCatalogueStore implements CatalogueStore {
     await withDeadline(keyInsert(this.#sql, key), QUERY_DEADLINE_MS)
   }
 
+  async revokeKey(key: ApiKey, revokedAt: number): Promise<void> {
+    await withDeadline(keyRevocation(this.#sql, key, revokedAt), QUERY_DEADLINE_MS)
+  }
+
   async insertFeeType(agencyId: string, feeType: FeeType): Promise<void> {
     await withDeadline(feeTypeInsert(this.#sql, agencyId, feeType), QUERY_DEADLINE_MS)
   }

@@ -61,8 +61,13 @@ function fieldOf(path: string): string {
     .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === '' ? part : `${field}.${part}`), '')
 }
 
+/** A schema that says itself what passes: under this symbol, because it is no part of the published description. */
+export const EXPECTED = Symbol('expected')
+
 /** What passes a schema, in words. */
 export function expectation(schema: TSchema): string {
+  const said = (schema as { [EXPECTED]?: string })[EXPECTED]
+  if (said !== undefined) return said
   const variants = schema['anyOf'] as TSchema[] | undefined
   if (variants !== undefined) return variants.map(expectation).join(' or ')
   if (schema['const'] !== undefined) return JSON.stringify(schema['const'])

@@ -14,6 +14,8 @@ export type EdgeCode =
   | 'FEATURE_DISABLED'
   | 'SCOPE_MISSING'
   | 'NOT_FOUND'
+  | 'SLUG_TAKEN'
+  | 'EMAIL_TAKEN'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'QUOTA_EXCEEDED'
@@ -147,6 +149,18 @@ export const PROBLEMS = {
       possible: [],
     },
   },
+  SLUG_TAKEN: {
+    status: 409,
+    when: 'Another agency, or another unit of the agency, has the slug. Archived units keep theirs.',
+    members: { slug: Type.String() },
+    example: { title: 'The slug sea-view is taken', slug: 'sea-view' },
+  },
+  EMAIL_TAKEN: {
+    status: 409,
+    when: 'Another guest of the agency has the e-mail.',
+    members: { email: Type.String() },
+    example: { title: 'Another guest has the e-mail ana@example.com', email: 'ana@example.com' },
+  },
   MIN_STAY: {
     status: 422,
     when: 'The stay is below the effective minimum.',
@@ -239,6 +253,9 @@ export function invalidField(field: string, rest: string, options: { status?: nu
   return invalid([{ field, message: `${field} ${rest}` }], options)
 }
 
-export function notFound(what: 'unit' | 'booking' | 'guest' | 'route'): Problem {
+/** What an answer of 404 may speak of. */
+type Thing = 'unit' | 'booking' | 'guest' | 'route' | 'agency' | 'key' | 'fee type' | 'webhook endpoint' | 'delivery'
+
+export function notFound(what: Thing): Problem {
   return problem('NOT_FOUND', `There is no such ${what}`, {})
 }

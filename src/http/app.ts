@@ -4,10 +4,11 @@ import { failureOf } from '../edge/problem-of-failure.ts'
 import { notFound } from '../edge/problems.ts'
 import { requestIdOf } from '../edge/request-id.ts'
 import { targetOf } from '../edge/request-target.ts'
-import { BODY_BYTES_MAX } from '../edge/strict-json.ts'
 import { docsPage } from './docs/docs-page.ts'
 import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
 import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
+import type { PortalLedger } from './portal/portal-ledger.ts'
+import { portalResources } from './portal/portal-surface.ts'
 import { preflightAnswer } from './preflight.ts'
 
 /** Where the service says what went wrong: pino's shape. */
@@ -17,6 +18,8 @@ export interface ErrorLog {
 
 export interface AppOptions {
   readonly ledger: PartnerLedger
+  /** Left out: the portal's routes are 404. */
+  readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
@@ -24,15 +27,15 @@ export interface AppOptions {
 
 /**
  * Bun itself refuses larger bodies, with an empty 413. Ours comes first and has the contract's body; it refuses by
- * `Content-Length` alone, and reads no more than BODY_BYTES_MAX of a body without one.
+ * `Content-Length` alone, and reads no more than it allows of a body without one (src/edge/strict-json.ts).
  */
-const BUN_BODY_BYTES_MAX = 2 ** 40
+const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER
 const IDLE_TIMEOUT_S = 30
 /** Long enough for the answer to leave the process. */
 const BUG_ANSWER_MS = 20
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
-export function createApp({ ledger, log, onBug }: AppOptions) {
+export function createApp({ ledger, portal, log, onBug }: AppOptions) {
   const { newId, clock, gate } = ledger
   const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
 
@@ -51,13 +54,15 @@ export function createApp({ ledger, log, onBug }: AppOptions) {
   }
 
   const app = new Elysia({
+    // `/units/` is no list.
+    strictPath: true,
     // Hosts may have one letter.
     handler: { standardHostname: false },
     serve: {
       development: false,
       // Two processes on one port would share its requests, and only one of them may write.
       reusePort: false,
-      maxRequestBodySize: Math.max(BUN_BODY_BYTES_MAX, BODY_BYTES_MAX),
+      maxRequestBodySize: BUN_BODY_BYTES_MAX,
       idleTimeout: IDLE_TIMEOUT_S,
     },
   })
@@ -71,5 +76,6 @@ export function createApp({ ledger, log, onBug }: AppOptions) {
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflightAnswer(request, requestIdFor(request)))
     .use(docsPage(requestIdFor))
   for (const resource of partnerResources({ ledger, onFailure })) app.use(resource)
+  if (portal !== undefined) for (const resource of portalResources({ ...portal, onFailure })) app.use(resource)
   return app
 }

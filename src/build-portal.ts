@@ -1,0 +1,35 @@
+/** The composition root of the portal: its ports meet what implements them. */
+import { randomBytes } from 'node:crypto'
+import type { Ledger } from './build.ts'
+import { PostgresAgencyBookings } from './db/agency-bookings.ts'
+import { PostgresAgencyStore } from './db/agency-store.ts'
+import { PostgresAuditList } from './db/audit-list.ts'
+import { PostgresCalendarFeedRows } from './db/calendar-feed-rows.ts'
+import { PostgresUsageRows } from './db/usage-rows.ts'
+import { AgencyDesk } from './desk/agency-desk.ts'
+import { CalendarFeeds } from './desk/calendar-feeds.ts'
+import { FeeDesk } from './desk/fee-desk.ts'
+import { GuestDesk } from './desk/guest-desk.ts'
+import { KeyDesk } from './desk/key-desk.ts'
+import { UnitDesk } from './desk/unit-desk.ts'
+import { newKeySecret } from './edge/key-secret.ts'
+import type { PortalLedger } from './http/portal/portal-ledger.ts'
+
+/** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
+export function openPortal(ledger: Ledger, { secretKey }: { secretKey: Uint8Array }): PortalLedger {
+  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
+  const store = new PostgresAgencyStore(sql)
+  const usageRows = new PostgresUsageRows(sql)
+  return {
+    ...{ clock, newId, catalogue, desk, guestList, bookingList, usage },
+    agencies: new AgencyDesk({ catalogue, store, clock, newId }),
+    keys: new KeyDesk({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
+    units: new UnitDesk({ catalogue, desk, newId }),
+    fees: new FeeDesk({ catalogue, store, clock, newId }),
+    guests: new GuestDesk({ guests: guestList, store, clock, newId }),
+    bookings: new PostgresAgencyBookings(sql),
+    auditList: new PostgresAuditList(sql),
+    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql), secretKey, clock, newId }),
+    usageOf: (agencyId) => usageRows.usageOf(agencyId),
+  }
+}

@@ -1,0 +1,38 @@
+import type { CalendarFeedRows } from '../desk/calendar-feeds.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { auditInsert } from './audit-insert.ts'
+import { QUERY_DEADLINE_MS } from './booking-rows.ts'
+import type { Sql } from './connect.ts'
+
+export class PostgresCalendarFeedRows implements CalendarFeedRows {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  async version(agencyId: string, unitId: string): Promise<number> {
+    const [row] = await withDeadline(
+      this.#sql<{ version: number }[]>`
+        select version from calendar_feed where agency_id = ${agencyId} and unit_id = ${unitId}`,
+      QUERY_DEADLINE_MS,
+    )
+    return row?.version ?? 0
+  }
+
+  async raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number> {
+    const [row] = await withDeadline(
+      this.#sql<{ version: number }[]>`
+        with changed as (
+          insert into calendar_feed (agency_id, unit_id, version) values (${agencyId}, ${unitId}, 1)
+          on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1
+          returning version
+        ), audited as (${auditInsert(this.#sql, agencyId, audit)} from changed)
+        select version from changed`,
+      QUERY_DEADLINE_MS,
+    )
+    if (row === undefined) throw new Error('Cannot change a calendar address: no row came back')
+    return row.version
+  }
+}

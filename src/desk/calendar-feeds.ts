@@ -1,0 +1,76 @@
+/**
+ * The secret addresses under which channels read a unit's blocked nights as iCalendar. A channel sends no headers, so the secret is
+ * in the URL. It is derived: HMAC-SHA-256 of agency, unit and a version, keyed with `SECRET_KEY`, so that nothing secret is
+ * stored; only the version is, from the first change of the address on. It reads one unit's blocked nights and nothing else.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Agency } from '../catalogue/agency.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { auditLine } from './audit-line.ts'
+import type { Caller } from './caller.ts'
+
+export interface CalendarFeedRows {
+  /** How often the unit's address was changed; 0 for a unit without a row. */
+  version(agencyId: string, unitId: string): Promise<number>
+  /** Counts one up, with its line of the audit trail in the same statement. */
+  raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number>
+}
+
+/** Versions in memory: the one process that writes them serves them too. */
+const KNOWN_MAX = 50_000
+
+export class CalendarFeeds {
+  readonly #rows: CalendarFeedRows
+  readonly #secretKey: Uint8Array
+  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #known = new Map<string, number>()
+
+  constructor(options: { rows: CalendarFeedRows; secretKey: Uint8Array; clock: Clock; newId: IdSource }) {
+    this.#rows = options.rows
+    this.#secretKey = options.secretKey
+    this.#surroundings = options
+  }
+
+  /** 43 characters of base64url. */
+  async token(agency: Agency, unit: Unit): Promise<string> {
+    return this.#tokenOf(agency, unit, await this.#version(agency, unit))
+  }
+
+  /** Compares in constant time. */
+  async isToken(agency: Agency, unit: Unit, given: string): Promise<boolean> {
+    const wanted = Buffer.from(await this.token(agency, unit))
+    const bytes = Buffer.from(given)
+    return bytes.length === wanted.length && timingSafeEqual(bytes, wanted)
+  }
+
+  /** The old address answers 404 from now on. */
+  async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {
+    const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#surroundings, caller))
+    this.#remember(unit.id, version)
+    return this.#tokenOf(agency, unit, version)
+  }
+
+  async #version(agency: Agency, unit: Unit): Promise<number> {
+    const known = this.#known.get(unit.id)
+    if (known !== undefined) return known
+    const version = await this.#rows.version(agency.id, unit.id)
+    // A change that finished meanwhile knows better.
+    const newer = this.#known.get(unit.id) ?? version
+    this.#remember(unit.id, newer)
+    return newer
+  }
+
+  #remember(unitId: string, version: number): void {
+    if (this.#known.size >= KNOWN_MAX) this.#known.clear()
+    this.#known.set(unitId, Math.max(version, this.#known.get(unitId) ?? 0))
+  }
+
+  #tokenOf(agency: Agency, unit: Unit, version: number): string {
+    return createHmac('sha256', this.#secretKey)
+      .update(`calendar feed\n${agency.id}\n${unit.id}\n${version}`)
+      .digest('base64url')
+  }
+}

@@ -1,0 +1,112 @@
+/** The OpenAPI 3.1 document of the portal, made of the definitions that the routes validate with. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import { PROBLEMS, type ProblemCode } from '../../edge/problems.ts'
+import { normalised } from '../openapi/normalise.ts'
+import { type PortalOperation, pathParameters } from './portal-operation.ts'
+
+const EVERY_ROUTE: readonly ProblemCode[] = ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL']
+
+const WHAT: Readonly<Record<string, string>> = {
+  agencySlug: 'Slug of the agency.',
+  unitSlug: 'Slug of the unit.',
+  bookingId: 'Id of the booking.',
+  guestId: 'Id of the guest.',
+  keyId: 'Id of the API key.',
+  feeTypeId: 'Id of the fee type.',
+  endpointId: 'Id of the webhook endpoint.',
+  deliveryId: 'Id of the delivery.',
+}
+
+/** @returns its text */
+export function portalDocument(operations: readonly PortalOperation[]): string {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const operation of operations) {
+    const methods = paths[operation.path] ?? {}
+    paths[operation.path] = { ...methods, [operation.method.toLowerCase()]: described(operation) }
+  }
+  return JSON.stringify(
+    normalised({
+      openapi: '3.1.0',
+      info: {
+        title: 'nightledger portal API',
+        version: '1.0.0',
+        summary: "The agency's and the operator's side",
+        description: 'Amounts are integers in the minor unit of the currency of the agency; dates are `YYYY-MM-DD`.',
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/', description: 'This service' }],
+      tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+      paths,
+      components: {
+        securitySchemes: { portalToken: { type: 'http', scheme: 'bearer', description: 'The PORTAL_TOKEN.' } },
+      },
+    }),
+  )
+}
+
+function described(operation: PortalOperation): Record<string, unknown> {
+  const { id, tag, summary, description, body, isBodyOptional = false, bodyExample, answer } = operation
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: [{ portalToken: [] }],
+    parameters: parametersOf(operation),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !isBodyOptional,
+            content: {
+              'application/json': { schema: body, ...(bodyExample === undefined ? {} : { example: bodyExample }) },
+            },
+          },
+        }),
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        content: { 'application/json': { schema: answer.schema } },
+      },
+      ...problemResponses([...EVERY_ROUTE, ...(operation.problems ?? [])]),
+    },
+  }
+}
+
+function parametersOf({ path, query }: PortalOperation): unknown[] {
+  const required = query?.required ?? []
+  return [
+    ...pathParameters(path).map(({ name }) => ({
+      ...{ name, in: 'path', required: true, description: WHAT[name] ?? name },
+      schema: { type: 'string', minLength: 1 },
+    })),
+    ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
+      ...{ name, in: 'query', required: required.includes(name), description, schema },
+    })),
+  ]
+}
+
+function problemResponses(codes: readonly ProblemCode[]): Record<number, unknown> {
+  const responses: Record<number, unknown> = {}
+  for (const status of new Set(codes.map((code) => PROBLEMS[code].status))) {
+    const ofStatus = codes.filter((code) => PROBLEMS[code].status === status)
+    const schemas = ofStatus.map(problemSchema)
+    responses[status] = {
+      description: ofStatus.map((code) => PROBLEMS[code].when).join(' '),
+      content: { 'application/json': { schema: schemas.length === 1 ? schemas[0] : Type.Union(schemas) } },
+    }
+  }
+  return responses
+}
+
+function problemSchema(code: ProblemCode): TSchema {
+  return Type.Object(
+    {
+      code: Type.Literal(code),
+      title: Type.String({ description: 'For people; branch on `code`.' }),
+      requestId: Type.String(),
+      ...PROBLEMS[code].members,
+    },
+    { $id: `${code}_problem` },
+  )
+}

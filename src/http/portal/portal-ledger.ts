@@ -1,0 +1,51 @@
+import type { Catalogue } from '../../catalogue/catalogue.ts'
+import type { AgencyBookings } from '../../desk/agency-bookings.ts'
+import type { AgencyDesk } from '../../desk/agency-desk.ts'
+import type { AuditList } from '../../desk/audit-list.ts'
+import type { BookingDesk } from '../../desk/booking-desk.ts'
+import type { BookingList } from '../../desk/booking-list.ts'
+import type { CalendarFeeds } from '../../desk/calendar-feeds.ts'
+import type { FeeDesk } from '../../desk/fee-desk.ts'
+import type { GuestDesk } from '../../desk/guest-desk.ts'
+import type { GuestList } from '../../desk/guest-list.ts'
+import type { KeyDesk } from '../../desk/key-desk.ts'
+import type { UnitDesk } from '../../desk/unit-desk.ts'
+import type { UsageMeter } from '../../edge/usage-meter.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { FailureReport } from '../partner/partner-ledger.ts'
+
+export interface MonthUsed {
+  /** `YYYY-MM`, UTC. */
+  readonly month: string
+  readonly used: number
+}
+
+/** What the portal needs of the running core. */
+export interface PortalLedger {
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly catalogue: Catalogue
+  readonly desk: BookingDesk
+  readonly agencies: AgencyDesk
+  readonly keys: KeyDesk
+  readonly units: UnitDesk
+  readonly fees: FeeDesk
+  readonly guests: GuestDesk
+  readonly guestList: GuestList
+  readonly bookingList: BookingList
+  readonly bookings: AgencyBookings
+  readonly auditList: AuditList
+  readonly calendarFeeds: CalendarFeeds
+  readonly usage: Pick<UsageMeter, 'position'>
+  /** Newest month first, as of the meter's last flush. */
+  usageOf(agencyId: string): Promise<readonly MonthUsed[]>
+}
+
+/** What every portal route is made with. */
+export interface PortalSurface {
+  readonly ledger: PortalLedger
+  /** The operator's token: visible ASCII, at least 32 characters. */
+  readonly token: string
+  onFailure(report: FailureReport): void
+}

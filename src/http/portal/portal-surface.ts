@@ -1,0 +1,37 @@
+import type { AnyElysia } from 'elysia'
+import { AGENCIES } from './agencies.ts'
+import { AUDIT } from './audit.ts'
+import { BOOKING_WRITES } from './booking-writes.ts'
+import { BOOKINGS } from './bookings.ts'
+import { CALENDAR_FEED, calendarIcs } from './calendar-feed.ts'
+import { FEE_TYPES } from './fee-types.ts'
+import { GUESTS } from './guests.ts'
+import { KEYS } from './keys.ts'
+import { openapi } from './openapi.ts'
+import type { PortalSurface } from './portal-ledger.ts'
+import { type PortalRoute, resource } from './portal-route.ts'
+import { RATES } from './rates.ts'
+import { UNIT_CALENDAR } from './unit-calendar.ts'
+import { UNITS } from './units.ts'
+import { USAGE } from './usage.ts'
+
+const RESOURCES: readonly (readonly PortalRoute[])[] = [
+  AGENCIES,
+  KEYS,
+  UNITS,
+  RATES,
+  FEE_TYPES,
+  BOOKINGS,
+  BOOKING_WRITES,
+  GUESTS,
+  AUDIT,
+  USAGE,
+  UNIT_CALENDAR,
+  CALENDAR_FEED,
+]
+
+/** Every route of the portal, one Elysia instance per resource. */
+export function portalResources(surface: PortalSurface): AnyElysia[] {
+  const operations = RESOURCES.flat().map(({ operation }) => operation)
+  return [...RESOURCES.map((routes) => resource(surface, routes)), calendarIcs(surface), openapi(surface, operations)]
+}

@@ -1,0 +1,79 @@
+import { openPortal } from '../../src/build-portal.ts'
+import { createApp } from '../../src/http/app.ts'
+import { openTestLedger, type TestLedger } from './ledger.ts'
+import type { JsonAnswer } from './partner-service.ts'
+import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
+
+export interface PortalAsk {
+  /** The portal's, unless it is another one or null for none. */
+  readonly token?: string | null
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly raw?: string
+}
+
+/** The whole service over HTTP, on a free local port. */
+export interface PortalService extends TestLedger {
+  readonly url: string
+  readonly bugs: unknown[]
+  readonly logged: { fields: object; message: string }[]
+  /** `path` begins after `/portal/v1`, unless it begins with `//`. `body` is sent as JSON; its method is POST unless told. */
+  ask(path: string, body?: unknown, options?: PortalAsk): Promise<JsonAnswer>
+  get(path: string): Promise<JsonAnswer>
+  patch(path: string, body: unknown): Promise<JsonAnswer>
+  put(path: string, body: unknown): Promise<JsonAnswer>
+  delete(path: string): Promise<JsonAnswer>
+  /** A partner's request; `path` begins after `/partner/v1`. */
+  asPartner(secret: string, path: string, body?: unknown): Promise<JsonAnswer>
+}
+
+export async function startPortalService(options: Parameters<typeof openTestLedger>[0] = {}): Promise<PortalService> {
+  const test = await openTestLedger(options)
+  const logged: PortalService['logged'] = []
+  const bugs: unknown[] = []
+  const app = createApp({
+    ledger: test.ledger,
+    portal: {
+      ledger: openPortal(test.ledger, { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY) }),
+      token: TEST_PORTAL_TOKEN,
+    },
+    log: { error: (fields, message) => logged.push({ fields, message }) },
+    onBug: (error) => bugs.push(error),
+  })
+  app.listen({ hostname: '127.0.0.1', port: 0 })
+  const url = `http://127.0.0.1:${app.server?.port ?? 0}`
+  const ask = (path: string, body?: unknown, { token = TEST_PORTAL_TOKEN, ...sent }: PortalAsk = {}) =>
+    send(path.startsWith('//') ? url + path.slice(1) : `${url}/portal/v1${path}`, body, { token, ...sent })
+  return {
+    ...test,
+    url,
+    bugs,
+    logged,
+    ask,
+    get: (path) => ask(path),
+    patch: (path, body) => ask(path, body, { method: 'PATCH' }),
+    put: (path, body) => ask(path, body, { method: 'PUT' }),
+    delete: (path) => ask(path, undefined, { method: 'DELETE' }),
+    asPartner: (secret, path, body) => ask(`//partner/v1${path}`, body, { token: secret }),
+    close: async () => {
+      await app.stop(true)
+      await test.close()
+    },
+  }
+}
+
+async function send(url: string, body: unknown, { token, method, headers, raw }: PortalAsk): Promise<JsonAnswer> {
+  const text = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+  const response = await fetch(url, {
+    method: method ?? (text === undefined ? 'GET' : 'POST'),
+    headers: {
+      ...(token == null ? {} : { authorization: `Bearer ${token}` }),
+      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(text === undefined ? {} : { body: text }),
+  })
+  const answer = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer }
+}
