@@ -1,4 +1,5 @@
 import { createApp } from '../../src/http/app.ts'
+import { Conformity, type SeenExchange } from './conformity.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 
 export interface JsonAnswer {
@@ -18,13 +19,8 @@ export interface PartnerCall {
   readonly raw?: string | Uint8Array<ArrayBuffer>
 }
 
-/** What is told to a test about every exchange, so that one place can check them all. */
-export type Exchange = {
-  readonly method: string
-  readonly path: string
-  readonly sent: PartnerCall
-  readonly answer: JsonAnswer
-}
+/** Exchanges kept for the check at the end. */
+const SEEN_MAX = 100_000
 
 /** The whole service over HTTP, on a free local port. */
 export interface PartnerService extends TestLedger {
@@ -32,8 +28,10 @@ export interface PartnerService extends TestLedger {
   readonly port: number
   readonly logged: { fields: object; message: string }[]
   readonly bugs: unknown[]
-  readonly exchanges: Exchange[]
-  /** `path` begins after `/partner/v1`, unless it begins with `//`. */
+  /**
+   * `path` begins after `/partner/v1`, unless it begins with `//`. Every answer is held against the OpenAPI document; what it
+   * does not allow fails `close`.
+   */
   call(path: string, options?: PartnerCall): Promise<JsonAnswer>
 }
 
@@ -41,7 +39,7 @@ export async function startPartnerService(options: Parameters<typeof openTestLed
   const test = await openTestLedger(options)
   const logged: PartnerService['logged'] = []
   const bugs: unknown[] = []
-  const exchanges: Exchange[] = []
+  const seen: SeenExchange[] = []
   const app = createApp({
     ledger: test.ledger,
     log: { error: (fields, message) => logged.push({ fields, message }) },
@@ -56,15 +54,20 @@ export async function startPartnerService(options: Parameters<typeof openTestLed
     port,
     logged,
     bugs,
-    exchanges,
     call: async (path, sent = {}) => {
-      const answer = await send(path.startsWith('//') ? url + path.slice(1) : `${url}/partner/v1${path}`, sent)
-      exchanges.push({ method: methodOf(sent), path, sent, answer })
+      const fullPath = path.startsWith('//') ? path.slice(1) : `/partner/v1${path}`
+      const answer = await send(url + fullPath, sent)
+      if (seen.length < SEEN_MAX) seen.push({ method: methodOf(sent), path: fullPath, ...answer })
       return answer
     },
     close: async () => {
+      const document = (await send(`${url}/partner/v1/openapi.json`, {})).body
       await app.stop(true)
       await test.close()
+      const conformity = new Conformity(document)
+      const faults = new Set(seen.flatMap((exchange) => conformity.faultsIn(exchange)))
+      if (faults.size > 0)
+        throw new Error(`Answers that the OpenAPI document does not allow:\n${[...faults].slice(0, 20).join('\n')}`)
     },
   }
 }
