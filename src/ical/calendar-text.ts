@@ -39,7 +39,8 @@ export function calendarText(input: {
   calendar.addPropertyWithValue('prodid', PRODUCT)
   calendar.addPropertyWithValue('calscale', 'GREGORIAN')
   calendar.addPropertyWithValue('method', 'PUBLISH')
-  calendar.addPropertyWithValue('x-wr-calname', input.name)
+  // As text, which is escaped; the library leaves properties that it does not know as they are.
+  calendar.addProperty(new ICAL.Property(['x-wr-calname', {}, 'text', input.name]))
   const stamp = ICAL.Time.fromJSDate(new Date(Math.floor(input.now / 1_000) * 1_000), true)
   for (const run of runsOf(input.blocked)) {
     const event = new ICAL.Component('vevent')

@@ -1,0 +1,148 @@
+/**
+ * A channel's iCalendar feed (RFC 5545) as nights of one unit. What cannot be taken as it stands is refused by name rather than guessed
+ * at: a repeating event, a time zone nobody knows. What an event says in words is not read: channels put guests' names there.
+ */
+import ICAL from 'ical.js'
+import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../domain/night.ts'
+import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../domain/stay.ts'
+import { dayOf, isTimeZone } from '../lib/day-start.ts'
+
+export type FeedEvent =
+  /** Nights that the channel has taken. */
+  | { readonly kind: 'taken'; readonly uid: string; readonly stay: Stay }
+  | { readonly kind: 'cancelled'; readonly uid: string }
+  /** Takes no night, as its calendar means it. */
+  | { readonly kind: 'passed_over'; readonly uid: string; readonly reason: string }
+  | { readonly kind: 'refused'; readonly uid: string; readonly reason: string }
+
+/** The text is no iCalendar feed, or not all of one. */
+export class FeedError extends Error {
+  override readonly name = 'FeedError'
+}
+
+/**
+ * @param timezone of the agency: days of timed events are meant in it, and so are times without a zone
+ * @throws FeedError when the text cannot be read as a whole
+ */
+export function readFeed(text: string, { timezone }: { timezone: string }): FeedEvent[] {
+  const newest = new Map<string, ICAL.Component>()
+  const refused: FeedEvent[] = []
+  for (const calendar of calendarsIn(text)) {
+    for (const event of calendar.getAllSubcomponents('vevent')) {
+      const uid = uidOf(event)
+      const repeats = ['rrule', 'rdate', 'recurrence-id'].find((name) => event.getFirstProperty(name) !== null)
+      if (repeats !== undefined) {
+        const reason = `repeats (${repeats.toUpperCase()}): only single events are taken`
+        refused.push({ kind: 'refused', uid, reason })
+        continue
+      }
+      const known = newest.get(uid)
+      if (known === undefined || sequenceOf(event) >= sequenceOf(known)) newest.set(uid, event)
+    }
+  }
+  return [...[...newest].map(([uid, event]) => readEvent(uid, event, timezone)), ...refused]
+}
+
+function calendarsIn(text: string): ICAL.Component[] {
+  let parsed: unknown
+  try {
+    parsed = ICAL.parse(text.replace(/^\uFEFF/, '').trim())
+  } catch (error) {
+    throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : 'it is no iCalendar text'}`)
+  }
+  const roots = (Array.isArray(parsed) && Array.isArray(parsed[0]) ? parsed : [parsed]) as ConstructorParameters<
+    typeof ICAL.Component
+  >[0][]
+  const calendars = roots.map((root) => new ICAL.Component(root))
+  const other = calendars.find(({ name }) => name !== 'vcalendar')
+  if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
+  if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
+  return calendars
+}
+
+/** RFC 5545 asks for a UID; an event without one is known by its dates. */
+function uidOf(event: ICAL.Component): string {
+  const uid = event.getFirstPropertyValue('uid')
+  if (uid !== null && String(uid).trim() !== '') return String(uid).trim()
+  return `no-uid ${event.getFirstPropertyValue('dtstart')} ${event.getFirstPropertyValue('dtend')}`
+}
+
+function sequenceOf(event: ICAL.Component): number {
+  return Number(event.getFirstPropertyValue('sequence') ?? 0) || 0
+}
+
+function readEvent(uid: string, event: ICAL.Component, timezone: string): FeedEvent {
+  const word = (name: string) => String(event.getFirstPropertyValue(name) ?? '').toUpperCase()
+  if (word('status') === 'CANCELLED') return { kind: 'cancelled', uid }
+  if (word('transp') === 'TRANSPARENT') return { kind: 'passed_over', uid, reason: 'is marked as free time' }
+  const stay = stayOf(event, timezone)
+  if (typeof stay === 'string') return { kind: 'refused', uid, reason: stay }
+  const nights = nightsOf(stay)
+  if (nights < 0) return { kind: 'refused', uid, reason: 'ends before it starts' }
+  if (nights === 0) return { kind: 'passed_over', uid, reason: 'begins and ends on the same day, so it takes no night' }
+  if (nights > STAY_NIGHTS_MAX)
+    return { kind: 'refused', uid, reason: `takes ${nights} nights, and ${STAY_NIGHTS_MAX} are the most` }
+  return { kind: 'taken', uid, stay }
+}
+
+/** The nights from the day it begins to the day it ends, or why there are none to tell. */
+function stayOf(event: ICAL.Component, timezone: string): Stay | string {
+  const begin = event.getFirstProperty('dtstart')
+  if (begin === null) return 'has no DTSTART'
+  const start = begin.getFirstValue()
+  if (!(start instanceof ICAL.Time)) return 'has a DTSTART that is no date'
+  const end = event.getFirstProperty('dtend')
+  const arrival = nightOf(start, tzidOf(begin), timezone)
+  if (typeof arrival === 'string') return arrival
+  if (end === null) {
+    const duration = event.getFirstPropertyValue('duration')
+    // Without an end, a date lasts a day and a time no time at all (RFC 5545, 3.6.1).
+    if (!(duration instanceof ICAL.Duration))
+      return { arrival, departure: start.isDate ? addNights(arrival, 1) : arrival }
+    const over = start.clone()
+    over.addDuration(duration)
+    const departure = nightOf(over, tzidOf(begin), timezone)
+    return typeof departure === 'string' ? departure : { arrival, departure }
+  }
+  const finish = end.getFirstValue()
+  if (!(finish instanceof ICAL.Time)) return 'has a DTEND that is no date'
+  const departure = nightOf(finish, tzidOf(end), timezone)
+  if (typeof departure === 'string') return departure
+  // Some calendars write a single day as beginning and ending on it.
+  return { arrival, departure: start.isDate && departure === arrival ? addNights(arrival, 1) : departure }
+}
+
+function tzidOf(property: ICAL.Property): string | null {
+  const tzid = property.getFirstParameter('tzid')
+  return tzid ? String(tzid) : null
+}
+
+/** The day in the agency's time zone, or why it cannot be told. */
+function nightOf(time: ICAL.Time, tzid: string | null, timezone: string): Night | string {
+  const date = time.isDate ? dateOf(time) : dayOfInstant(time, tzid, timezone)
+  if (date === null) return `is in the time zone ${tzid}, which is neither known nor described in the feed`
+  return parseNight(date) ?? `has the date ${date}, which is not between 2000-01-01 and ${formatNight(NIGHT_MAX)}`
+}
+
+function dateOf({ year, month, day }: ICAL.Time): string {
+  return `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`
+}
+
+function dayOfInstant(time: ICAL.Time, tzid: string | null, timezone: string): string | null {
+  if (time.zone === ICAL.Timezone.utcTimezone) return dayOf(time.toUnixTime() * 1_000, timezone)
+  // A time without a zone is meant where the reader is.
+  if (tzid === null) return dateOf(time)
+  if (isTimeZone(tzid)) {
+    const local = Temporal.PlainDateTime.from(
+      `${dateOf(time)}T${two(time.hour)}:${two(time.minute)}:${two(Math.min(time.second, 59))}`,
+    )
+    return dayOf(local.toZonedDateTime(tzid).epochMilliseconds, timezone)
+  }
+  // Named by no database, such as Outlook's own: as the feed's VTIMEZONE describes it.
+  const isDescribed = time.zone !== null && time.zone !== ICAL.Timezone.localTimezone
+  return isDescribed ? dayOf(time.toUnixTime() * 1_000, timezone) : null
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, '0')
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'bun:test'
+import { formatNight } from '../../src/domain/night.ts'
+import { FeedError, type FeedEvent, readFeed } from '../../src/ical/feed.ts'
+import { AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO } from './channel-feeds.ts'
+
+const LISBON = { timezone: 'Europe/Lisbon' }
+
+/** `uid arrival departure`, or `uid kind`. */
+function said(events: readonly FeedEvent[]): string[] {
+  return events.map((event) =>
+    event.kind === 'taken'
+      ? `${event.uid} ${formatNight(event.stay.arrival)} ${formatNight(event.stay.departure)}`
+      : `${event.uid} ${event.kind}`,
+  )
+}
+
+function one(...lines: string[]): FeedEvent {
+  const [event] = readFeed(calendar('UID:a', ...lines), LISBON)
+  if (event === undefined) throw new Error('Expected an event')
+  return event
+}
+
+function calendar(...lines: string[]): string {
+  return [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'PRODID:-//x//EN',
+    'BEGIN:VEVENT',
+    ...lines,
+    'END:VEVENT',
+    'END:VCALENDAR',
+    '',
+  ].join('\r\n')
+}
+
+describe('the feed of', () => {
+  test('Airbnb: reservations and blocks, dates as values, folded lines', () => {
+    expect(said(readFeed(AIRBNB, LISBON))).toEqual([
+      '1418fb94e984-2f3b8b1f2a7c4d55a0e2b41c9d3e7f10@airbnb.com 2027-05-02 2027-05-07',
+      '7f662ec65913-bb0f5de0f6ac7d9e0ad5fd2a7ee8d0c1@airbnb.com 2027-05-20 2027-05-22',
+    ])
+  })
+
+  test('Booking.com: CLOSED events with line feeds alone', () => {
+    expect(said(readFeed(BOOKING_COM, LISBON))).toEqual([
+      'bd4f6b7d54a1a3a6d1ee0b8bb4a4f4a5@booking.com 2027-06-01 2027-06-04',
+      '0a1b2c3d4e5f60718293a4b5c6d7e8f9@booking.com 2027-06-10 2027-06-11',
+    ])
+  })
+
+  test('Vrbo: a reservation, a block, a cancelled one, names left unread', () => {
+    const events = readFeed(VRBO, LISBON)
+    expect(said(events)).toEqual([
+      '8fd4a2c1-1f7b-4a6b-9d83-4e9f0a1b2c3d 2027-07-03 2027-07-10',
+      '1c9f6a52-97f1-4f0c-b6b2-0d1e2f3a4b5c 2027-07-15 2027-07-16',
+      '5e2d9b7a-3c41-4c6f-8a90-1b2c3d4e5f60 cancelled',
+    ])
+    expect(JSON.stringify(events)).not.toContain('Jane')
+  })
+
+  test('Google: timed with a zone, all-day, free time passed over, a weekly one refused', () => {
+    expect(said(readFeed(GOOGLE, LISBON))).toEqual([
+      '0abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-01 2027-08-05',
+      '1abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-09 2027-08-10',
+      '2abc1def2ghi3jkl4mno5pqr6s@google.com passed_over',
+      '4abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-20 2027-08-22',
+      '3abc1def2ghi3jkl4mno5pqr6s@google.com refused',
+    ])
+  })
+
+  test('Outlook: a time zone of its own, described in the feed', () => {
+    // 23:30 in Berlin is 22:30 in Lisbon, 01:00 the day after is midnight.
+    expect(said(readFeed(OUTLOOK, LISBON))).toEqual(['outlook-1 2027-03-29 2027-03-31'])
+  })
+})
+
+describe('an event', () => {
+  test.each([
+    ['a date without an end is one night', ['DTSTART;VALUE=DATE:20270301'], 'a 2027-03-01 2027-03-02'],
+    [
+      'a date that ends on itself too',
+      ['DTSTART;VALUE=DATE:20270301', 'DTEND;VALUE=DATE:20270301'],
+      'a 2027-03-01 2027-03-02',
+    ],
+    ['a duration in days', ['DTSTART;VALUE=DATE:20270301', 'DURATION:P3D'], 'a 2027-03-01 2027-03-04'],
+    ['a duration in hours over midnight', ['DTSTART:20270301T220000Z', 'DURATION:PT4H'], 'a 2027-03-01 2027-03-02'],
+    ['the leap day', ['DTSTART;VALUE=DATE:20280228', 'DTEND;VALUE=DATE:20280301'], 'a 2028-02-28 2028-03-01'],
+    [
+      'a time without a zone is meant at the agency',
+      ['DTSTART:20270301T150000', 'DTEND:20270303T100000'],
+      'a 2027-03-01 2027-03-03',
+    ],
+    [
+      'a tentative one takes its nights',
+      ['STATUS:TENTATIVE', 'DTSTART;VALUE=DATE:20270301'],
+      'a 2027-03-01 2027-03-02',
+    ],
+  ])('%s', (_, lines, expected) => {
+    expect(said([one(...lines)])).toEqual([expected])
+  })
+
+  test.each([
+    ['is over within a day', ['DTSTART:20270301T100000Z', 'DTEND:20270301T120000Z'], 'passed_over', /no night/],
+    [
+      'ends before it starts',
+      ['DTSTART;VALUE=DATE:20270305', 'DTEND;VALUE=DATE:20270301'],
+      'refused',
+      /before it starts/,
+    ],
+    [
+      'is longer than a stay can be',
+      ['DTSTART;VALUE=DATE:20270101', 'DTEND;VALUE=DATE:20280103'],
+      'refused',
+      /367 nights/,
+    ],
+    ['lies beyond the calendar', ['DTSTART;VALUE=DATE:21010101'], 'refused', /2099-12-31/],
+    ['is in an unknown zone', ['DTSTART;TZID=Mars/Base:20270301T100000'], 'refused', /Mars\/Base/],
+    ['has no beginning', ['SUMMARY:x'], 'refused', /DTSTART/],
+    ['repeats by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
+  ] as const)('that %s', (_, lines, kind, reason) => {
+    const event = one(...lines)
+    expect(event.kind).toBe(kind)
+    expect('reason' in event ? event.reason : '').toMatch(reason)
+  })
+
+  test('counts by its days at the agency, whatever its own zone, across clock changes', () => {
+    const at = (timezone: string) =>
+      said(readFeed(calendar('UID:a', 'DTSTART:20261031T233000Z', 'DTEND:20261102T013000Z'), { timezone }))
+    expect(at('Europe/Berlin')).toEqual(['a 2026-11-01 2026-11-02'])
+    // St. John's leaves summer time on 2026-11-01: −02:30 before, −03:30 after.
+    expect(at('America/St_Johns')).toEqual(['a 2026-10-31 2026-11-01'])
+    expect(at('Pacific/Apia')).toEqual(['a 2026-11-01 2026-11-02'])
+  })
+
+  test('that comes twice counts as its newest revision', () => {
+    const twice = calendar('UID:a', 'SEQUENCE:2', 'DTSTART;VALUE=DATE:20270301').replace(
+      'END:VCALENDAR',
+      'BEGIN:VEVENT\r\nUID:a\r\nSEQUENCE:1\r\nSTATUS:CANCELLED\r\nDTSTART;VALUE=DATE:20270301\r\nEND:VEVENT\r\nEND:VCALENDAR',
+    )
+    expect(said(readFeed(twice, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+  })
+
+  test('without a UID is known by its dates', () => {
+    const [event] = readFeed(calendar('DTSTART;VALUE=DATE:20270301'), LISBON)
+    expect(event?.uid).toContain('2027-03-01')
+  })
+})
+
+describe('a text that is no feed', () => {
+  test.each([
+    ['nothing', ''],
+    ['a web page', '<!doctype html><html></html>'],
+    ['a feed that was cut short', AIRBNB.slice(0, -60)],
+    ['a card', 'BEGIN:VCARD\r\nVERSION:4.0\r\nFN:x\r\nEND:VCARD'],
+  ])('%s is refused as a whole', (_, text) => {
+    expect(() => readFeed(text, LISBON)).toThrow(FeedError)
+  })
+
+  test('a feed without events is one', () => {
+    expect(readFeed('BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR', LISBON)).toEqual([])
+  })
+})
