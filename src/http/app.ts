@@ -16,10 +16,18 @@ export interface ErrorLog {
   error(fields: object, message: string): void
 }
 
+/** A surface of another part of the service, on a path of its own. */
+export interface Mount {
+  readonly path: string
+  fetch(request: Request): Response | Promise<Response>
+}
+
 export interface AppOptions {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
   readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
+  /** Surfaces beside these, each made with where it tells what went wrong. */
+  readonly mounts?: readonly ((options: { onFailure(report: FailureReport): void }) => Mount)[]
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
@@ -35,7 +43,7 @@ const IDLE_TIMEOUT_S = 30
 const BUG_ANSWER_MS = 20
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
-export function createApp({ ledger, portal, log, onBug }: AppOptions) {
+export function createApp({ ledger, portal, mounts = [], log, onBug }: AppOptions) {
   const { newId, clock, gate } = ledger
   const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
 
@@ -77,5 +85,10 @@ export function createApp({ ledger, portal, log, onBug }: AppOptions) {
     .use(docsPage(requestIdFor))
   for (const resource of partnerResources({ ledger, onFailure })) app.use(resource)
   if (portal !== undefined) for (const resource of portalResources({ ...portal, onFailure })) app.use(resource)
+  for (const mount of mounts) {
+    const { path, fetch } = mount({ onFailure })
+    // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+    app.all(path, ({ request }) => fetch(request))
+  }
   return app
 }
