@@ -92,6 +92,8 @@ export async function openLedger(options: {
   watch: LedgerWatch
   /** Who writes, for `writer_fence`: host and process. */
   holder: string
+  /** A change of a booking is durable: its webhooks are due. Called with each. */
+  onBookingChange?: () => void
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -133,6 +135,7 @@ export async function openLedger(options: {
     newId: systemIds,
     heldMsMax: limits.heldMsMax,
     onDurable: ({ after }) => {
+      options.onBookingChange?.()
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
     },
   })

@@ -35,6 +35,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Texts that calendars of other services are read from and ours are written as.
   ical: ['ical', 'domain', 'lib'],
   'build.ts': ['*'],
+  'build-webhooks.ts': ['*'],
+  'send-webhooks.ts': ['*'],
   'build-portal.ts': ['*'],
   'serve.ts': ['*'],
   'main.ts': ['*'],

@@ -10,7 +10,7 @@ import { checkTarget, type NameResolver } from './name-resolver.ts'
 import type { PostOnce } from './post-once.ts'
 import type { SecretBox } from './secret-box.ts'
 import { signedHeaders } from './signature.ts'
-import { newSecret } from './signing-secret.ts'
+import { newSecret, openSecrets } from './signing-secret.ts'
 import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
 
 export type RegisterOutcome =
@@ -243,7 +243,8 @@ export class WebhookDesk {
     const eventId = this.#newId('evt')
     const deliveryId = this.#newId('dlv')
     const body = JSON.stringify({ id: eventId, event: 'ping', occurredAt: new Date(at).toISOString(), data: {} })
-    const headers = signedHeaders({ eventId, body, at, secrets: secretsOf(endpoint, at, this.#box) })
+    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
+    const headers = signedHeaders({ eventId, body, at, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
     await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, body, at, durationMs, outcome })
     return {
@@ -266,15 +267,6 @@ export class WebhookDesk {
       finishedAt: at + durationMs,
     }
   }
-}
-
-/** What signs at a moment: the endpoint's secret, and before it ends the one before. */
-function secretsOf(endpoint: StoredEndpoint, at: Instant, box: SecretBox): readonly string[] {
-  const context = { agencyId: endpoint.agencyId, endpointId: endpoint.id }
-  const current = box.open(endpoint.secretSealed, context)
-  const { previousSecretSealed, previousSecretUntil } = endpoint
-  if (previousSecretSealed === null || previousSecretUntil === null || previousSecretUntil <= at) return [current]
-  return [current, box.open(previousSecretSealed, context)]
 }
 
 /** Without the secrets, and without a rotation that is over. */

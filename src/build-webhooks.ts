@@ -1,0 +1,71 @@
+/** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
+import type { Ledger } from './build.ts'
+import { PostgresEndpointRows } from './db/endpoint-rows.ts'
+import { senderCommand } from './send-webhooks.ts'
+import { DnsResolver } from './webhooks/dns-resolver.ts'
+import { guardedPost } from './webhooks/guarded-post.ts'
+import { SecretBox } from './webhooks/secret-box.ts'
+import { SenderProcess } from './webhooks/sender-process.ts'
+import { WebhookDesk } from './webhooks/webhook-desk.ts'
+
+export interface WebhookOptions {
+  readonly databaseUrl: string
+  /** 32 bytes. */
+  readonly secretKey: Uint8Array
+  /** `host:port`, lower case. */
+  readonly allowHosts: readonly string[]
+  readonly logLevel: string
+  /** PEM; tests have authorities of their own. */
+  readonly trustedCa?: readonly string[]
+  /** The sender ended by itself and is started again after `restartMs`. */
+  onSenderExit(fields: { exitCode: number | null; restartMs: number }): void
+}
+
+export interface Webhooks {
+  /** What the portal's routes call. */
+  readonly desk: WebhookDesk
+  /** Its `vitals` are for the metrics page. */
+  readonly sender: SenderProcess
+}
+
+/** Starts the sender; `sender.stop` ends it. `sender.wake` is to be called after each change of a booking. */
+export function openWebhooks(
+  ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
+  options: WebhookOptions,
+): Webhooks {
+  const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
+  const sender = new SenderProcess({
+    settings: {
+      ...{ databaseUrl, allowHosts, logLevel, trustedCa },
+      secretKeyHex: Buffer.from(secretKey).toString('hex'),
+      epoch: ledger.epoch,
+    },
+    command: senderCommand(),
+    clock: ledger.clock,
+    onExit: options.onSenderExit,
+  })
+  sender.start()
+  const desk = openWebhookDesk(ledger, {
+    ...options,
+    onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
+  })
+  return { desk, sender }
+}
+
+/** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
+export function openWebhookDesk(
+  { sql, clock, newId }: Pick<Ledger, 'sql' | 'clock' | 'newId'>,
+  options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
+    onChange?: (change: { agencyId: string; endpointId: string }) => void
+  },
+): WebhookDesk {
+  const { secretKey, allowHosts, trustedCa, onChange = () => {} } = options
+  const resolver = new DnsResolver()
+  return new WebhookDesk({
+    rows: new PostgresEndpointRows(sql),
+    resolver,
+    post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
+    box: new SecretBox(secretKey),
+    ...{ clock, newId, allowHosts, onChange },
+  })
+}

@@ -1,0 +1,82 @@
+import type { Clock } from '../lib/clock.ts'
+import { sleep } from '../lib/clock.ts'
+import { SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
+
+const BATCH_MAX = 500
+const BACKOFF_MS = [20, 100, 500, 1_000] as const
+
+/**
+ * Writes outcomes in the order in which they came, one statement in flight at a time; the next batch forms meanwhile. A
+ * batch whose fate is unknown is sent again as it was: that changes nothing twice.
+ */
+export class OutcomeRecorder {
+  readonly #store: SenderStore
+  readonly #clock: Clock
+  readonly #tenure: number
+  readonly #onRecorded: (settled: readonly Settled[]) => void
+  readonly #onFailure: (error: unknown) => void
+  readonly #onOver: (cause: SenderOverError) => void
+  #waiting: Settled[] = []
+  #inFlight: Promise<void> | null = null
+  #isOver = false
+
+  constructor(options: {
+    store: SenderStore
+    clock: Clock
+    tenure: number
+    onRecorded: (settled: readonly Settled[]) => void
+    /** Written later; called for each failed try. */
+    onFailure: (error: unknown) => void
+    onOver: (cause: SenderOverError) => void
+  }) {
+    this.#store = options.store
+    this.#clock = options.clock
+    this.#tenure = options.tenure
+    this.#onRecorded = options.onRecorded
+    this.#onFailure = options.onFailure
+    this.#onOver = options.onOver
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  add(settled: readonly Settled[]): void {
+    this.#waiting.push(...settled)
+    this.#inFlight ??= this.#writeAll()
+  }
+
+  /** Settles when everything added so far is written, or never will be. */
+  async drained(): Promise<void> {
+    await this.#inFlight
+  }
+
+  async #writeAll(): Promise<void> {
+    // In the next tick, so that outcomes of this one share a statement.
+    await Promise.resolve()
+    while (this.#waiting.length > 0 && !this.#isOver) {
+      const batch = this.#waiting.slice(0, BATCH_MAX)
+      await this.#write(batch)
+      this.#waiting = this.#waiting.slice(batch.length)
+      if (!this.#isOver) this.#onRecorded(batch)
+    }
+    this.#inFlight = null
+  }
+
+  async #write(batch: readonly Settled[]): Promise<void> {
+    for (let failures = 0; ; failures++) {
+      try {
+        await this.#store.record(this.#tenure, batch)
+        return
+      } catch (error) {
+        if (error instanceof SenderOverError) {
+          this.#isOver = true
+          this.#onOver(error)
+          return
+        }
+        this.#onFailure(error)
+        await sleep(this.#clock, BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] ?? 1_000)
+      }
+    }
+  }
+}

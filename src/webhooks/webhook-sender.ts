@@ -1,0 +1,341 @@
+import type { Instant } from '../domain/booking.ts'
+import { assert } from '../lib/assert.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { causeName } from './attempt-outcome.ts'
+import { FairTurns } from './fair-turns.ts'
+import { OutcomeRecorder } from './outcome-recorder.ts'
+import type { PostOnce, PostResult } from './post-once.ts'
+import { type SecretBox, SecretBoxError } from './secret-box.ts'
+import { PARK_AFTER_MS, POOL_LIMITS, type PoolLimits, SendPool } from './send-pool.ts'
+import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
+import { newVitals, type SenderVitals } from './sender-vitals.ts'
+import { signedHeaders } from './signature.ts'
+import { openSecrets } from './signing-secret.ts'
+import { type Begun, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
+
+/*
+ * W1  An attempt counts when it has finished and is recorded. One that a crash cuts is made again, with the same number.
+ * W2  Only the newest sender's claims hold; what a replaced one still sends may arrive twice, and nothing is lost.
+ * W3  Id and body bytes of an event are the same on every attempt; only the signature's time is new.
+ * W4  No attempt is made before its time, and none to an endpoint that is off.
+ */
+
+/** Claimed and not recorded, at most; bounds the sender's memory. */
+const CLAIMED_MAX = 4_096
+/** Between two claims, so that wakes that come together are one claim. */
+const CLAIM_GAP_MS = 4
+/** Looks even if nobody called: the safety net under wakes and the timer of the next one due. */
+const POLL_MS = 2_000
+const AFTER_FAILURE_MS = 250
+/** A secret that cannot be opened is a fault of ours: the delivery waits for it to be mended. */
+const POSTPONE_MS = 60_000
+const ACTOR_IDLE_MS = 60_000
+
+/** What the sender reports of itself; a log line each. Fields never carry a secret, a URL or a body. */
+export interface SenderWatch {
+  onSwitchedOff(fields: { agencyId: string; endpointId: string; reason: string | null }): void
+  onFailure(fields: { action: 'claim' | 'record'; err: unknown }): void
+  onSecretClosed(fields: { agencyId: string; endpointId: string }): void
+  /** Another sender has taken over; this one sends nothing more. */
+  onOver(cause: unknown): void
+}
+
+/** Sends what is due: claims, attempts, records. One per service; many endpoints side by side. */
+export class WebhookSender {
+  readonly #store: SenderStore
+  readonly #post: PostOnce
+  readonly #box: SecretBox
+  readonly #clock: Clock
+  readonly #dice: () => number
+  readonly #watch: SenderWatch
+  readonly #tenure: number
+  readonly #pool: SendPool
+  readonly #recorder: OutcomeRecorder
+  readonly #actors = new Map<string, WebhookActor>()
+  readonly #quick = new FairTurns<WebhookActor>()
+  readonly #suspect = new FairTurns<WebhookActor>()
+  readonly #vitals: SenderVitals
+  #state: 'running' | 'stopping' | 'over' = 'running'
+  #claimed = 0
+  #claimNumber = 0
+  #isClaiming = false
+  #isWanted = false
+  /** The last claim ended at its own limit, not at what is due. */
+  #isShort = false
+  #callOffTimer = () => {}
+  #onQuiet = () => {}
+
+  /** @param tenure as `takeOver` of the store gave it */
+  constructor(options: {
+    store: SenderStore
+    post: PostOnce
+    box: SecretBox
+    clock: Clock
+    /** 0 up to 1. */
+    dice: () => number
+    watch: SenderWatch
+    tenure: number
+    limits?: PoolLimits
+  }) {
+    this.#store = options.store
+    this.#post = options.post
+    this.#box = options.box
+    this.#clock = options.clock
+    this.#dice = options.dice
+    this.#watch = options.watch
+    this.#tenure = options.tenure
+    this.#vitals = newVitals(options.tenure)
+    this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#pump())
+    this.#recorder = new OutcomeRecorder({
+      store: options.store,
+      clock: options.clock,
+      tenure: options.tenure,
+      onRecorded: (settled) => this.#recorded(settled),
+      onFailure: (err) => {
+        this.#vitals.recordFailures += 1
+        this.#watch.onFailure({ action: 'record', err })
+      },
+      onOver: (cause) => this.#end(cause),
+    })
+  }
+
+  get vitals(): SenderVitals {
+    return {
+      ...this.#vitals,
+      inFlightFast: this.#pool.fast,
+      inFlightParked: this.#pool.parked,
+      claimed: this.#claimed,
+      endpoints: this.#actors.size,
+    }
+  }
+
+  /** Something may be due. Cheap, and may be called as often as there is news. */
+  wake(): void {
+    this.#isWanted = true
+    if (this.#state === 'running' && !this.#isClaiming) void this.#claimAll()
+  }
+
+  /** The agency changed an endpoint: what waits for it is looked up again, so that nothing goes out as it was before. */
+  endpointChanged(endpointId: string): void {
+    const actor = this.#actors.get(endpointId)
+    if (actor !== undefined) this.#giveBack(actor)
+    this.wake()
+  }
+
+  /** Begins nothing more, and waits for what is under way. What is cut off then is sent again by the next sender (W1). */
+  async stop(withinMs: number): Promise<void> {
+    if (this.#state !== 'running') return
+    this.#state = 'stopping'
+    this.#callOffTimer()
+    for (const actor of this.#actors.values()) this.#giveBack(actor)
+    const quiet = new Promise<void>((resolve) => {
+      this.#onQuiet = resolve
+    })
+    if (this.#isQuiet) return
+    await Promise.race([quiet, sleep(this.#clock, withinMs)])
+  }
+
+  get #isQuiet(): boolean {
+    return this.#claimed === 0 && !this.#isClaiming
+  }
+
+  async #claimAll(): Promise<void> {
+    assert(!this.#isClaiming, 'Cannot claim: a claim is in flight')
+    this.#isClaiming = true
+    this.#callOffTimer()
+    let waitMs: number | null = AFTER_FAILURE_MS
+    try {
+      while (this.#isWanted && this.#state === 'running') {
+        this.#isWanted = false
+        waitMs = await this.#claimOnce()
+        await sleep(this.#clock, CLAIM_GAP_MS)
+      }
+    } catch (error) {
+      if (error instanceof SenderOverError) this.#end(error)
+      else {
+        this.#vitals.claimFailures += 1
+        this.#watch.onFailure({ action: 'claim', err: error })
+      }
+    }
+    this.#isClaiming = false
+    if (this.#state === 'running') this.#callOffTimer = this.#clock.after(waitMs ?? POLL_MS, () => this.wake())
+    else if (this.#isQuiet) this.#onQuiet()
+  }
+
+  /** @returns how long to wait for the next claim, unless something calls earlier */
+  async #claimOnce(): Promise<number> {
+    const dueUntil = this.#clock.now()
+    const room = CLAIMED_MAX - this.#claimed
+    const windows = this.#windows()
+    this.#claimNumber += 1
+    if (room > 0) {
+      const claimed = await this.#store.claim({
+        tenure: this.#tenure,
+        dueUntil,
+        room,
+        windowFresh: WINDOW_FRESH,
+        windows,
+      })
+      this.#vitals.claims += 1
+      this.#isShort = claimed.length >= room
+      this.#take(claimed, windows)
+    }
+    this.#forgetIdle()
+    const next = this.#isWanted ? null : await this.#store.nextDue(dueUntil)
+    return next === null ? POLL_MS : Math.min(POLL_MS, Math.max(0, next - this.#clock.now()))
+  }
+
+  /** Endpoints that may have another number than a fresh one. */
+  #windows(): Record<string, number> {
+    const windows: Record<string, number> = {}
+    for (const actor of this.#actors.values()) {
+      if (actor.room !== WINDOW_FRESH) windows[actor.endpointId] = actor.room
+    }
+    return windows
+  }
+
+  #take(claimed: readonly ClaimedDelivery[], windows: Readonly<Record<string, number>>): void {
+    const now = this.#clock.now()
+    const given = new Map<WebhookActor, number>()
+    for (const delivery of claimed) {
+      const { endpoint, agencyId } = delivery
+      const actor = this.#actors.get(endpoint.id) ?? new WebhookActor(agencyId, endpoint, now)
+      this.#actors.set(endpoint.id, actor)
+      actor.take(delivery, this.#claimNumber)
+      given.set(actor, (given.get(actor) ?? 0) + 1)
+      this.#vitals.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
+    }
+    this.#claimed += claimed.length
+    for (const actor of this.#actors.values()) {
+      actor.isHungry = (given.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
+    }
+    for (const actor of given.keys()) {
+      if (this.#state === 'running') this.#offer(actor)
+      else this.#giveBack(actor)
+    }
+    this.#pump()
+  }
+
+  #offer(actor: WebhookActor): void {
+    if (!actor.canBegin) return
+    if (actor.isSuspect) this.#suspect.add(actor)
+    else this.#quick.add(actor)
+  }
+
+  /** Begins whatever may begin. */
+  #pump(): void {
+    const mayGo = (agencyId: string) => this.#pool.hasRoomFor(agencyId)
+    while (this.#state === 'running') {
+      const quick = this.#pool.hasRoom('fast') ? this.#quick.take(mayGo) : undefined
+      const actor = quick ?? (this.#pool.hasRoom('parked') ? this.#suspect.take(mayGo) : undefined)
+      if (actor === undefined) return
+      // It may have changed since it was offered.
+      if (quick !== undefined && actor.isSuspect) this.#offer(actor)
+      else if (actor.canBegin) this.#begin(actor, quick === undefined ? 'parked' : 'fast')
+    }
+  }
+
+  #begin(actor: WebhookActor, place: 'fast' | 'parked'): void {
+    const startedAt = this.#clock.now()
+    const begun = actor.begin(startedAt)
+    const headers = this.#headers(actor, begun, startedAt)
+    if (headers === null) {
+      this.#vitals.postponed += 1
+      this.#settle(actor, [actor.postpone(begun, { now: startedAt, until: startedAt + POSTPONE_MS })])
+      return
+    }
+    const slot = this.#pool.start(actor.agencyId, place)
+    let wasSlow = false
+    const callOff = this.#clock.after(PARK_AFTER_MS, () => {
+      wasSlow = true
+      actor.slowed()
+      slot.park()
+    })
+    void this.#post(begun.url, { headers, body: begun.delivery.body }).then((result) => {
+      callOff()
+      this.#finish(actor, begun, result, { startedAt, wasSlow })
+      slot.end()
+    })
+    this.#offer(actor)
+  }
+
+  #headers(actor: WebhookActor, { delivery }: Begun, at: Instant): Record<string, string> | null {
+    try {
+      const owner = { agencyId: actor.agencyId, endpointId: actor.endpointId }
+      const secrets = openSecrets(actor.endpoint, { owner, at, box: this.#box })
+      return signedHeaders({ eventId: delivery.eventId, body: delivery.body, at, secrets })
+    } catch (error) {
+      if (!(error instanceof SecretBoxError)) throw error
+      this.#watch.onSecretClosed({ agencyId: actor.agencyId, endpointId: actor.endpointId })
+      return null
+    }
+  }
+
+  #finish(
+    actor: WebhookActor,
+    begun: Begun,
+    result: PostResult,
+    { startedAt, wasSlow }: { startedAt: Instant; wasSlow: boolean },
+  ): void {
+    const endedAt = this.#clock.now()
+    const settled = actor.finish(begun, result, { startedAt, endedAt, dice: this.#dice(), wasSlow })
+    this.#count(settled, result)
+    this.#settle(actor, [settled])
+    if (settled.endpoint?.status === 'disabled') {
+      const { agencyId, endpointId } = actor
+      this.#watch.onSwitchedOff({ agencyId, endpointId, reason: settled.endpoint.disabledReason })
+      this.#giveBack(actor)
+    }
+    this.#offer(actor)
+    if (actor.isHungry || this.#isShort) this.wake()
+  }
+
+  #giveBack(actor: WebhookActor): void {
+    this.#quick.delete(actor)
+    this.#suspect.delete(actor)
+    this.#settle(actor, actor.giveBack())
+  }
+
+  #settle(actor: WebhookActor, settled: readonly Settled[]): void {
+    for (const one of settled) this.#settledBy.set(one, actor)
+    if (settled.length > 0 && this.#state !== 'over') this.#recorder.add(settled)
+  }
+
+  readonly #settledBy = new WeakMap<Settled, WebhookActor>()
+
+  #recorded(settled: readonly Settled[]): void {
+    for (const one of settled) this.#settledBy.get(one)?.recorded(this.#claimNumber)
+    this.#claimed -= settled.length
+    if (this.#state === 'stopping' && this.#isQuiet) this.#onQuiet()
+    // What was given back may be due.
+    if (settled.some(({ attempt }) => attempt === null)) this.wake()
+  }
+
+  #forgetIdle(): void {
+    const before = this.#clock.now() - ACTOR_IDLE_MS
+    for (const [id, actor] of this.#actors) {
+      if (actor.isIdle && actor.lastUsedAt < before) this.#actors.delete(id)
+    }
+  }
+
+  #count(settled: Settled, { outcome, durationMs }: PostResult): void {
+    const vitals = this.#vitals
+    vitals.attempts += 1
+    vitals.attemptMsTotal += durationMs
+    if (settled.status === 'delivered') vitals.delivered += 1
+    else {
+      const cause = causeName(outcome) ?? 'status'
+      vitals.failures = { ...vitals.failures, [cause]: (vitals.failures[cause] ?? 0) + 1 }
+    }
+    if (settled.status === 'dead') vitals.dead += 1
+    if (settled.endpoint?.status === 'disabled') vitals.switchedOff += 1
+  }
+
+  #end(cause: unknown): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#callOffTimer()
+    this.#onQuiet()
+    this.#watch.onOver(cause)
+  }
+}

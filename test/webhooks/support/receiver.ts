@@ -1,0 +1,54 @@
+import type { ServerCertificate } from './test-authority.ts'
+
+export interface Received {
+  readonly at: number
+  readonly method: string
+  readonly path: string
+  readonly headers: Headers
+  readonly body: string
+}
+
+/** An https (or http) receiver on loopback that keeps what came, in order. */
+export interface Receiver {
+  readonly port: number
+  readonly received: Received[]
+  /** What it answers; 204 unless told otherwise. */
+  answer: (request: Received) => Response | Promise<Response>
+  stop(): Promise<void>
+}
+
+export function startReceiver(certificate: ServerCertificate | null, hostname = '127.0.0.1'): Receiver {
+  const received: Received[] = []
+  const receiver: Omit<Receiver, 'port' | 'stop'> = { received, answer: () => new Response(null, { status: 204 }) }
+  const server = Bun.serve({
+    hostname,
+    port: 0,
+    idleTimeout: 60,
+    ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
+    fetch: async (request) => {
+      const one: Received = {
+        at: Date.now(),
+        method: request.method,
+        path: new URL(request.url).pathname,
+        headers: request.headers,
+        body: await request.text(),
+      }
+      received.push(one)
+      return await receiver.answer(one)
+    },
+  })
+  return Object.assign(receiver, { port: server.port ?? 0, stop: () => server.stop(true) })
+}
+
+/** Waits until `isThere` holds. @throws Error naming `what` after `withinMs` */
+export async function eventually(
+  what: string,
+  isThere: () => boolean | Promise<boolean>,
+  withinMs = 10_000,
+): Promise<void> {
+  const until = performance.now() + withinMs
+  while (!(await isThere())) {
+    if (performance.now() > until) throw new Error(`Did not happen within ${withinMs} ms: ${what}`)
+    await Bun.sleep(5)
+  }
+}
