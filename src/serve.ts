@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Ledger, openLedger } from './build.ts'
 import { openPortal } from './build-portal.ts'
+import { openWebhooks, type Webhooks } from './build-webhooks.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { ServerError } from './db/check-server.ts'
 import { EmbeddedError } from './db/embedded-error.ts'
@@ -20,6 +21,9 @@ import { welcome } from './welcome.ts'
 
 /** SIGTERM to exit takes at most this long (design, Running it). */
 const DRAIN_MS_MAX = 9_500
+
+/** Attempts under way may finish for so long; what is cut off is sent again after the next start. */
+const SENDER_DRAIN_MS_MAX = 5_000
 
 /** Faults of the surroundings: their message says what to do, a stack would only hide it. */
 const EXPLAINED = [ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
@@ -48,6 +52,7 @@ async function run(config: Config): Promise<void> {
     databaseUrl: database.url,
     clock: systemClock,
     limits: config.limits,
+    onBookingChange: () => service.webhooksDue(),
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause) => service.endAfterFence(cause),
@@ -57,6 +62,14 @@ async function run(config: Config): Promise<void> {
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
     },
   })
+  const webhooks = openWebhooks(ledger, {
+    databaseUrl: database.url,
+    secretKey: secrets.secretKey,
+    allowHosts: config.webhookAllowHosts,
+    logLevel: config.logLevel,
+    onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
+  })
+  service.sends(webhooks)
   const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null
   const app = createApp({
     ledger,
@@ -91,6 +104,7 @@ class Service {
   readonly #database: Database
   #app: App | null = null
   #ledger: Ledger | null = null
+  #webhooks: Webhooks | null = null
   #isEnding = false
 
   constructor(log: Log, database: Database) {
@@ -100,6 +114,14 @@ class Service {
     process.on('SIGINT', () => void this.#drain('SIGINT'))
     process.on('uncaughtException', (error) => this.endAfterBug(error))
     process.on('unhandledRejection', (error) => this.endAfterBug(error))
+  }
+
+  sends(webhooks: Webhooks): void {
+    this.#webhooks = webhooks
+  }
+
+  webhooksDue(): void {
+    this.#webhooks?.sender.wake()
   }
 
   isUp(app: App, ledger: Ledger): void {
@@ -131,7 +153,7 @@ class Service {
       process.exit(1)
     }, DRAIN_MS_MAX)
     await this.#app?.stop()
-    await this.#ledger?.close()
+    await Promise.all([this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX), this.#ledger?.close()])
     await this.#database.stop()
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')
