@@ -1,0 +1,127 @@
+/** Everything of agency B, tried with every key of agency A, answers as if it did not exist. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Agency, SCOPES } from '../../src/catalogue/agency.ts'
+import {
+  type JsonAnswer,
+  type PartnerCall,
+  type PartnerService,
+  startPartnerService,
+} from '../support/partner-service.ts'
+
+let service: PartnerService
+const keysOfA: string[] = []
+let keyOfB: string
+const idsOfB: { bookings: string[]; guests: string[] } = { bookings: [], guests: [] }
+const SLUGS_OF_B = ['secret-villa', 'secret-loft']
+
+beforeAll(async () => {
+  service = await startPartnerService()
+  const a = await service.agency()
+  const b = await service.agency()
+  for (const scopes of [SCOPES, ...SCOPES.map((scope) => [scope])])
+    keysOfA.push((await service.key(a, { scopes })).secret)
+  keyOfB = (await service.key(b)).secret
+  await fill(a, ['own-villa'], keysOfA[0] ?? '')
+  await fill(b, SLUGS_OF_B, keyOfB)
+  idsOfB.bookings = (await service.call('/bookings', { key: keyOfB })).body.bookings.map(({ id }: { id: string }) => id)
+  idsOfB.guests = (await service.call('/guests', { key: keyOfB })).body.guests.map(({ id }: { id: string }) => id)
+})
+afterAll(() => service.close())
+
+async function fill(agency: Agency, slugs: string[], key: string) {
+  for (const [i, slug] of slugs.entries()) {
+    await service.unit(agency, { slug, name: slug })
+    await service.feeType(agency, { label: `${slug} fee` })
+    const guest = {
+      firstName: `First ${slug}`,
+      lastName: `Last ${slug}`,
+      email: `guest${i}@${slug}.example`,
+      phone: `+1 ${slug}`,
+    }
+    for (const month of ['03', '04'])
+      await service.call('/bookings', {
+        key,
+        json: { unit: slug, arrival: `2027-${month}-01`, departure: `2027-${month}-05`, guest },
+      })
+  }
+}
+
+/** The answer without what differs from request to request. */
+function comparable({ status, body }: JsonAnswer) {
+  const { requestId: _, ...rest } = body ?? {}
+  return { status, body: rest }
+}
+
+/** Every route that takes an id, slug or filter, with one of B's and with one that nobody has. */
+function pairs(): [path: string, unknown: string, call: PartnerCall][] {
+  const stay = (unit: string) => ({ unit, arrival: '2028-01-01', departure: '2028-01-03' })
+  return [
+    ...SLUGS_OF_B.flatMap((slug): [string, string, PartnerCall][] => [
+      [`/units/${slug}`, '/units/none', {}],
+      [
+        `/availability?unit=${slug}&from=2027-03-01&to=2027-04-01`,
+        '/availability?unit=none&from=2027-03-01&to=2027-04-01',
+        {},
+      ],
+      [`/bookings?unit=${slug}`, '/bookings?unit=none', {}],
+      [`/guests?search=${slug}`, '/guests?search=nobody', {}],
+    ]),
+    ...idsOfB.bookings.flatMap((id): [string, string, PartnerCall][] => [
+      [`/bookings/${id}`, '/bookings/bkg_none', {}],
+      [`/bookings/${id}/cancel`, '/bookings/bkg_none/cancel', { json: {} }],
+      [`/guests/${id}`, '/guests/gst_none', {}],
+      [`/units/${id}`, '/units/none', {}],
+    ]),
+    ...idsOfB.guests.flatMap((id): [string, string, PartnerCall][] => [
+      [`/guests/${id}`, '/guests/gst_none', {}],
+      [`/bookings/${id}`, '/bookings/bkg_none', {}],
+    ]),
+    ...SLUGS_OF_B.flatMap((slug): [string, string, PartnerCall][] => [
+      [`/quote?as=${slug}`, '/quote?as=none', { json: stay(slug) }],
+      [`/bookings?as=${slug}`, '/bookings?as=none', { json: stay(slug) }],
+    ]),
+  ]
+}
+
+describe('isolation', () => {
+  test('there is something to hide', () => {
+    expect([idsOfB.bookings.length, idsOfB.guests.length, keysOfA.length]).toEqual([4, 2, 7])
+  })
+  test('every id, slug and filter of B with every key of A answers as one that nobody has, same body', async () => {
+    for (const key of keysOfA)
+      for (const [theirs, nobodys, call] of pairs()) {
+        const json = call.json as { unit?: string } | undefined
+        const unknown = json?.unit === undefined ? call : { ...call, json: { ...json, unit: 'none' } }
+        const answer = comparable(await service.call(theirs, { ...call, key }))
+        expect({ theirs, ...answer }).toEqual({
+          theirs,
+          ...comparable(await service.call(nobodys, { ...unknown, key })),
+        })
+        expect(answer.status).toBeOneOf([200, 403, 404])
+      }
+  })
+  test('no list of A shows anything of B', async () => {
+    for (const path of ['/me', '/units', '/fee-types', '/bookings?pageSize=200', '/guests?pageSize=200']) {
+      const text = JSON.stringify((await service.call(path, { key: keysOfA[0] ?? '' })).body)
+      expect(text).not.toContain('secret-')
+      expect(text.length).toBeGreaterThan(50)
+    }
+  })
+  test("B's bookings are as they were", async () => {
+    const { body } = await service.call('/bookings', { key: keyOfB })
+    expect(body.bookings.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('confirmed'))
+  })
+  test('the same slug in two agencies names two units', async () => {
+    const [one, two] = [await service.agency(), await service.agency()]
+    const [keyOne, keyTwo] = [(await service.key(one)).secret, (await service.key(two)).secret]
+    await service.unit(one, { slug: 'same', name: 'One' })
+    await service.unit(two, { slug: 'same', name: 'Two' })
+    await service.call('/bookings', {
+      key: keyOne,
+      json: { unit: 'same', arrival: '2027-03-01', departure: '2027-03-02' },
+    })
+    const blocked = async (key: string) =>
+      (await service.call('/availability?unit=same&from=2027-03-01&to=2027-03-02', { key })).body.blockedNights.length
+    expect([await blocked(keyOne), await blocked(keyTwo)]).toEqual([1, 0])
+  })
+})
