@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeAll, beforeEach, test } from 'bun:test'
 import type { Ledger } from '../../src/build.ts'
 import { openWebhooks, type Webhooks } from '../../src/build-webhooks.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'

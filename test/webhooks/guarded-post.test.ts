@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { refusalOfAddress } from '../../src/webhooks/address-class.ts'
+import { coarseReason } from '../../src/webhooks/attempt-outcome.ts'
+import { DnsResolver } from '../../src/webhooks/dns-resolver.ts'
+import { type GuardedPostOptions, guardedPost } from '../../src/webhooks/guarded-post.ts'
+import { type DnsServer, startDnsServer, type Zone } from './support/dns-server.ts'
+import { startOddReceiver } from './support/odd-receiver.ts'
+import { startReceiver } from './support/receiver.ts'
+import { type ServerCertificate, selfSigned, TestAuthority } from './support/test-authority.ts'
+
+/*
+ * The one way out, against real TLS servers on loopback. `127.0.0.1` stands for the Internet here, every other loopback
+ * address for the inside that must never be connected to.
+ */
+
+const NAME = 'hooks.example'
+const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
+const DEADLINE_MS = 400
+
+let authority: TestAuthority
+let certificate: ServerCertificate
+let zone: Zone = () => []
+let dns: DnsServer
+
+beforeAll(async () => {
+  authority = await TestAuthority.create()
+  certificate = await authority.issue({ names: [NAME] })
+  dns = await startDnsServer((name, family) => zone(name, family))
+})
+afterAll(() => dns.stop())
+
+const onLoopback: Zone = (name, family) => (name === NAME && family === 'A' ? ['127.0.0.1'] : [])
+
+function post(options: Partial<GuardedPostOptions> = {}) {
+  return guardedPost({
+    resolver: new DnsResolver([dns.address]),
+    allowHosts: [],
+    trustedCa: [authority.pem],
+    refusalOf: (address) => (address === '127.0.0.1' ? null : refusalOfAddress(address)),
+    deadlineMs: DEADLINE_MS,
+    ...options,
+  })
+}
+
+describe('an attempt', () => {
+  test('reaches the receiver with name, bytes and headers as they are', async () => {
+    zone = onLoopback
+    const receiver = startReceiver(certificate)
+    const { outcome } = await post()(`https://${NAME}:${receiver.port}/in?a=1`, {
+      headers: { 'x-one': '1' },
+      body: '{"name":"Zoë"}',
+    })
+    expect(outcome).toEqual({ kind: 'answered', httpStatus: 204 })
+    expect(receiver.received).toHaveLength(1)
+    expect(receiver.received[0]).toMatchObject({ method: 'POST', path: '/in', body: '{"name":"Zoë"}' })
+    expect(receiver.received[0]?.headers.get('host')).toBe(`${NAME}:${receiver.port}`)
+    expect(receiver.received[0]?.headers.get('x-one')).toBe('1')
+    await receiver.stop()
+  })
+
+  test.each([200, 299, 301, 404, 410, 500, 503])('passes the receiver’s own %i through unchanged', async (status) => {
+    zone = onLoopback
+    const receiver = startReceiver(certificate)
+    const headers = { location: `https://${NAME}:${receiver.port}/elsewhere` }
+    receiver.answer = () => new Response(status === 299 ? 'ok' : 'no', { status, headers })
+    const { outcome } = await post()(`https://${NAME}:${receiver.port}/in`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'answered', httpStatus: status })
+    expect(coarseReason(outcome)).toBeNull()
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/in'])
+    await receiver.stop()
+  })
+
+  test('tries the next address when the first refuses the connection, and judges all of them first', async () => {
+    const receiver = startReceiver(certificate)
+    zone = (_, family) => (family === 'A' ? ['127.0.0.3', '127.0.0.1'] : [])
+    const both = post({ refusalOf: (address) => (address.startsWith('127.0.0.') ? null : 'private') })
+    expect((await both(`https://${NAME}:${receiver.port}/`, MESSAGE)).outcome.kind).toBe('answered')
+    expect((await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)).outcome).toEqual({
+      kind: 'refused',
+      refusal: 'loopback',
+    })
+    expect(receiver.received).toHaveLength(1)
+    await receiver.stop()
+  })
+})
+
+describe('what cannot be reached', () => {
+  test.each([
+    ['a name that does not resolve', 'https://nowhere.example/', 'name'],
+    ['a port nobody listens on', `https://${NAME}:1/`, 'connection'],
+  ])('%s is "endpoint not reachable"', async (_, url, cause) => {
+    zone = onLoopback
+    const { outcome } = await post()(url, MESSAGE)
+    expect(outcome).toEqual({ kind: 'unreachable', cause } as typeof outcome)
+    expect(coarseReason(outcome)).toBe('endpoint not reachable')
+  })
+
+  test('a receiver that hangs up is "endpoint not reachable"', async () => {
+    zone = onLoopback
+    const receiver = await startOddReceiver(certificate, (socket) => socket.destroy())
+    const { outcome } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'unreachable', cause: 'connection' })
+    await receiver.stop()
+  })
+})
+
+describe('a certificate is refused, and no request is sent,', () => {
+  const cases: [string, () => Promise<ServerCertificate>][] = [
+    ['for another name', () => authority.issue({ names: ['other.example'] })],
+    ['for the address only', () => authority.issue({ addresses: ['127.0.0.1'] })],
+    ['that vouches for itself', () => selfSigned(NAME)],
+    ['that has expired', () => authority.issue({ names: [NAME], endedMs: 60_000 })],
+    ['of an unknown authority', async () => (await TestAuthority.create()).issue({ names: [NAME] })],
+  ]
+  test.each(cases)('%s', async (_, make) => {
+    zone = onLoopback
+    const receiver = startReceiver(await make())
+    const { outcome } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'unreachable', cause: 'certificate' })
+    expect(receiver.received).toHaveLength(0)
+    await receiver.stop()
+  })
+
+  test('even if the environment says that none need be checked', async () => {
+    zone = onLoopback
+    const receiver = startReceiver(await selfSigned(NAME))
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    const { outcome } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    expect(outcome).toEqual({ kind: 'unreachable', cause: 'certificate' })
+    await receiver.stop()
+  })
+})
+
+describe('the deadline ends', () => {
+  const every = (socket: Socket, ms: number, text: string) => {
+    const timer = setInterval(() => socket.write(text), ms)
+    socket.on('close', () => clearInterval(timer))
+  }
+  const cases: [string, boolean, (socket: Socket) => void][] = [
+    ['a TLS handshake that stalls', false, () => {}],
+    ['an answer that never begins', true, () => {}],
+    [
+      'headers that never end',
+      true,
+      (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n')
+        every(socket, 20, 'x-more: 1\r\n')
+      },
+    ],
+    [
+      'a status line that never ends',
+      true,
+      (socket) => {
+        socket.write('HTTP/1.1 200 O')
+        every(socket, 20, 'K')
+      },
+    ],
+    ['endless 1xx', true, (socket) => every(socket, 5, 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n')],
+    ['endless 100 Continue in a flood', true, (socket) => every(socket, 1, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50))],
+  ]
+  test.each(cases)('%s', async (_, isTls, onRequest) => {
+    zone = onLoopback
+    const receiver = await startOddReceiver(isTls ? certificate : null, onRequest)
+    const since = performance.now()
+    const { outcome, durationMs } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'timed_out', during: 'answer' })
+    expect(coarseReason(outcome)).toBe('no answer within 10s')
+    expect(durationMs).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
+    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + 300)
+    await receiver.stop()
+  })
+
+  test('a name server that does not answer', async () => {
+    zone = () => 'silent'
+    const since = performance.now()
+    const { outcome } = await post()(`https://${NAME}:4443/`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'timed_out', during: 'name' })
+    expect(coarseReason(outcome)).toBe('no answer within 10s')
+    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + 300)
+  })
+
+  test('a slow body a second after its headers at the latest, and the answer counts', async () => {
+    zone = onLoopback
+    const receiver = await startOddReceiver(certificate, (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')
+      every(socket, 20, 'x')
+    })
+    const since = performance.now()
+    const { outcome, durationMs } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'answered', httpStatus: 200 })
+    expect(durationMs).toBeLessThan(DEADLINE_MS)
+    expect(performance.now() - since).toBeLessThan(1_500)
+    await receiver.stop()
+  })
+})
+
+describe('what an answer may cost', () => {
+  async function growthMb(times: number, send: () => Promise<unknown>): Promise<number> {
+    await send()
+    Bun.gc(true)
+    const before = process.memoryUsage.rss()
+    for (let i = 0; i < times; i++) await send()
+    Bun.gc(true)
+    return (process.memoryUsage.rss() - before) / 1_048_576
+  }
+
+  test('a gzip bomb is never unpacked: under 5 MB', async () => {
+    zone = onLoopback
+    const bomb = gzipSync(Buffer.alloc(210_000_000))
+    const receiver = startReceiver(certificate)
+    receiver.answer = () => new Response(bomb, { headers: { 'content-encoding': 'gzip' } })
+    const send = post()
+    expect(await growthMb(5, () => send(`https://${NAME}:${receiver.port}/`, MESSAGE))).toBeLessThan(5)
+    await receiver.stop()
+  })
+
+  test('an endless body is cut off: under 5 MB', async () => {
+    zone = onLoopback
+    let written = 0
+    const receiver = await startOddReceiver(certificate, (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      const chunk = Buffer.alloc(65_536, 'x')
+      const more = () => {
+        for (let flows = true; flows && !socket.destroyed; written += chunk.length) flows = socket.write(chunk)
+      }
+      socket.on('drain', more)
+      more()
+    })
+    const send = post()
+    const since = performance.now()
+    const grown = await growthMb(5, () => send(`https://${NAME}:${receiver.port}/`, MESSAGE))
+    expect(performance.now() - since).toBeLessThan(9_000)
+    // What the sockets hold of six answers before they are cut off.
+    expect(written).toBeLessThan(6 * 16_777_216)
+    expect(grown).toBeLessThan(5)
+    await receiver.stop()
+  })
+})
+
+describe('a DNS answer that changes', () => {
+  test('between check and connect gains nothing: 1,000 sends, no connection to the forbidden address', async () => {
+    let asked = 0
+    // Good at first, forbidden the next time: whoever asks twice connects inside.
+    zone = (name, family) => {
+      if (name !== NAME || family !== 'A') return []
+      asked += 1
+      return [asked % 2 === 1 ? '127.0.0.1' : '127.0.0.2']
+    }
+    const outside = await startOddReceiver(certificate, (socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))
+    const inside = Bun.listen({
+      hostname: '127.0.0.2',
+      port: outside.port,
+      data: undefined,
+      socket: {
+        open: () => {
+          insideConnections += 1
+        },
+        data: () => {},
+      },
+    })
+    let insideConnections = 0
+    const send = post({ deadlineMs: 10_000 })
+    const tally = new Map<string, number>()
+    for (let i = 0; i < 1_000; i++) {
+      const { outcome } = await send(`https://${NAME}:${outside.port}/`, MESSAGE)
+      tally.set(outcome.kind, (tally.get(outcome.kind) ?? 0) + 1)
+    }
+    expect(insideConnections).toBe(0)
+    expect(Object.fromEntries(tally)).toEqual({ answered: 500, refused: 500 })
+    expect(outside.connections()).toBe(500)
+    inside.stop(true)
+    await outside.stop()
+  })
+})
