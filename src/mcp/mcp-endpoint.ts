@@ -82,10 +82,8 @@ export function mcpEndpoint(options: { ledger: McpLedger; onFailure(failure: Mcp
   async function serve(open: Open): Promise<Response> {
     const { request, requestId } = open
     const body = await readJson(request)
-    if (body.kind === 'refused') {
-      const { title, status } = body.problem
-      return answer(open, refusal({ id: null, code: RPC_CODES.parse, message: title, httpStatus: status }))
-    }
+    if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
+    if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
     if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))
     const messages = body.value.map(messageOf)
     const refused = refusedBatch(messages, request.headers)
@@ -148,6 +146,10 @@ export function mcpEndpoint(options: { ledger: McpLedger; onFailure(failure: Mcp
 
 function refusal(error: RpcError): Reply {
   return { httpStatus: error.httpStatus, text: errorText(error) }
+}
+
+function unreadable(message: string, httpStatus: number): Reply {
+  return refusal({ id: null, code: RPC_CODES.parse, message, httpStatus })
 }
 
 /** Batches were part of one revision only, and `initialize` never was part of one (MCP specification 2025-03-26). */
