@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Conformity, type Document } from '../support/conformity.ts'
+import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { RequestGenerator } from '../support/request-generator.ts'
+import { sampleRules } from '../support/samples.ts'
+import { SeededRandom } from '../support/seeded-random.ts'
+
+const REQUESTS = 20_000
+const AT_ONCE = 32
+const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+
+let service: PartnerService
+let key: string
+let document: Document
+const bookingIds: string[] = ['bkg_none']
+const guestIds: string[] = ['gst_none']
+
+beforeAll(async () => {
+  service = await startPartnerService()
+  const agency = await service.agency()
+  key = (await service.key(agency)).secret
+  for (const [slug, turnoverNights] of [
+    ['sea-view', 0],
+    ['garden', 2],
+  ] as const)
+    await service.unit(agency, { slug, rules: sampleRules({ turnoverNights, minStay: 1 + turnoverNights }) })
+  await service.feeType(agency)
+  document = (await service.call('/openapi.json')).body
+})
+afterAll(() => service.close())
+
+test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that it allows, and never a 5xx (FUZZ_SEED=${seed})`, async () => {
+  const generator = new RequestGenerator(document, new SeededRandom(seed), {
+    unit: () => ['sea-view', 'garden'],
+    'path /partner/v1/units/{slug}': () => ['sea-view', 'garden'],
+    'path /partner/v1/bookings/{id}': () => bookingIds,
+    'path /partner/v1/bookings/{id}/cancel': () => bookingIds,
+    'path /partner/v1/guests/{id}': () => guestIds,
+  })
+  const conformity = new Conformity(document)
+  const faults: string[] = []
+  const statuses = new Map<number, number>()
+
+  const sendOne = async () => {
+    const { method, path, headers, body } = generator.next()
+    const response = await fetch(service.url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...headers },
+      ...(body === null ? {} : { body }),
+    })
+    const text = await response.text()
+    const { status } = response
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    const answer = JSON.parse(text)
+    if (status === 201 && bookingIds.length < 500) bookingIds.push(answer.booking.id)
+    if (status === 200 && answer.guests !== undefined && guestIds.length < 500)
+      guestIds.push(...answer.guests.slice(0, 3).map(({ id }: { id: string }) => id))
+    const found = conformity.faultsIn({ method, path, status, headers: response.headers, body: answer })
+    if (status >= 500 || found.length > 0)
+      faults.push(`${method} ${path} ${body} → ${status} ${text.slice(0, 300)} ${found.join('; ')}`)
+  }
+  let left = REQUESTS
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (left-- > 0) await sendOne()
+    }),
+  )
+
+  console.log(Object.fromEntries([...statuses].sort(([a], [b]) => a - b)))
+  expect(faults.slice(0, 5)).toEqual([])
+  expect([service.logged, service.bugs]).toEqual([[], []])
+  // It was no use if it never got anywhere.
+  for (const status of [200, 201, 400, 404, 409, 422]) expect(statuses.get(status) ?? 0).toBeGreaterThan(20)
+}, 300_000)
+
+test('after all that, every night was sold once, and rows and answers agree', async () => {
+  const [overlaps] = await service.database.sql`
+    select count(*)::int as n from booking a join booking b
+      on a.agency_id = b.agency_id and a.unit_id = b.unit_id and a.booking_id < b.booking_id
+      and a.status <> 'cancelled' and b.status <> 'cancelled' and a.arrival < b.departure and b.arrival < a.departure`
+  expect(overlaps?.['n']).toBe(0)
+  const { body } = await service.call('/bookings', { key })
+  const [rows] = await service.database.sql`select count(*)::int as n from booking`
+  expect(body.totalItems).toBe(rows?.['n'])
+})
