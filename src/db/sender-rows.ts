@@ -55,6 +55,15 @@ export class PostgresSenderStore implements SenderStore {
     return rows.map(claimedOf)
   }
 
+  async release(tenure: number, held: readonly string[]): Promise<void> {
+    await this.#run(
+      (sql) => sql`
+        update webhook_delivery set claimed_by = null
+        where status = 'pending' and claimed_by = ${tenure}
+          and delivery_id not in (select jsonb_array_elements_text(${JSON.stringify(held)}::text::jsonb))`,
+    )
+  }
+
   async nextDue(dueAfter: number): Promise<number | null> {
     const [row] = await this.#run(
       (sql) => sql<{ at: Date | null }[]>`select next_delivery_due(${new Date(dueAfter)}) as at`,

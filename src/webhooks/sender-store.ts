@@ -74,6 +74,8 @@ export interface SenderStore {
     windowFresh: number
     windows: Readonly<Record<string, number>>
   }): Promise<readonly ClaimedDelivery[]>
+  /** Lets go of everything this sender has claimed but `held`. Only while no claim is in flight. */
+  release(tenure: number, held: readonly string[]): Promise<void>
   /** When the next delivery after `dueAfter` falls due; null when none waits. */
   nextDue(dueAfter: Instant): Promise<Instant | null>
   /** All of it or nothing. Of an endpoint named more than once, the last counts. */

@@ -29,6 +29,8 @@ const POLL_MS = 2_000
 const AFTER_FAILURE_MS = 250
 /** A secret that cannot be opened is a fault of ours: the delivery waits for it to be mended. */
 const POSTPONE_MS = 60_000
+/** A statement whose answer is awaited no longer has ended after so long, in one way or the other. */
+const LOST_CLAIM_MS = 10_000
 const ACTOR_IDLE_MS = 60_000
 
 /** What the sender reports of itself; a log line each. Fields never carry a secret, a URL or a body. */
@@ -52,11 +54,15 @@ export class WebhookSender {
   readonly #pool: SendPool
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
+  readonly #settledBy = new WeakMap<Settled, WebhookActor>()
   readonly #quick = new FairTurns<WebhookActor>()
   readonly #suspect = new FairTurns<WebhookActor>()
   readonly #vitals: SenderVitals
   #state: 'running' | 'stopping' | 'over' = 'running'
-  #claimed = 0
+  /** Claimed and not recorded: deliveries, and how often; one given back may be claimed anew before its record is known. */
+  readonly #held = new Map<string, number>()
+  /** When a claim whose answer never came is surely over, so that what it took can be let go; null when there is none. */
+  #releaseAt: Instant | null = null
   #claimNumber = 0
   #isClaiming = false
   #isWanted = false
@@ -104,7 +110,7 @@ export class WebhookSender {
       ...this.#vitals,
       inFlightFast: this.#pool.fast,
       inFlightParked: this.#pool.parked,
-      claimed: this.#claimed,
+      claimed: this.#held.size,
       endpoints: this.#actors.size,
     }
   }
@@ -136,7 +142,7 @@ export class WebhookSender {
   }
 
   get #isQuiet(): boolean {
-    return this.#claimed === 0 && !this.#isClaiming
+    return this.#held.size === 0 && !this.#isClaiming
   }
 
   async #claimAll(): Promise<void> {
@@ -154,6 +160,7 @@ export class WebhookSender {
       if (error instanceof SenderOverError) this.#end(error)
       else {
         this.#vitals.claimFailures += 1
+        this.#releaseAt = this.#clock.now() + LOST_CLAIM_MS
         this.#watch.onFailure({ action: 'claim', err: error })
       }
     }
@@ -164,8 +171,9 @@ export class WebhookSender {
 
   /** @returns how long to wait for the next claim, unless something calls earlier */
   async #claimOnce(): Promise<number> {
+    await this.#releaseLost()
     const dueUntil = this.#clock.now()
-    const room = CLAIMED_MAX - this.#claimed
+    const room = CLAIMED_MAX - this.#held.size
     const windows = this.#windows()
     this.#claimNumber += 1
     if (room > 0) {
@@ -185,6 +193,13 @@ export class WebhookSender {
     return next === null ? POLL_MS : Math.min(POLL_MS, Math.max(0, next - this.#clock.now()))
   }
 
+  /** A claim may have been made though its answer was lost; nobody would ever send what it took. */
+  async #releaseLost(): Promise<void> {
+    if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return
+    await this.#store.release(this.#tenure, [...this.#held.keys()])
+    this.#releaseAt = null
+  }
+
   /** Endpoints that may have another number than a fresh one. */
   #windows(): Record<string, number> {
     const windows: Record<string, number> = {}
@@ -202,10 +217,10 @@ export class WebhookSender {
       const actor = this.#actors.get(endpoint.id) ?? new WebhookActor(agencyId, endpoint, now)
       this.#actors.set(endpoint.id, actor)
       actor.take(delivery, this.#claimNumber)
+      this.#held.set(delivery.deliveryId, (this.#held.get(delivery.deliveryId) ?? 0) + 1)
       given.set(actor, (given.get(actor) ?? 0) + 1)
       this.#vitals.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
     }
-    this.#claimed += claimed.length
     for (const actor of this.#actors.values()) {
       actor.isHungry = (given.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
     }
@@ -301,11 +316,13 @@ export class WebhookSender {
     if (settled.length > 0 && this.#state !== 'over') this.#recorder.add(settled)
   }
 
-  readonly #settledBy = new WeakMap<Settled, WebhookActor>()
-
   #recorded(settled: readonly Settled[]): void {
-    for (const one of settled) this.#settledBy.get(one)?.recorded(this.#claimNumber)
-    this.#claimed -= settled.length
+    for (const one of settled) {
+      this.#settledBy.get(one)?.recorded(this.#claimNumber)
+      const times = (this.#held.get(one.deliveryId) ?? 0) - 1
+      if (times > 0) this.#held.set(one.deliveryId, times)
+      else this.#held.delete(one.deliveryId)
+    }
     if (this.#state === 'stopping' && this.#isQuiet) this.#onQuiet()
     // What was given back may be due.
     if (settled.some(({ attempt }) => attempt === null)) this.wake()

@@ -79,7 +79,7 @@ describe('after an attempt', () => {
   function expectedEndpoint(
     { status, consecutiveFailures }: { status: 'active' | 'disabled'; consecutiveFailures: number },
     outcome: AttemptOutcome,
-  ): unknown {
+  ): ReturnType<typeof afterAttempt>['endpoint'] {
     if (status === 'disabled') return null
     if (SUCCESSES.includes(outcome)) {
       return consecutiveFailures === 0 ? null : { status: 'active', consecutiveFailures: 0, disabledReason: null }

@@ -1,0 +1,190 @@
+import {
+  type ClaimedDelivery,
+  SenderOverError,
+  type SenderStore,
+  type Settled,
+} from '../../../src/webhooks/sender-store.ts'
+
+export interface MemoryEndpoint {
+  readonly agencyId: string
+  readonly id: string
+  url: string
+  secretSealed: string
+  previousSecretSealed: string | null
+  previousSecretUntil: number | null
+  status: 'active' | 'disabled' | 'deleted'
+  disabledReason: string | null
+  consecutiveFailures: number
+  revision: number
+}
+
+export interface MemoryDelivery {
+  readonly agencyId: string
+  readonly endpointId: string
+  readonly deliveryId: string
+  readonly body: string
+  status: 'pending' | 'delivered' | 'dead' | 'dropped'
+  attempts: number
+  tries: number
+  nextAttemptAt: number | null
+  finishedAt: number | null
+  claimedBy: number | null
+  readonly log: NonNullable<Settled['attempt']>[]
+}
+
+/** The sender's tables and functions in memory, with the same answers. */
+export class MemorySenderStore implements SenderStore {
+  epoch = 1
+  tenure = 0
+  readonly endpoints = new Map<string, MemoryEndpoint>()
+  readonly deliveries = new Map<string, MemoryDelivery>()
+  readonly claims: Parameters<SenderStore['claim']>[0][] = []
+  /** Each is thrown once, before or after what it was thrown for has happened. */
+  failures: { call: 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
+
+  addEndpoint(change: Partial<MemoryEndpoint> & { id: string }): MemoryEndpoint {
+    const endpoint: MemoryEndpoint = {
+      agencyId: 'agc_a',
+      url: 'https://hooks.example/in',
+      secretSealed: 'sealed',
+      previousSecretSealed: null,
+      previousSecretUntil: null,
+      status: 'active',
+      disabledReason: null,
+      consecutiveFailures: 0,
+      revision: 0,
+      ...change,
+    }
+    this.endpoints.set(endpoint.id, endpoint)
+    return endpoint
+  }
+
+  addDelivery(endpointId: string, at: number, change: Partial<MemoryDelivery> = {}): MemoryDelivery {
+    const number = String(this.deliveries.size + 1).padStart(6, '0')
+    const delivery: MemoryDelivery = {
+      agencyId: this.#endpoint(endpointId).agencyId,
+      endpointId,
+      deliveryId: `dlv_${number}`,
+      body: `{"id":"evt_${number}"}`,
+      status: 'pending',
+      attempts: 0,
+      tries: 0,
+      nextAttemptAt: at,
+      finishedAt: null,
+      claimedBy: null,
+      log: [],
+      ...change,
+    }
+    this.deliveries.set(delivery.deliveryId, delivery)
+    return delivery
+  }
+
+  async takeOver(epoch: number): Promise<number> {
+    if (epoch !== this.epoch) throw new SenderOverError('fenced')
+    this.tenure += 1
+    return this.tenure
+  }
+
+  async claim(options: Parameters<SenderStore['claim']>[0]): Promise<readonly ClaimedDelivery[]> {
+    this.claims.push(options)
+    this.#fail('claim', 'before')
+    if (options.tenure !== this.tenure) throw new SenderOverError('tenure is over')
+    const given = new Map<string, number>()
+    const turns: { delivery: MemoryDelivery; turn: number }[] = []
+    const ofAgency = new Map<string, number>()
+    const due = [...this.deliveries.values()]
+      .filter(({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= options.dueUntil)
+      .filter((delivery) => this.#isClaimable(delivery, options.tenure))
+      .sort((a, b) => (a.nextAttemptAt ?? 0) - (b.nextAttemptAt ?? 0) || (a.deliveryId < b.deliveryId ? -1 : 1))
+    for (const delivery of due) {
+      const had = given.get(delivery.endpointId) ?? 0
+      if (had >= (options.windows[delivery.endpointId] ?? options.windowFresh)) continue
+      given.set(delivery.endpointId, had + 1)
+      const turn = (ofAgency.get(delivery.agencyId) ?? 0) + 1
+      ofAgency.set(delivery.agencyId, turn)
+      turns.push({ delivery, turn })
+    }
+    const claimed = turns.sort((a, b) => a.turn - b.turn).slice(0, options.room)
+    for (const { delivery } of claimed) delivery.claimedBy = options.tenure
+    this.#fail('claim', 'after')
+    return claimed.map(({ delivery }) => this.#claimed(delivery))
+  }
+
+  async release(tenure: number, held: readonly string[]): Promise<void> {
+    for (const delivery of this.deliveries.values()) {
+      if (delivery.claimedBy === tenure && !held.includes(delivery.deliveryId)) delivery.claimedBy = null
+    }
+  }
+
+  async nextDue(dueAfter: number): Promise<number | null> {
+    const times = [...this.deliveries.values()]
+      .filter(({ status, endpointId }) => status === 'pending' && this.#endpoint(endpointId).status === 'active')
+      .flatMap(({ nextAttemptAt }) => (nextAttemptAt !== null && nextAttemptAt > dueAfter ? nextAttemptAt : []))
+    return times.length === 0 ? null : Math.min(...times)
+  }
+
+  async record(tenure: number, settled: readonly Settled[]): Promise<void> {
+    this.#fail('record', 'before')
+    for (const one of settled) {
+      const delivery = this.deliveries.get(one.deliveryId)
+      if (delivery?.claimedBy === tenure && delivery.attempts === one.attemptsBefore) {
+        if (one.attempt !== null) delivery.log.push(one.attempt)
+        const isDropped = delivery.status === 'dropped' && one.status === 'pending'
+        delivery.status = isDropped ? 'dropped' : one.status
+        delivery.attempts = one.attempts
+        delivery.tries = one.tries
+        delivery.nextAttemptAt = one.nextAttemptAt
+        delivery.finishedAt = one.finishedAt
+        delivery.claimedBy = null
+      }
+      const change = one.endpoint
+      const endpoint = change === null ? undefined : this.endpoints.get(change.id)
+      if (change === null || endpoint === undefined || tenure !== this.tenure) continue
+      if (endpoint.revision !== change.revision || endpoint.status === 'deleted') continue
+      endpoint.status = change.status
+      endpoint.consecutiveFailures = change.consecutiveFailures
+      endpoint.disabledReason = change.disabledReason
+    }
+    this.#fail('record', 'after')
+  }
+
+  #isClaimable({ status, claimedBy, endpointId }: MemoryDelivery, tenure: number): boolean {
+    return status === 'pending' && claimedBy !== tenure && this.#endpoint(endpointId).status === 'active'
+  }
+
+  #claimed(delivery: MemoryDelivery): ClaimedDelivery {
+    const endpoint = this.#endpoint(delivery.endpointId)
+    return {
+      agencyId: delivery.agencyId,
+      deliveryId: delivery.deliveryId,
+      eventId: delivery.deliveryId.replace('dlv', 'evt'),
+      event: 'booking.created',
+      body: delivery.body,
+      attempts: delivery.attempts,
+      tries: delivery.tries,
+      nextAttemptAt: delivery.nextAttemptAt ?? 0,
+      endpoint: {
+        id: endpoint.id,
+        url: endpoint.url,
+        secretSealed: endpoint.secretSealed,
+        previousSecretSealed: endpoint.previousSecretSealed,
+        previousSecretUntil: endpoint.previousSecretUntil,
+        consecutiveFailures: endpoint.consecutiveFailures,
+        revision: endpoint.revision,
+      },
+    }
+  }
+
+  #endpoint(id: string): MemoryEndpoint {
+    const endpoint = this.endpoints.get(id)
+    if (endpoint === undefined) throw new Error(`No endpoint ${id} in the store`)
+    return endpoint
+  }
+
+  #fail(call: 'claim' | 'record', when: 'before' | 'after'): void {
+    const index = this.failures.findIndex((failure) => failure.call === call && failure.when === when)
+    if (index === -1) return
+    const [failure] = this.failures.splice(index, 1)
+    throw failure?.error
+  }
+}
