@@ -1,0 +1,89 @@
+/** A client generated from the OpenAPI document: it type-checks with the project, and calls every operation. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import createClient from 'openapi-fetch'
+import { documentHash, partnerDocumentText } from '../support/partner-document-text.ts'
+import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { DOCUMENT_HASH, type operations, type paths } from './partner-client.gen.ts'
+
+let service: PartnerService
+let client: ReturnType<typeof createClient<paths>>
+beforeAll(async () => {
+  service = await startPartnerService()
+  const agency = await service.agency()
+  const { secret } = await service.key(agency)
+  await service.unit(agency, { slug: 'sea-view' })
+  await service.feeType(agency)
+  client = createClient<paths>({ baseUrl: service.url, headers: { Authorization: `Bearer ${secret}` } })
+})
+afterAll(() => service.close())
+
+test('the generated types are of the document as it is now', async () => {
+  // When it is not: bun run test/support/refresh-partner-client.ts
+  expect(DOCUMENT_HASH).toBe(documentHash(await partnerDocumentText()))
+})
+
+test('every operation answers a generated client, with the types it was promised', async () => {
+  const called = new Set<keyof operations>()
+  function of<T>(operation: keyof operations, { data, error }: { data?: T; error?: unknown }): T {
+    called.add(operation)
+    if (data === undefined) throw new Error(`${operation}: ${JSON.stringify(error)}`)
+    return data
+  }
+  const stay = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
+
+  const { tenant, quota } = of('getMe', await client.GET('/partner/v1/me'))
+  expect([tenant.currency, quota.used]).toEqual(['EUR', 1])
+  const { units } = of('listUnits', await client.GET('/partner/v1/units'))
+  const slug = units[0]?.slug ?? ''
+  expect(of('getUnit', await client.GET('/partner/v1/units/{slug}', { params: { path: { slug } } })).unit.minStay).toBe(
+    1,
+  )
+  const range = { unit: slug, from: '2027-03-01', to: '2027-04-01' }
+  const free = of('getAvailability', await client.GET('/partner/v1/availability', { params: { query: range } }))
+  expect(free.blockedNights).toEqual([])
+  const { quote } = of('quoteStay', await client.POST('/partner/v1/quote', { body: stay }))
+  const { feeTypes } = of('listFeeTypes', await client.GET('/partner/v1/fee-types'))
+  expect(quote.lines.at(-1)?.feeTypeId).toBe(feeTypes[0]?.id ?? null)
+  const guest = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
+  const { booking } = of(
+    'createBooking',
+    await client.POST('/partner/v1/bookings', {
+      body: { ...stay, guest },
+      params: { header: { 'Idempotency-Key': 'client-1' } },
+    }),
+  )
+  expect(booking.totalAmount).toBe(quote.total)
+  const { bookings, totalItems } = of(
+    'listBookings',
+    await client.GET('/partner/v1/bookings', { params: { query: { status: 'confirmed' } } }),
+  )
+  expect([bookings[0]?.id, totalItems]).toEqual([booking.id, 1])
+  const byId = { params: { path: { id: booking.id } } }
+  expect(of('getBooking', await client.GET('/partner/v1/bookings/{id}', byId)).booking).toEqual(booking)
+  const { guests } = of('listGuests', await client.GET('/partner/v1/guests', { params: { query: { search: 'REIS' } } }))
+  const read = of(
+    'getGuest',
+    await client.GET('/partner/v1/guests/{id}', { params: { path: { id: guests[0]?.id ?? '' } } }),
+  )
+  expect(read.guest.stays[0]?.id).toBe(booking.id)
+  const cancelled = of(
+    'cancelBooking',
+    await client.POST('/partner/v1/bookings/{id}/cancel', { ...byId, body: { reason: 'ill' } }),
+  )
+  expect(cancelled.booking.status).toBe('cancelled')
+  expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
+
+  const document = JSON.parse(await partnerDocumentText())
+  const all = Object.values<Record<string, { operationId: string }>>(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .map(({ operationId }) => operationId)
+  expect([...called].sort()).toEqual(all.sort() as (keyof operations)[])
+})
+
+test('a refusal comes with the members of its code', async () => {
+  const { error } = await client.POST('/partner/v1/quote', {
+    body: { unit: 'sea-view', arrival: '2027-03-04', departure: '2027-03-01' },
+  })
+  if (error?.code !== 'VALIDATION') throw new Error(`Expected VALIDATION, got ${error?.code}`)
+  expect(error.errors[0]?.field).toBe('departure')
+})

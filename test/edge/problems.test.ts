@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'bun:test'
+import type { Rejection } from '../../src/domain/rejection.ts'
+import { failureOf } from '../../src/edge/problem-of-failure.ts'
+import { problemOfRejection } from '../../src/edge/problem-of-rejection.ts'
+import { invalid, problemBody } from '../../src/edge/problems.ts'
+import { JournalError, type JournalErrorKind } from '../../src/journal/journal-error.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
+import { MailboxFullError } from '../../src/units/unit-actor.ts'
+import { night } from '../support/samples.ts'
+
+describe('a rejection becomes', () => {
+  const rows: [Rejection, number, object][] = [
+    [{ code: 'MIN_STAY', minStay: 3 }, 422, { minStay: 3 }],
+    [
+      {
+        code: 'BOOKING_CONFLICT',
+        conflict: {
+          from: night('2027-03-01'),
+          to: night('2027-03-03'),
+          nights: [night('2027-03-01'), night('2027-03-02')],
+          bookableFrom: null,
+        },
+      },
+      409,
+      { conflict: { from: '2027-03-01', to: '2027-03-03', nights: ['2027-03-01', '2027-03-02'], bookableFrom: null } },
+    ],
+    [
+      {
+        code: 'TURNOVER_BLOCK_CONFLICT',
+        conflict: { bookableFrom: night('2027-03-06'), departure: night('2027-03-04') },
+      },
+      409,
+      { conflict: { bookableFrom: '2027-03-06', departure: '2027-03-04' } },
+    ],
+    [
+      { code: 'EXPECTED_EXTENSION_CONFLICT', conflicts: [{ from: night('2027-03-04'), to: night('2027-03-08') }] },
+      409,
+      { conflicts: [{ from: '2027-03-04', to: '2027-03-08' }] },
+    ],
+    [
+      { code: 'INVALID_TRANSITION', from: 'cancelled', to: 'confirmed', possible: [] },
+      409,
+      { from: 'cancelled', to: 'confirmed', possible: [] },
+    ],
+    [
+      { code: 'VALIDATION', field: 'x', message: 'x must be y' },
+      400,
+      { errors: [{ field: 'x', message: 'x must be y' }] },
+    ],
+  ]
+  test.each(rows)('%j → %i', (rejection, status, members) => {
+    const problem = problemOfRejection(rejection)
+    expect(problem).toMatchObject({ code: rejection.code, status })
+    expect(JSON.parse(problemBody(problem, 'req_1'))).toEqual({
+      code: rejection.code,
+      title: problem.title,
+      requestId: 'req_1',
+      ...members,
+    })
+  })
+})
+
+describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
+  const kinds: [JournalErrorKind, RegExp][] = [
+    ['full', /^Nothing was changed/],
+    ['held_too_long', /^Nothing was changed/],
+    ['fenced', /^Nothing was changed/],
+    ['closed', /^Nothing was changed/],
+    ['poisoned', /^Nothing was changed/],
+    ['outcome_unknown', /not known .* GET \/bookings.* Idempotency-Key/],
+  ]
+  test.each(kinds)('a journal that is %s', (kind, title) => {
+    const { problem, isBug } = failureOf(new JournalError(kind, 'secret detail'))
+    expect(problem).toMatchObject({ code: 'INTERNAL', status: 500 })
+    expect(problem.title).toMatch(title)
+    expect(problem.title).not.toContain('secret')
+    expect([problem.retryAfterS !== null, isBug]).toEqual([true, false])
+  })
+  test('a full mailbox, a database that does not answer', () => {
+    for (const error of [new MailboxFullError('x'), new Error('select secret'), 'text']) {
+      const { problem, isBug } = failureOf(error)
+      expect(problem.title).toStartWith('Nothing was changed')
+      expect(isBug).toBe(false)
+    }
+  })
+  test('a broken invariant ends the process, and promises nothing', () => {
+    const { problem, isBug } = failureOf(new AssertionError('Cannot occupy nights: one is taken'))
+    expect(isBug).toBe(true)
+    expect(problem.title).toContain('not known')
+  })
+})
+
+test('a body that is wrong in thousands of places is answered with twenty', () => {
+  const errors = Array.from({ length: 5_000 }, (_, i) => ({ field: `x[${i}]`, message: 'm' }))
+  expect(invalid(errors).members['errors']).toHaveLength(20)
+})
