@@ -49,10 +49,14 @@ const OPTIONS: Record<Purpose, Options> = {
  * plpgsql function, or one multi-statement simple query.
  * @throws TypeError when `url` is not a URL
  */
-export function connect(url: string, { purpose, max }: { purpose: Purpose; max?: number }): Sql {
+export function connect(
+  url: string,
+  { purpose, max, onClose }: { purpose: Purpose; max?: number; onClose?: () => void },
+): Sql {
   const options = OPTIONS[purpose]
   return postgres(url, {
     ...options,
+    ...(onClose === undefined ? {} : { onclose: onClose }),
     max: max ?? options.max ?? 1,
     connection: { ...options.connection, application_name: `nightledger ${purpose}` },
     // Notices ("relation exists, skipping") would otherwise be printed to the console.

@@ -15,13 +15,12 @@ import { classifyDatabaseError, type DatabaseErrorClass } from './database-error
 /** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
 const APPEND_DEADLINE_MS = 3_000
 const READ_DEADLINE_MS = 5_000
+/** For showing that a connection is open before anything depends on it. */
+const PROBE_DEADLINE_MS = 2_500
 const WAS_WRITTEN_ATTEMPTS = 20
 const WAS_WRITTEN_DELAY_MS = 100
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). */
 const SNAPSHOTS_KEPT = 3
-
-/** Errors of making a connection, before anything was sent on it. */
-const NOT_CONNECTED_CODES = new Set(['ECONNREFUSED', 'CONNECT_TIMEOUT', 'CONNECTION_CONNECT_TIMEOUT', '57P03', '53300'])
 
 /**
  * The journal in Postgres. Appends go through one connection of their own, which is thrown away whenever an outcome is
@@ -31,11 +30,27 @@ export class PostgresJournalStore implements JournalStore {
   readonly #url: string
   readonly #queries: Sql
   #journal: Sql
+  /**
+   * Whether the journal's connection was seen open and has not been seen to close. Only then is a batch sent on it: a
+   * failure before surely wrote nothing, a failure after may have.
+   */
+  #isOpen = false
 
   constructor(options: { url: string; queries: Sql }) {
     this.#url = options.url
     this.#queries = options.queries
-    this.#journal = connect(options.url, { purpose: 'journal' })
+    this.#journal = this.#connect()
+  }
+
+  #connect(): Sql {
+    const client: Sql = connect(this.#url, {
+      purpose: 'journal',
+      onClose: () => {
+        if (client === this.#journal) this.#isOpen = false
+      },
+    })
+    this.#isOpen = false
+    return client
   }
 
   async takeOver(holder: string): Promise<Tenure> {
@@ -50,6 +65,14 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async appendBatch({ epoch, batchId, content }: BatchToAppend): Promise<'durable' | AppendFailure> {
+    if (!this.#isOpen) {
+      try {
+        await withDeadline(this.#journal`select 1`, PROBE_DEADLINE_MS)
+        this.#isOpen = true
+      } catch (error) {
+        return { kind: 'not_sent', cause: error }
+      }
+    }
     try {
       await withDeadline(
         this.#journal`select append_batch(${epoch}::text::bigint, ${batchId}::text::uuid, ${content}::text::jsonb)`,
@@ -57,7 +80,7 @@ export class PostgresJournalStore implements JournalStore {
       )
       return 'durable'
     } catch (error) {
-      return { kind: failureKind(classifyDatabaseError(error), error), cause: error }
+      return { kind: failureKind(classifyDatabaseError(error)), cause: error }
     }
   }
 
@@ -78,7 +101,7 @@ export class PostgresJournalStore implements JournalStore {
 
   reconnect(): void {
     const broken = this.#journal
-    this.#journal = connect(this.#url, { purpose: 'journal' })
+    this.#journal = this.#connect()
     // Whatever becomes of the broken one no longer matters.
     void Promise.allSettled([broken.end({ timeout: 0 })])
   }
@@ -169,10 +192,10 @@ function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSna
   return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
 }
 
-function failureKind(of: DatabaseErrorClass, error: unknown): AppendFailureKind {
+function failureKind(of: DatabaseErrorClass): AppendFailureKind {
   switch (of) {
     case 'connection':
-      return isNotConnected(error) ? 'not_sent' : 'unknown'
+      return 'unknown'
     case 'retry':
       return 'retry'
     case 'poison':
@@ -184,8 +207,4 @@ function failureKind(of: DatabaseErrorClass, error: unknown): AppendFailureKind 
       // would not help. Only the record that causes it must fail.
       return 'poison'
   }
-}
-
-function isNotConnected(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && NOT_CONNECTED_CODES.has(String(error.code))
 }

@@ -71,16 +71,27 @@ export class PostgresVerifyStore implements VerifyStore {
   }
 
   async events(agencyId: string, untilSeq: number): Promise<readonly StoredEvent[]> {
-    return withDeadline(
-      this.#sql<StoredEvent[]>`
-        select seq::float8 as "seq", kind, jsonb_build_object(
-                 'seq', body::jsonb -> 'seq', 'id', body::jsonb #> '{data,id}',
-                 'version', body::jsonb #> '{data,version}', 'status', body::jsonb #> '{data,status}',
-                 'arrival', body::jsonb #> '{data,arrival}', 'departure', body::jsonb #> '{data,departure}',
-                 'totalAmount', body::jsonb #> '{data,totalAmount}') as "body"
-        from webhook_event where agency_id = ${agencyId} and seq <= ${untilSeq}`,
+    const rows = await withDeadline(
+      this.#sql<{ seq: number; kind: string; body: string }[]>`
+        select seq::float8 as "seq", kind, body from webhook_event
+        where agency_id = ${agencyId} and seq <= ${untilSeq}`,
       VERIFY_DEADLINE_MS,
     )
+    return rows.map(({ seq, kind, body }) => {
+      const envelope = JSON.parse(body) as { seq: number; data: StoredEvent['body'] }
+      const { id, version, status, arrival, departure, totalAmount } = envelope.data
+      return { seq, kind, body: { seq: envelope.seq, id, version, status, arrival, departure, totalAmount } }
+    })
+  }
+
+  async auditLines(agencyId: string): Promise<ReadonlyMap<string, number>> {
+    const rows = await withDeadline(
+      this.#sql<{ id: string; lines: number }[]>`
+        select booking_id as "id", count(*)::int as "lines" from audit
+        where agency_id = ${agencyId} and outcome = 'OK' and booking_id is not null group by booking_id`,
+      VERIFY_DEADLINE_MS,
+    )
+    return new Map(rows.map(({ id, lines }) => [id, lines]))
   }
 
   async strayDeliveries(): Promise<readonly string[]> {
@@ -96,7 +107,7 @@ export class PostgresVerifyStore implements VerifyStore {
   }
 }
 
-type ProjectedRow = StoredBooking & { hasGuest: boolean; auditLines: number }
+type ProjectedRow = StoredBooking & { hasGuest: boolean }
 
 async function projected(sql: Sql, where: ReturnType<Sql>): Promise<readonly ProjectedBooking[]> {
   const rows = await withDeadline(
@@ -104,9 +115,7 @@ async function projected(sql: Sql, where: ReturnType<Sql>): Promise<readonly Pro
       select ${bookingColumns(sql)},
              booking.guest_id is null or exists (
                select from guest g where g.agency_id = booking.agency_id and g.guest_id = booking.guest_id
-             ) as "hasGuest",
-             (select count(*)::int from audit a where a.agency_id = booking.agency_id
-                and a.booking_id = booking.booking_id and a.outcome = 'OK') as "auditLines"
+             ) as "hasGuest"
       from booking where ${where}`,
     VERIFY_DEADLINE_MS,
   )
@@ -114,6 +123,5 @@ async function projected(sql: Sql, where: ReturnType<Sql>): Promise<readonly Pro
     ...bookingRowOf(row),
     guestId: row.guestId,
     hasGuest: row.hasGuest,
-    auditLines: row.auditLines,
   }))
 }

@@ -8,8 +8,6 @@ export interface ProjectedBooking extends BookingRow {
   readonly guestId: string | null
   /** Whether the guest that the booking names exists. */
   readonly hasGuest: boolean
-  /** Lines `OK` of the audit trail that name the booking. */
-  readonly auditLines: number
 }
 
 /** A webhook event, with what its body says of the booking. */
@@ -40,6 +38,8 @@ export interface VerifyStore {
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
   /** All events of an agency; read once for all of its units. */
   events(agencyId: string, untilSeq: number): Promise<readonly StoredEvent[]>
+  /** By booking: the lines `OK` of the agency's audit trail that name it. Read once for all of its units. */
+  auditLines(agencyId: string): Promise<ReadonlyMap<string, number>>
   /** Deliveries whose event or endpoint is missing. */
   strayDeliveries(): Promise<readonly string[]>
 }

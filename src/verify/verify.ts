@@ -52,12 +52,12 @@ export async function verify(
     )
   }
   let after: UnitAddress = { agencyId: '', unitId: '' }
-  let events: AgencyEvents = { agencyId: '', bySeq: new Map() }
+  let traces: AgencyTraces = { agencyId: '', events: new Map(), auditLines: new Map() }
   for (;;) {
     const units = await store.units(after, UNITS_PER_LOOK)
     for (const unit of units) {
-      if (events.agencyId !== unit.agencyId) events = await eventsOf(store, unit.agencyId, lastSeq)
-      await verifyUnit({ store, unit, lastSeq, found, live: options.live, events })
+      if (traces.agencyId !== unit.agencyId) traces = await tracesOf(store, unit.agencyId, lastSeq)
+      await verifyUnit({ store, unit, lastSeq, found, live: options.live, traces })
     }
     options.onProgress?.(found.units)
     const last = units.at(-1)
@@ -86,14 +86,17 @@ class Findings {
   }
 }
 
-interface AgencyEvents {
+interface AgencyTraces {
   readonly agencyId: string
-  readonly bySeq: ReadonlyMap<number, StoredEvent>
+  /** By sequence number. */
+  readonly events: ReadonlyMap<number, StoredEvent>
+  /** By booking. */
+  readonly auditLines: ReadonlyMap<string, number>
 }
 
-async function eventsOf(store: VerifyStore, agencyId: string, lastSeq: number): Promise<AgencyEvents> {
-  const events = await store.events(agencyId, lastSeq)
-  return { agencyId, bySeq: new Map(events.map((event) => [event.seq, event])) }
+async function tracesOf(store: VerifyStore, agencyId: string, lastSeq: number): Promise<AgencyTraces> {
+  const [events, auditLines] = await Promise.all([store.events(agencyId, lastSeq), store.auditLines(agencyId)])
+  return { agencyId, events: new Map(events.map((event) => [event.seq, event])), auditLines }
 }
 
 async function verifyUnit(input: {
@@ -102,7 +105,7 @@ async function verifyUnit(input: {
   lastSeq: number
   found: Findings
   live: LiveUnit | undefined
-  events: AgencyEvents
+  traces: AgencyTraces
 }): Promise<void> {
   const { store, unit, lastSeq, found, live } = input
   found.units += 1
@@ -124,8 +127,8 @@ async function verifyUnit(input: {
   }
   const within = entries.filter(({ seq }) => seq <= lastSeq)
   found.entries += within.filter(({ event }) => unitsOf(event).unitId === unit.unitId).length
-  await verifyRows(store, unit, lastSeq, within, found)
-  verifyEvents(input.events, unit, within, found)
+  await verifyRows({ store, unit, lastSeq, entries: within, found, traces: input.traces })
+  verifyEvents(input.traces, unit, within, found)
 }
 
 interface Entry {
@@ -161,13 +164,15 @@ function replay(entries: readonly Entry[], { unitId }: UnitAddress, found: Findi
 }
 
 /** The rows of the unit's bookings are what its last events say; none is missing, none is invented. */
-async function verifyRows(
-  store: VerifyStore,
-  unit: UnitAddress,
-  lastSeq: number,
-  entries: readonly Entry[],
-  found: Findings,
-): Promise<void> {
+async function verifyRows(input: {
+  store: VerifyStore
+  unit: UnitAddress
+  lastSeq: number
+  entries: readonly Entry[]
+  found: Findings
+  traces: AgencyTraces
+}): Promise<void> {
+  const { store, unit, lastSeq, entries, found } = input
   const expected = new Map<string, { seq: number; booking: Booking }>()
   for (const { seq, event } of entries) {
     if (event.kind !== 'unit_set') expected.set(event.after.id, { seq, booking: event.after })
@@ -184,7 +189,7 @@ async function verifyRows(
     // Changed since the look at the journal's end: the next verification sees it.
     if (row !== undefined && row.seq > lastSeq) continue
     if (row === undefined) found.add('booking', unit.unitId, id, 'the journal has it, the table has not')
-    else verifyRow(row, seq, booking, found)
+    else verifyRow(row, seq, booking, input)
   }
   for (const [id, row] of rows) {
     if (!expected.has(id) && row.seq <= lastSeq) {
@@ -193,24 +198,28 @@ async function verifyRows(
   }
 }
 
-function verifyRow(row: ProjectedBooking, seq: number, booking: Booking, found: Findings): void {
+function verifyRow(
+  row: ProjectedBooking,
+  seq: number,
+  booking: Booking,
+  { found, traces }: { found: Findings; traces: AgencyTraces },
+): void {
   const members = (Object.keys(booking) as (keyof Booking)[]).filter((name) => row.booking[name] !== booking[name])
   const { id, unitId } = booking
   if (members.length > 0) found.add('booking', unitId, id, `${members.join(', ')} differ from journal entry ${seq}`)
   if (row.seq !== seq) found.add('booking', unitId, id, `it says entry ${row.seq}, the journal's last of it is ${seq}`)
   if (!row.hasGuest) found.add('guest', unitId, id, `its guest ${row.guestId} does not exist`)
-  if (row.auditLines < booking.version) {
-    found.add('audit', unitId, id, `${booking.version} changes have ${row.auditLines} lines`)
-  }
+  const lines = traces.auditLines.get(id) ?? 0
+  if (lines < booking.version) found.add('audit', unitId, id, `${booking.version} changes have ${lines} lines`)
 }
 
 /** Every change that is news has its event, with the booking of that moment; no other change has one. */
-function verifyEvents(events: AgencyEvents, unit: UnitAddress, entries: readonly Entry[], found: Findings): void {
+function verifyEvents(traces: AgencyTraces, unit: UnitAddress, entries: readonly Entry[], found: Findings): void {
   for (const { seq, event } of entries) {
     // A move is filed under the unit it went to, and looked at there.
     if (event.kind === 'unit_set' || event.after.unitId !== unit.unitId) continue
     const wanted = eventKind(event)
-    const stored = events.bySeq.get(seq)
+    const stored = traces.events.get(seq)
     if (stored !== undefined) found.events += 1
     if ((stored?.kind ?? null) !== wanted) {
       const [is, should] = [stored?.kind ?? 'missing', wanted ?? 'none']

@@ -37,9 +37,9 @@ export class FaultPostgres {
     return new FaultPostgres({ dataDir, keepFolder: folder !== undefined, server, proxy })
   }
 
-  /** A client that does not go through the proxy. */
+  /** A client that does not go through the proxy, and may take its time. */
   direct(): Sql {
-    return connect(this.#server.url, { purpose: 'queries', max: 2 })
+    return connect(this.#server.url, { purpose: 'admin' })
   }
 
   /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and goes on. */

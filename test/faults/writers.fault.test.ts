@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { connect, type Sql } from '../../src/db/connect.ts'
+import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
+
+let database: TestDatabase
+/** Without a statement timeout: the oracle may take its time. */
+let sql: Sql
+beforeEach(async () => {
+  database = await testDatabase()
+  sql = connect(database.url, { purpose: 'admin' })
+  await prepareForLoad(database.url)
+})
+afterEach(async () => {
+  await sql.end({ timeout: 1 })
+  await database.drop()
+})
+
+async function stop(service: ServiceProcess): Promise<void> {
+  service.kill('SIGTERM')
+  expect(await service.exited).toBe(0)
+}
+
+describe('two writers (J5)', () => {
+  test('twenty take-overs under load: the older one always ends non-zero, and nothing is lost or sold twice', async () => {
+    let service = await startServiceOn(database.url)
+    const load = new Load(() => service.baseUrl)
+    load.start(24)
+    for (let round = 0; round < 20; round++) {
+      const older = service
+      const both = new Load(() => older.baseUrl)
+      both.start(8)
+      await Bun.sleep(100)
+      service = await startServiceOn(database.url)
+      expect(await older.exited).toBe(1)
+      await both.stop()
+      await expectNothingLost(sql, both)
+    }
+    await load.stop()
+    await expectNothingLost(sql, load)
+    await expectCalendarOfRows(sql, load)
+    await stop(service)
+  })
+
+  test('a writer that was paused while another took over acknowledges nothing more, and ends non-zero', async () => {
+    for (let round = 0; round < 5; round++) {
+      const paused = await startServiceOn(database.url)
+      const load = new Load(() => paused.baseUrl)
+      load.start(16)
+      await Bun.sleep(200)
+      paused.kill('SIGSTOP')
+      const next = await startServiceOn(database.url)
+      const nextLoad = new Load(() => next.baseUrl)
+      await nextLoad.bookOnce()
+      const [seqBefore] =
+        await sql`select max(seq)::int as seq from journal where epoch = (select epoch - 1 from writer_fence)`
+      paused.kill('SIGCONT')
+      expect(await paused.exited).toBe(1)
+      await load.stop()
+      const [seqAfter] =
+        await sql`select max(seq)::int as seq from journal where epoch = (select epoch - 1 from writer_fence)`
+      expect(seqAfter?.['seq']).toBe(seqBefore?.['seq'])
+      expect(paused.log()).toContain('fenced by another writer')
+      await expectNothingLost(sql, load)
+      await expectNothingLost(sql, nextLoad)
+      await stop(next)
+    }
+  })
+})
+
+describe('a deploy that overlaps', () => {
+  test('with clients that retry what is safe to retry, no request fails', async () => {
+    let current = await startServiceOn(database.url)
+    let isStopping = false
+    const failures: string[] = []
+    let booked = 0
+    const client = async (name: number) => {
+      for (let i = 0; !isStopping; i++) {
+        const day = String(1 + (i % 28)).padStart(2, '0')
+        const month = String(1 + (Math.floor(i / 28) % 12)).padStart(2, '0')
+        const stay = {
+          unit: `unit-${name}`,
+          arrival: `20${83 + name}-${month}-${day}`,
+          departure: `20${83 + name}-${month}-${day}`,
+        }
+        const next = new Date(Date.parse(stay.departure) + 86_400_000).toISOString().slice(0, 10)
+        const load = new Load(() => current.baseUrl)
+        for (let attempt = 0; ; attempt++) {
+          try {
+            const response = await load.post(
+              '/bookings',
+              { ...stay, departure: next },
+              { 'idempotency-key': `deploy-${name}-${i}` },
+            )
+            const text = await response.text()
+            if (response.status === 201) booked += 1
+            else if (response.status === 500 && attempt < 200) {
+              await Bun.sleep(20)
+              continue
+            } else failures.push(`${response.status} ${text}`)
+            break
+          } catch {
+            // The connection was cut: safe to try again, for the key says that it is the same request.
+            await Bun.sleep(20)
+          }
+        }
+      }
+    }
+    const clients = Array.from({ length: 8 }, (_, name) => client(name))
+    for (let deploy = 0; deploy < 5; deploy++) {
+      await Bun.sleep(200)
+      const older = current
+      current = await startServiceOn(database.url)
+      older.kill('SIGTERM')
+      await older.exited
+    }
+    isStopping = true
+    await Promise.all(clients)
+    expect(failures.slice(0, 3)).toEqual([])
+    expect(booked).toBeGreaterThan(100)
+    const rows = await sql`select count(*)::int as n from booking where arrival >= '2083-01-01'`
+    expect(rows[0]?.['n']).toBe(booked)
+    await expectNothingLost(sql, new Load(() => current.baseUrl))
+    await stop(current)
+  })
+})
