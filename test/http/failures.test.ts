@@ -1,0 +1,101 @@
+/** Requests that end in a fault of the service, without a database: the core is replaced by one that fails. */
+import { describe, expect, test } from 'bun:test'
+import { SCOPES } from '../../src/catalogue/agency.ts'
+import { Shelf } from '../../src/catalogue/shelf.ts'
+import { PartnerGate } from '../../src/edge/partner-gate.ts'
+import { RateLimiter } from '../../src/edge/rate-limit.ts'
+import { UsageMeter } from '../../src/edge/usage-meter.ts'
+import { type AppOptions, createApp } from '../../src/http/app.ts'
+import { JournalError } from '../../src/journal/journal-error.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { MailboxFullError } from '../../src/units/unit-actor.ts'
+import { AGENCY } from '../support/memory-ledger.ts'
+import { sampleUnit } from '../support/samples.ts'
+
+const SECRET = 'hr_live_test'
+
+/** The surface over a desk that fails with `error`. */
+function failing(error: unknown) {
+  const logged: { fields: object; message: string }[] = []
+  const bugs: unknown[] = []
+  const key = {
+    ...{ id: 'key_a', agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
+    ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
+    ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+  }
+  const shelf = new Shelf([sampleUnit()], [])
+  const catalogue = {
+    holderByHash: (hash: string) => (hash === key.secretSha256 ? { key, agency: AGENCY } : null),
+    peekShelf: () => shelf,
+    shelf: async () => shelf,
+  }
+  const usage = new UsageMeter({ clock: systemClock, persist: async () => {}, onFailure: () => {} })
+  const fail = () => {
+    throw error
+  }
+  const ledger = {
+    ...{ clock: systemClock, newId: systemIds, catalogue, usage },
+    gate: new PartnerGate({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
+    desk: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
+    bookingList: { list: async () => fail() },
+  } as unknown as AppOptions['ledger']
+  const app = createApp({
+    ledger,
+    log: { error: (fields, message) => logged.push({ fields, message }) },
+    onBug: (bug) => bugs.push(bug),
+  })
+  const call = async (path: string, json?: object) => {
+    const response = await app.handle(
+      new Request(`http://localhost/partner/v1${path}`, {
+        headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', 'x-request-id': 'trace-1' },
+        ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
+      }),
+    )
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, string> }
+  }
+  return { call, logged, bugs }
+}
+
+const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
+
+describe('a write that', () => {
+  test.each([
+    ['surely did not happen', new JournalError('held_too_long', 'x'), 'Nothing was changed'],
+    ['found its mailbox full', new MailboxFullError('x'), 'Nothing was changed'],
+    ['may have happened', new JournalError('outcome_unknown', 'x'), 'It is not known whether the change was made'],
+  ])('%s is 500 INTERNAL and says so, with Retry-After and the rate headers', async (_, error, title) => {
+    const { call, logged, bugs } = failing(error)
+    const { status, headers, body } = await call('/bookings', STAY)
+    expect([status, body['code'], body['requestId']]).toEqual([500, 'INTERNAL', 'trace-1'])
+    expect(body['title']).toStartWith(title)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(headers.get('x-ratelimit-limit')).toBe('60')
+    expect(logged).toEqual([
+      { fields: { err: error, requestId: 'trace-1', route: 'POST /partner/v1/bookings' }, message: 'request failed' },
+    ])
+    expect(bugs).toEqual([])
+  })
+  test('is refused, but whose refusal cannot be put into the audit trail, is 500', async () => {
+    const { call } = failing(new JournalError('held_too_long', 'x'))
+    expect((await call('/bookings', {})).status).toBe(500)
+  })
+})
+
+describe('a broken invariant', () => {
+  test.each([
+    ['in a write', '/bookings', STAY],
+    ['in a read that answers at once', '/availability?unit=sea-view&from=2027-03-01&to=2027-03-02', undefined],
+    ['in a read of the database', '/bookings', undefined],
+  ])('%s is answered, and then ends the process', async (_, path, json) => {
+    const bug = new AssertionError('Cannot occupy nights: one is taken')
+    const { call, logged, bugs } = failing(bug)
+    const { status, body } = await call(path, json)
+    expect([status, body['code'], bugs]).toEqual([500, 'INTERNAL', []])
+    expect(JSON.stringify(body)).not.toContain('occupy')
+    await Bun.sleep(100)
+    expect(bugs).toEqual([bug])
+    expect(logged).toHaveLength(1)
+  })
+})
