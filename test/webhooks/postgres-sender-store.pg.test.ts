@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { PostgresSenderStore } from '../../src/db/sender-rows.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
+
+let database: TestDatabase
+let store: PostgresSenderStore
+
+beforeAll(async () => {
+  database = await testDatabase()
+  store = new PostgresSenderStore(database.url)
+})
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+const CREATED = new Date('2027-01-01T00:00:00Z')
+
+async function openTables(): Promise<SenderTables> {
+  const { sql } = database
+  await sql`truncate agency, webhook_endpoint, webhook_event, webhook_delivery, webhook_attempt cascade`
+  const [fence] = await sql<{ epoch: number }[]>`select epoch::int from writer_fence`
+  return {
+    store,
+    epoch: fence?.epoch ?? 0,
+    addEndpoint: async ({ id, agencyId, status = 'active' }) => {
+      await sql`
+        insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
+                            requests_per_month, default_hold_hours, created_at)
+        values (${agencyId}, ${agencyId}, 'A', 'EUR', 'UTC', 'active', true, 60, 1000, 48, ${CREATED})
+        on conflict do nothing`
+      await sql`
+        insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+        values (${agencyId}, ${id}, 'https://hooks.example/in', ${status}, 'sealed', ${CREATED}, ${CREATED})`
+    },
+    addDelivery: async (deliveryId, { id, agencyId }, at) => {
+      const eventId = deliveryId.replace('dlv', 'evt')
+      await sql`
+        insert into webhook_event (agency_id, event_id, seq, kind, booking_id, body, occurred_at)
+        values (${agencyId}, ${eventId}, 1, 'booking.created', 'bkg_a', '{}', ${CREATED})`
+      await sql`
+        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
+        values (${agencyId}, ${deliveryId}, ${id}, ${eventId}, 'pending', ${new Date(at)}, ${CREATED})`
+    },
+    delivery: async (id) => {
+      const [row] = await sql`
+        select status, attempts, tries, next_attempt_at, finished_at, claimed_by::int from webhook_delivery
+        where delivery_id = ${id}`
+      const log = await sql`
+        select attempt, at, duration_ms, http_status, reason, detail from webhook_attempt where delivery_id = ${id}
+        order by attempt`
+      return {
+        status: row?.['status'],
+        attempts: row?.['attempts'],
+        tries: row?.['tries'],
+        nextAttemptAt: row?.['next_attempt_at']?.getTime() ?? null,
+        finishedAt: row?.['finished_at']?.getTime() ?? null,
+        claimedBy: row?.['claimed_by'],
+        log: log.map((attempt) => ({
+          attempt: attempt['attempt'],
+          at: attempt['at'].getTime(),
+          durationMs: attempt['duration_ms'],
+          httpStatus: attempt['http_status'],
+          reason: attempt['reason'],
+          detail: attempt['detail'],
+        })),
+      }
+    },
+    endpoint: async (id) => {
+      const [row] = await sql`
+        select status, consecutive_failures, disabled_reason, revision from webhook_endpoint where endpoint_id = ${id}`
+      return {
+        status: row?.['status'],
+        consecutiveFailures: row?.['consecutive_failures'],
+        disabledReason: row?.['disabled_reason'],
+        revision: row?.['revision'],
+      }
+    },
+    setEndpoint: async (id, change) =>
+      void (await sql`update webhook_endpoint set ${sql(change)} where endpoint_id = ${id}`),
+    setDelivery: async (id, change) =>
+      void (await sql`
+        update webhook_delivery set status = ${change.status}, next_attempt_at = null where delivery_id = ${id}`),
+  }
+}
+
+senderStoreContract('in Postgres', openTables)
+
+test('a claim walks past a flood: 200,000 pending of one endpoint cost the others nothing', async () => {
+  const { addEndpoint, addDelivery, epoch } = await openTables()
+  const { sql } = database
+  for (const id of ['a', 'b', 'c']) await addEndpoint({ id: `whe_${id}`, agencyId: `agc_${id}` })
+  await addDelivery('dlv_c', { id: 'whe_c', agencyId: 'agc_c' }, 1_800_000_000_000)
+  await sql`
+    insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
+    select 'agc_b', 'dlv_b' || n, 'whe_b', 'evt_b', 'pending', ${CREATED}, ${CREATED} from generate_series(1, 200000) n`
+  await sql`
+    insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
+    values ('agc_b', 'evt_b', 'booking.created', '{}', ${CREATED})`
+  await sql`analyze webhook_delivery`
+  const tenure = await store.takeOver(epoch)
+  const options = { tenure, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { whe_b: 16 } }
+  expect(await store.claim(options)).toHaveLength(17)
+  const since = performance.now()
+  for (let i = 0; i < 20; i++) await store.claim(options)
+  const ms = (performance.now() - since) / 20
+  await store.nextDue(1_800_000_000_000)
+  expect(ms).toBeLessThan(25)
+})

@@ -1,0 +1,256 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { SenderOverError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
+import type { MemoryDelivery, MemoryEndpoint } from './support/memory-sender-store.ts'
+
+/** A store and the tables behind it, as a test fills and reads them. */
+export interface SenderTables {
+  readonly store: SenderStore
+  /** The writer's epoch, which may take over. */
+  readonly epoch: number
+  addEndpoint(endpoint: { id: string; agencyId: string; status?: 'active' | 'disabled' }): Promise<void>
+  addDelivery(deliveryId: string, endpoint: { id: string; agencyId: string }, at: number): Promise<void>
+  delivery(
+    deliveryId: string,
+  ): Promise<
+    Pick<MemoryDelivery, 'status' | 'attempts' | 'tries' | 'nextAttemptAt' | 'finishedAt' | 'claimedBy' | 'log'>
+  >
+  endpoint(id: string): Promise<Pick<MemoryEndpoint, 'status' | 'consecutiveFailures' | 'disabledReason' | 'revision'>>
+  setEndpoint(id: string, change: Partial<Pick<MemoryEndpoint, 'status' | 'revision'>>): Promise<void>
+  setDelivery(deliveryId: string, change: Pick<MemoryDelivery, 'status'>): Promise<void>
+}
+
+const A = { id: 'whe_a', agencyId: 'agc_a' }
+const A2 = { id: 'whe_a2', agencyId: 'agc_a' }
+const B = { id: 'whe_b', agencyId: 'agc_b' }
+const NOW = 1_800_000_000_000
+
+/** What every store of the sender must do alike. */
+export function senderStoreContract(name: string, open: () => Promise<SenderTables>): void {
+  describe(`the sender's store ${name}`, () => {
+    let tables: SenderTables
+    let store: SenderStore
+    let tenure: number
+
+    beforeEach(async () => {
+      tables = await open()
+      store = tables.store
+      tenure = await store.takeOver(tables.epoch)
+      for (const endpoint of [A, A2, B]) await tables.addEndpoint(endpoint)
+    })
+
+    const claim = (change: Partial<Parameters<SenderStore['claim']>[0]> = {}) =>
+      store.claim({ tenure, dueUntil: NOW, room: 100, windowFresh: 2, windows: {}, ...change })
+    const ids = (claimed: readonly { deliveryId: string }[]) => claimed.map(({ deliveryId }) => deliveryId).sort()
+
+    function failed(deliveryId: string, change: Partial<Settled> = {}): Settled {
+      return {
+        agencyId: 'agc_a',
+        deliveryId,
+        attemptsBefore: 0,
+        attempts: 1,
+        tries: 1,
+        status: 'pending',
+        nextAttemptAt: NOW + 60_000,
+        finishedAt: null,
+        attempt: {
+          attempt: 1,
+          at: NOW,
+          durationMs: 12,
+          httpStatus: null,
+          reason: 'endpoint not reachable',
+          detail: 'name',
+        },
+        endpoint: {
+          id: A.id,
+          revision: 0,
+          consecutiveFailures: 1,
+          status: 'active',
+          disabledReason: null,
+          at: NOW,
+        },
+        ...change,
+      }
+    }
+
+    test('gives what is due, once, with everything that is needed to send it', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', A, NOW + 1)
+      const [claimed, ...more] = await claim()
+      expect(more).toEqual([])
+      expect(claimed).toMatchObject({
+        agencyId: 'agc_a',
+        deliveryId: 'dlv_1',
+        attempts: 0,
+        tries: 0,
+        nextAttemptAt: NOW,
+        endpoint: { id: 'whe_a', consecutiveFailures: 0, revision: 0, previousSecretSealed: null },
+      })
+      expect(await claim()).toEqual([])
+      expect(ids(await claim({ dueUntil: NOW + 1 }))).toEqual(['dlv_2'])
+    })
+
+    test('gives nothing of an endpoint that is off, or deleted', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', B, NOW)
+      await tables.setEndpoint('whe_a', { status: 'disabled' })
+      await tables.setEndpoint('whe_b', { status: 'deleted' })
+      expect(await claim()).toEqual([])
+      expect(await store.nextDue(NOW - 1)).toBeNull()
+    })
+
+    test('gives an endpoint no more than its window', async () => {
+      for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_a${i}`, A, NOW - 5 + i)
+      for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_b${i}`, B, NOW)
+      expect(ids(await claim({ windows: { whe_b: 0 } }))).toEqual(['dlv_a0', 'dlv_a1'])
+      expect(ids(await claim({ windows: { whe_a: 1, whe_b: 4 } }))).toEqual([
+        'dlv_a2',
+        'dlv_b0',
+        'dlv_b1',
+        'dlv_b2',
+        'dlv_b3',
+      ])
+    })
+
+    test('lets agencies take turns where there is not room for all, whatever waits longer', async () => {
+      for (let i = 0; i < 4; i++) {
+        await tables.addDelivery(`dlv_a${i}`, A, NOW - 1_000)
+        await tables.addDelivery(`dlv_c${i}`, A2, NOW - 1_000)
+      }
+      await tables.addDelivery('dlv_b0', B, NOW)
+      const claimed = ids(await claim({ room: 2, windowFresh: 4 }))
+      expect(claimed).toHaveLength(2)
+      expect(claimed).toContain('dlv_b0')
+    })
+
+    test('a new sender has all that the old one had not finished; the old one claims and changes nothing', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      expect(ids(await claim())).toEqual(['dlv_1'])
+      const newer = await store.takeOver(tables.epoch)
+      expect(newer).toBeGreaterThan(tenure)
+      expect(ids(await claim({ tenure: newer }))).toEqual(['dlv_1'])
+      await expect(claim()).rejects.toBeInstanceOf(SenderOverError)
+      await store.record(tenure, [failed('dlv_1', { status: 'dead' })])
+      expect(await tables.delivery('dlv_1')).toMatchObject({
+        status: 'pending',
+        attempts: 0,
+        log: [],
+        claimedBy: newer,
+      })
+      expect(await tables.endpoint('whe_a')).toMatchObject({ consecutiveFailures: 0 })
+    })
+
+    test('a process that is no longer the writer cannot take over', async () => {
+      await expect(store.takeOver(tables.epoch + 1)).rejects.toBeInstanceOf(SenderOverError)
+    })
+
+    test('records an attempt, the next time and the counter together, and nothing twice', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await claim()
+      await store.record(tenure, [failed('dlv_1')])
+      await store.record(tenure, [failed('dlv_1')])
+      expect(await tables.delivery('dlv_1')).toEqual({
+        status: 'pending',
+        attempts: 1,
+        tries: 1,
+        nextAttemptAt: NOW + 60_000,
+        finishedAt: null,
+        claimedBy: null,
+        log: [
+          { attempt: 1, at: NOW, durationMs: 12, httpStatus: null, reason: 'endpoint not reachable', detail: 'name' },
+        ],
+      })
+      expect(await tables.endpoint('whe_a')).toMatchObject({ status: 'active', consecutiveFailures: 1 })
+      expect(await store.nextDue(NOW)).toBe(NOW + 60_000)
+      // Claimed again, the late repetition of the first record still changes nothing.
+      await claim({ dueUntil: NOW + 60_000 })
+      await store.record(tenure, [failed('dlv_1')])
+      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1, claimedBy: tenure })
+    })
+
+    test('records a success, and gives back what was not tried as it was', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', A, NOW)
+      await claim()
+      await store.record(tenure, [
+        failed('dlv_1', {
+          status: 'delivered',
+          nextAttemptAt: null,
+          finishedAt: NOW + 12,
+          attempt: { attempt: 1, at: NOW, durationMs: 12, httpStatus: 204, reason: null, detail: null },
+          endpoint: null,
+        }),
+        failed('dlv_2', { attempts: 0, tries: 0, nextAttemptAt: NOW, attempt: null, endpoint: null }),
+      ])
+      expect(await tables.delivery('dlv_1')).toMatchObject({
+        status: 'delivered',
+        finishedAt: NOW + 12,
+        nextAttemptAt: null,
+      })
+      expect(await tables.delivery('dlv_2')).toMatchObject({
+        status: 'pending',
+        attempts: 0,
+        nextAttemptAt: NOW,
+        log: [],
+      })
+      expect(ids(await claim())).toEqual(['dlv_2'])
+    })
+
+    test('the last of several outcomes of an endpoint counts', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', A, NOW)
+      await claim()
+      const endpoint = { id: 'whe_a', revision: 0, at: NOW }
+      await store.record(tenure, [
+        failed('dlv_1', { endpoint: { ...endpoint, consecutiveFailures: 19, status: 'active', disabledReason: null } }),
+        failed('dlv_2', {
+          endpoint: { ...endpoint, consecutiveFailures: 20, status: 'disabled', disabledReason: 'why' },
+        }),
+      ])
+      expect(await tables.endpoint('whe_a')).toMatchObject({
+        status: 'disabled',
+        consecutiveFailures: 20,
+        disabledReason: 'why',
+      })
+    })
+
+    test('a counter of an earlier revision, or of a deleted endpoint, is not written; the delivery is', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await claim()
+      await tables.setEndpoint('whe_a', { revision: 1 })
+      await store.record(tenure, [failed('dlv_1')])
+      expect(await tables.endpoint('whe_a')).toMatchObject({ consecutiveFailures: 0 })
+      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1 })
+    })
+
+    test('a failure does not bring back what the agency has dropped meanwhile, a success is told', async () => {
+      for (const id of ['dlv_1', 'dlv_2']) await tables.addDelivery(id, A, NOW)
+      await claim()
+      for (const id of ['dlv_1', 'dlv_2']) await tables.setDelivery(id, { status: 'dropped' })
+      await store.record(tenure, [
+        failed('dlv_1'),
+        failed('dlv_2', { status: 'delivered', nextAttemptAt: null, finishedAt: NOW, endpoint: null }),
+      ])
+      expect((await tables.delivery('dlv_1')).status).toBe('dropped')
+      expect((await tables.delivery('dlv_2')).status).toBe('delivered')
+    })
+
+    test('lets go of what a lost claim took, and of nothing that is held', async () => {
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', A, NOW)
+      await claim()
+      await store.release(tenure, ['dlv_1'])
+      expect(ids(await claim())).toEqual(['dlv_2'])
+      await store.release(tenure, [])
+      expect(ids(await claim())).toEqual(['dlv_1', 'dlv_2'])
+    })
+
+    test('knows when the next one falls due', async () => {
+      expect(await store.nextDue(NOW)).toBeNull()
+      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery('dlv_2', A, NOW + 500)
+      await tables.addDelivery('dlv_3', B, NOW + 300)
+      expect(await store.nextDue(NOW)).toBe(NOW + 300)
+      expect(await store.nextDue(NOW - 1)).toBe(NOW)
+    })
+  })
+}
