@@ -53,7 +53,11 @@ function failing(error: unknown) {
         ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
       }),
     )
-    return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, string> }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, string>,
+    }
   }
   return { call, logged, bugs }
 }
