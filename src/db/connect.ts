@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { withMendedResults } from './mended-results.ts'
 
 export type Sql = postgres.Sql
 
@@ -54,7 +55,7 @@ export function connect(
   { purpose, max, onClose }: { purpose: Purpose; max?: number; onClose?: () => void },
 ): Sql {
   const options = OPTIONS[purpose]
-  return postgres(url, {
+  const sql = postgres(url, {
     ...options,
     ...(onClose === undefined ? {} : { onclose: onClose }),
     max: max ?? options.max ?? 1,
@@ -62,4 +63,5 @@ export function connect(
     // Notices ("relation exists, skipping") would otherwise be printed to the console.
     onnotice: () => {},
   })
+  return withMendedResults(sql)
 }
