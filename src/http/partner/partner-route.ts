@@ -17,7 +17,7 @@ import { invalid, invalidField, type Problem } from '../../edge/problems.ts'
 import { decodeStrictly, queryReader } from '../../edge/query-string.ts'
 import { requestIdOf } from '../../edge/request-id.ts'
 import { targetOf } from '../../edge/request-target.ts'
-import { readJson } from '../../edge/strict-json.ts'
+import { type ReadBody, readJson } from '../../edge/strict-json.ts'
 import { type BodyOf, type Operation, type QueryOf, routeNameOf } from '../operation.ts'
 import type { PartnerSurface } from './partner-ledger.ts'
 
@@ -154,20 +154,16 @@ function targetReader({ path: template, pathParameter, query: schema }: Operatio
   }
 }
 
-type ReadBody =
-  | { readonly kind: 'read'; readonly value: unknown }
-  | { readonly kind: 'refused'; readonly problem: Problem }
-
 function bodyReader(schema: TSchema, isOptional: boolean): (request: Request) => Promise<ReadBody> {
   const shape = checked(schema, 'body')
-  return async (request) => {
-    const read = await readJson(request)
+  const accept = (read: ReadBody): ReadBody => {
     if (read.kind === 'refused') return read
     const value = read.value === undefined && isOptional ? {} : read.value
     if (value === undefined)
       return { kind: 'refused', problem: invalidField('body', 'is required and must be a JSON object') }
     return shape.passes(value) ? { kind: 'read', value } : { kind: 'refused', problem: invalid(shape.faultsOf(value)) }
   }
+  return (request) => readJson(request).then(accept)
 }
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/
