@@ -14,9 +14,13 @@ import { KeyDesk } from './desk/key-desk.ts'
 import { UnitDesk } from './desk/unit-desk.ts'
 import { newKeySecret } from './edge/key-secret.ts'
 import type { PortalLedger } from './http/portal/portal-ledger.ts'
+import type { WebhookDesk } from './webhooks/webhook-desk.ts'
 
 /** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
-export function openPortal(ledger: Ledger, { secretKey }: { secretKey: Uint8Array }): PortalLedger {
+export function openPortal(
+  ledger: Ledger,
+  { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
+): PortalLedger {
   const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
   const store = new PostgresAgencyStore(sql)
   const usageRows = new PostgresUsageRows(sql)
@@ -30,6 +34,7 @@ export function openPortal(ledger: Ledger, { secretKey }: { secretKey: Uint8Arra
     bookings: new PostgresAgencyBookings(sql),
     auditList: new PostgresAuditList(sql),
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql), secretKey, clock, newId }),
+    webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
   }
 }

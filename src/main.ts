@@ -1,8 +1,14 @@
 /** The process: what its arguments ask for. */
 import { SEND_WEBHOOKS, sendWebhooks } from './send-webhooks.ts'
 
-if (process.argv[2] === SEND_WEBHOOKS) await sendWebhooks()
-else {
+const [command, ...rest] = process.argv.slice(2)
+
+if (command === SEND_WEBHOOKS) await sendWebhooks()
+else if (command !== undefined && command !== 'serve') {
+  const { runCli } = await import('./cli/run-cli.ts')
+  const { processTerminal } = await import('./cli/terminal.ts')
+  process.exitCode = await runCli([command, ...rest], processTerminal)
+} else {
   // Loaded only here: the sender has no use for the surfaces.
   const { serve } = await import('./serve.ts')
   await serve(process.env)

@@ -18,6 +18,7 @@ import { type Log, openLog } from './log.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
 import { type Database, openDatabase } from './open-database.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
+import { removeServiceFile, writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
 
 /** SIGTERM to exit takes at most this long (design, Running it). */
@@ -48,7 +49,7 @@ async function run(config: Config): Promise<void> {
   const log = openLog(config.logLevel)
   const secrets = loadSecrets(config)
   const database = await openDatabase(config, (step) => console.log(step))
-  const service = new Service(log, database)
+  const service = new Service(log, database, config.dataDir)
   const ledger = await openLedger({
     databaseUrl: database.url,
     clock: systemClock,
@@ -74,7 +75,10 @@ async function run(config: Config): Promise<void> {
   const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null
   const app = createApp({
     ledger,
-    portal: { ledger: openPortal(ledger, secrets), token: secrets.portalToken },
+    portal: {
+      ledger: openPortal(ledger, { secretKey: secrets.secretKey, webhooks: webhooks.desk }),
+      token: secrets.portalToken,
+    },
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, onFailure })],
     log,
     onBug: (error) => service.endAfterBug(error),
@@ -92,6 +96,7 @@ async function run(config: Config): Promise<void> {
   const port = app.server?.port ?? config.port
   log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
   if (database.isEmbedded) {
+    writeServiceFile(config.dataDir, { url: `http://127.0.0.1:${port}`, pid: process.pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
   }
@@ -103,14 +108,16 @@ type App = ReturnType<typeof createApp>
 class Service {
   readonly #log: Log
   readonly #database: Database
+  readonly #dataDir: string
   #app: App | null = null
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
   #isEnding = false
 
-  constructor(log: Log, database: Database) {
+  constructor(log: Log, database: Database, dataDir: string) {
     this.#log = log
     this.#database = database
+    this.#dataDir = dataDir
     process.on('SIGTERM', () => void this.#drain('SIGTERM'))
     process.on('SIGINT', () => void this.#drain('SIGINT'))
     process.on('uncaughtException', (error) => this.endAfterBug(error))
@@ -158,6 +165,7 @@ class Service {
       this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
       process.exit(1)
     }, DRAIN_MS_MAX)
+    if (this.#database.isEmbedded) removeServiceFile(this.#dataDir, process.pid)
     await this.#app?.stop()
     await Promise.all([this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX), this.#ledger?.close()])
     await this.#database.stop()

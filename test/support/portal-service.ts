@@ -1,4 +1,5 @@
 import { openPortal } from '../../src/build-portal.ts'
+import { openWebhookDesk } from '../../src/build-webhooks.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 import type { JsonAnswer } from './partner-service.ts'
@@ -31,10 +32,13 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
   const test = await openTestLedger(options)
   const logged: PortalService['logged'] = []
   const bugs: unknown[] = []
+  const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
+  // Nobody listens there: what is registered is reachable by name alone.
+  const webhooks = openWebhookDesk(test.ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const app = createApp({
     ledger: test.ledger,
     portal: {
-      ledger: openPortal(test.ledger, { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY) }),
+      ledger: openPortal(test.ledger, { secretKey, webhooks }),
       token: TEST_PORTAL_TOKEN,
     },
     log: { error: (fields, message) => logged.push({ fields, message }) },

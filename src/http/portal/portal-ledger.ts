@@ -13,6 +13,7 @@ import type { UnitDesk } from '../../desk/unit-desk.ts'
 import type { UsageMeter } from '../../edge/usage-meter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import type { WebhookDesk } from '../../webhooks/webhook-desk.ts'
 import type { FailureReport } from '../partner/partner-ledger.ts'
 
 export interface MonthUsed {
@@ -37,6 +38,7 @@ export interface PortalLedger {
   readonly bookings: AgencyBookings
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
+  readonly webhooks: WebhookDesk
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>

@@ -14,6 +14,8 @@ import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
 import { USAGE } from './usage.ts'
+import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
+import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
 const RESOURCES: readonly (readonly PortalRoute[])[] = [
   AGENCIES,
@@ -28,6 +30,8 @@ const RESOURCES: readonly (readonly PortalRoute[])[] = [
   USAGE,
   UNIT_CALENDAR,
   CALENDAR_FEED,
+  WEBHOOK_ENDPOINTS,
+  WEBHOOK_DELIVERIES,
 ]
 
 /** Every route of the portal, one Elysia instance per resource. */

@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { readIfPresent } from '../lib/private-file.ts'
+import { readServiceFile } from '../service-file.ts'
+import { UsageError } from './exit-codes.ts'
+
+export interface ConnectionOptions {
+  readonly url?: string | undefined
+  readonly token?: string | undefined
+}
+
+export interface Connection {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * Where the service is and what opens its portal: options, then the environment, then what a local service with a database of its own has left
+ * in `DATA_DIR`. The token of that file is only ever sent to this machine: a wrong `--url` must not give it away.
+ * @throws UsageError when something is missing
+ */
+export function connectionOf(options: ConnectionOptions, env: Env): Connection {
+  const dataDir = env['DATA_DIR'] || './data'
+  const url = urlOf(options.url ?? env['NIGHTLEDGER_URL'] ?? localUrl(dataDir, env))
+  const given = options.token ?? (env['PORTAL_TOKEN'] || undefined)
+  if (given !== undefined) return { url: url.href.replace(/\/$/, ''), token: given }
+  const tokenFile = join(dataDir, 'portal-token')
+  const token = isThisMachine(url) ? readIfPresent(tokenFile) : null
+  if (token !== null) return { url: url.href.replace(/\/$/, ''), token }
+  throw new UsageError(
+    isThisMachine(url)
+      ? `Cannot ask the service: there is no portal token. Set PORTAL_TOKEN, give --token, or start the service here first (it keeps one in ${tokenFile}).`
+      : `Cannot ask ${url.host}: set PORTAL_TOKEN or give --token. The token of the local service is not sent to other machines.`,
+  )
+}
+
+function localUrl(dataDir: string, env: Env): string {
+  return readServiceFile(dataDir)?.url ?? `http://127.0.0.1:${env['PORT'] || '3000'}`
+}
+
+function urlOf(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new UsageError(`Cannot ask the service: ${JSON.stringify(text)} is no http or https URL.`)
+  return url
+}
+
+function isThisMachine({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}

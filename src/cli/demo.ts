@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import { demoBookings } from '../demo/demo-bookings.ts'
+import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
+import { pctOfBasisPoints } from '../domain/money.ts'
+import { formatNight, parseNight } from '../domain/night.ts'
+import type { Unit } from '../domain/unit.ts'
+import { assert } from '../lib/assert.ts'
+import { dayOf } from '../lib/day-start.ts'
+import type { Json } from './portal-client.ts'
+import { Progress } from './progress.ts'
+import { asking } from './session.ts'
+import type { Terminal } from './terminal.ts'
+
+const TIMEZONE = 'Europe/Lisbon'
+
+/** `demo`: the demo agency in a running service, through the portal like any other agency. */
+export function demo(program: Command, terminal: Terminal): void {
+  asking(
+    program,
+    {
+      name: 'demo',
+      summary: 'make a demo agency with units, fees, bookings and an API key',
+      isOfAll: true,
+      options: (command) => command.option('--slug <slug>', 'of the agency', 'demo'),
+      examples: ['demo --slug playground'],
+    },
+    terminal,
+    async (session, { options }) => {
+      const { client } = session
+      const path = `/agencies/${encodeURIComponent(options.slug)}`
+      const agency = { slug: options.slug, name: 'Tejo Stays', currency: 'EUR', timezone: TIMEZONE }
+      await client.send('POST', '/agencies', agency)
+      for (const { basisPoints, ...feeType } of DEMO_FEE_TYPES)
+        await client.send('POST', `${path}/fee-types`, {
+          ...feeType,
+          pct: basisPoints === null ? null : pctOfBasisPoints(basisPoints),
+        })
+      const today = parseNight(dayOf(Date.now(), TIMEZONE))
+      assert(today !== null, 'Cannot make a demo: today is not a night of ours')
+      const units: Unit[] = demoUnits(Number(formatNight(today).slice(0, 4))).map((unit) => ({
+        ...unit,
+        id: unit.slug,
+      }))
+      for (const { id: _id, rules, ...master } of units) {
+        const { rates, ...prices } = rules
+        await client.send('POST', `${path}/units`, { ...master, ...prices })
+        await client.send('PUT', `${path}/units/${master.slug}/rates`, {
+          seasons: rates.seasons.map((season) => ({
+            ...season,
+            from: formatNight(season.from),
+            to: formatNight(season.to),
+          })),
+          weekdayAdjustments: rates.weekdayAdjustments.map(({ weekday, basisPoints }) => ({
+            weekday,
+            pct: pctOfBasisPoints(basisPoints),
+          })),
+          lengthOfStayDiscounts: rates.lengthOfStayDiscounts.map(({ minNights, basisPoints }) => ({
+            minNights,
+            pct: pctOfBasisPoints(basisPoints),
+          })),
+        })
+      }
+      const bookings = demoBookings(units, today)
+      const progress = new Progress(terminal, 'bookings', bookings.length)
+      for (const { unit, stay, binding: _binding, ...booking } of bookings) {
+        const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
+        await client.send('POST', `${path}/bookings`, { ...booking, unit: unit.slug, arrival, departure })
+        progress.step()
+      }
+      const key = await client.send('POST', `${path}/keys`, { name: 'Demo key', scopes: SCOPES })
+      const made: Json = { agency: options.slug, units: units.length, bookings: bookings.length, secret: key['secret'] }
+      if (session.isJson) session.printJson(made)
+      else
+        terminal.out(
+          `Made the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\nsecret  ${key['secret']}\n`,
+        )
+    },
+  )
+}
+
+/** All of them: it is a demo. */
+const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings']

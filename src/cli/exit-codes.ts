@@ -1,0 +1,62 @@
+/** What the command line ends with, for scripts (docs/agency-guide.md). */
+export const EXIT = {
+  done: 0,
+  /** A fault of the service or of this program, or a file that cannot be read. */
+  failure: 1,
+  /** The command line itself is wrong. */
+  usage: 2,
+  /** The service refused: what was asked is not possible as things are (4xx). */
+  refused: 3,
+  /** No service answered. */
+  unreachable: 4,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** Ends a command with a message for people. */
+export class CliError extends Error {
+  override readonly name: string = 'CliError'
+  constructor(
+    message: string,
+    readonly exitCode: ExitCode = EXIT.failure,
+  ) {
+    super(message)
+  }
+}
+
+export class UsageError extends CliError {
+  override readonly name = 'UsageError'
+  constructor(message: string) {
+    super(message, EXIT.usage)
+  }
+}
+
+/** The service's refusal, with its body (contract, Error body). */
+export class RefusedError extends CliError {
+  override readonly name = 'RefusedError'
+  constructor(
+    readonly status: number,
+    readonly body: Readonly<Record<string, unknown>>,
+  ) {
+    super(messageOf(status, body), status >= 500 ? EXIT.failure : EXIT.refused)
+  }
+
+  get code(): string {
+    return String(this.body['code'] ?? this.status)
+  }
+}
+
+function messageOf(status: number, body: Readonly<Record<string, unknown>>): string {
+  const { code, title, requestId, errors, possible } = body
+  const lines = [`${status >= 500 ? 'The service failed' : 'Refused'}: ${title ?? 'no reason was given'}`]
+  if (Array.isArray(errors) && errors.length > 1) {
+    for (const { message } of errors as { message: string }[]) lines.push(`  - ${message}`)
+  }
+  if (Array.isArray(possible)) {
+    const moves = possible.length === 0 ? 'none' : possible.join(', ')
+    lines.push(`  possible from here: ${moves}`)
+  }
+  if (status === 401) lines.push('  give the portal token with PORTAL_TOKEN or --token')
+  lines.push(`  (${status} ${code ?? ''}${requestId === undefined ? '' : `, request ${requestId}`})`)
+  return lines.join('\n')
+}

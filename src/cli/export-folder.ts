@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { UsageError } from './exit-codes.ts'
+import { type Format, writeFolder } from './folder.ts'
+import { rateRows } from './folder-rates.ts'
+import type { Json } from './portal-client.ts'
+import { Progress } from './progress.ts'
+import { asking } from './session.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Members of a booking that an import takes, and those that say what it was. */
+const BOOKING = [
+  ...['id', 'unit', 'arrival', 'departure', 'type', 'status', 'source', 'sourceRef', 'adults', 'children', 'extraBed'],
+  ...['holdExpiresAt', 'expectedUntil', 'guest', 'notes', 'totalAmount', 'cancelReason', 'createdAt'],
+] as const
+
+export function exportFolder(program: Command, terminal: Terminal): void {
+  asking(
+    program,
+    {
+      name: 'export <folder>',
+      summary: 'write the agency into a folder that import reads',
+      options: (command) => command.option('--format <json|csv>', 'of the files', 'json'),
+      examples: ['export ./harbour --agency harbour --format csv'],
+    },
+    terminal,
+    async (session, { arguments: [folder = ''], options }) => {
+      if (!['json', 'csv'].includes(options.format)) throw new UsageError('--format must be json or csv.')
+      const { client } = session
+      const path = await session.agencyPath()
+      const { id: _id, status: _status, createdAt: _at, ...agency } = (await client.get(path))['agency'] as Json
+      const units = await client.all(`${path}/units`, 'units')
+      const rates: Json[] = []
+      const progress = new Progress(terminal, 'units', units.length)
+      for (const { slug } of units) {
+        const answer = await client.get(`${path}/units/${encodeURIComponent(String(slug))}/rates`)
+        rates.push(...rateRows(String(slug), answer['rates'] as Json))
+        progress.step()
+      }
+      const feeTypes = await client.all(`${path}/fee-types`, 'feeTypes')
+      const guests = await client.all(`${path}/guests`, 'guests')
+      const bookings = await client.all(`${path}/bookings`, 'bookings')
+      writeFolder(
+        folder,
+        {
+          agency,
+          units: units.map(({ id: _unitId, ...unit }) => unit),
+          rates,
+          'fee-types': feeTypes.map(({ id: _feeId, ...feeType }) => feeType),
+          guests,
+          bookings: bookings.map(bookingRow),
+        },
+        options.format as Format,
+      )
+      const totals = {
+        units: units.length,
+        feeTypes: feeTypes.length,
+        guests: guests.length,
+        bookings: bookings.length,
+      }
+      if (session.isJson) session.printJson({ folder, ...totals })
+      else
+        terminal.out(
+          `Wrote ${Object.entries(totals)
+            .map(([name, n]) => `${n} ${name}`)
+            .join(', ')} into ${folder}\n`,
+        )
+    },
+  )
+}
+
+function bookingRow(booking: Json): Json {
+  const guest = booking['guest'] as Json | null
+  const all: Json = { ...booking, unit: booking['unitSlug'], guest: guest === null ? null : guest['id'] }
+  return Object.fromEntries(BOOKING.map((name) => [name, all[name] ?? null]))
+}

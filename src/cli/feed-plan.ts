@@ -1,0 +1,84 @@
+/** What a channel's feed asks of the blocks that an earlier reading of it has made. Pure. */
+import { formatNight } from '../domain/night.ts'
+import type { FeedEvent } from '../ical/feed.ts'
+
+/** A live block of this channel and unit. */
+export interface KnownBlock {
+  readonly id: string
+  readonly sourceRef: string
+  readonly arrival: string
+  readonly departure: string
+}
+
+export type FeedStep =
+  | { readonly kind: 'cancel'; readonly id: string; readonly uid: string; readonly reason: string }
+  | {
+      readonly kind: 'move'
+      readonly id: string
+      readonly uid: string
+      readonly arrival: string
+      readonly departure: string
+    }
+  | {
+      readonly kind: 'create'
+      readonly uid: string
+      readonly sourceRef: string
+      readonly arrival: string
+      readonly departure: string
+    }
+
+export interface FeedPlan {
+  /** In the order they are to be done: nights are freed before others are taken. */
+  readonly steps: readonly FeedStep[]
+  readonly unchanged: number
+  readonly passedOver: readonly { readonly uid: string; readonly reason: string }[]
+  readonly refused: readonly { readonly uid: string; readonly reason: string }[]
+}
+
+/** Contract, Limits: `sourceRef` has at most 120 characters, and a UID may have more. */
+const REF_LENGTH_MAX = 120
+
+/** The reference under which an event is found again. */
+export function refOf(uid: string): string {
+  return uid.length <= REF_LENGTH_MAX ? uid : `sha256:${Bun.SHA256.hash(uid, 'hex')}`
+}
+
+/**
+ * @param today blocks that are over are left alone, whatever the feed says: channels forget the past
+ * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones without a word
+ */
+export function planFeed(
+  events: readonly FeedEvent[],
+  known: readonly KnownBlock[],
+  { today, keepMissing }: { today: string; keepMissing: boolean },
+): FeedPlan {
+  const blocks = new Map(known.map((block) => [block.sourceRef, block]))
+  const seen = new Set<string>()
+  const [cancels, moves, creates]: [FeedStep[], FeedStep[], FeedStep[]] = [[], [], []]
+  const passedOver: { uid: string; reason: string }[] = []
+  const refused: { uid: string; reason: string }[] = []
+  let unchanged = 0
+  for (const event of events) {
+    const { uid } = event
+    const block = blocks.get(refOf(uid))
+    seen.add(refOf(uid))
+    if (event.kind === 'refused') refused.push({ uid, reason: event.reason })
+    else if (event.kind !== 'taken') {
+      if (event.kind === 'passed_over') passedOver.push({ uid, reason: event.reason })
+      if (block !== undefined) cancels.push({ kind: 'cancel', id: block.id, uid, reason: 'cancelled in the feed' })
+      else if (event.kind === 'cancelled') unchanged += 1
+    } else {
+      const [arrival, departure] = [formatNight(event.stay.arrival), formatNight(event.stay.departure)]
+      if (departure <= today) passedOver.push({ uid, reason: 'is over' })
+      else if (block === undefined) creates.push({ kind: 'create', uid, sourceRef: refOf(uid), arrival, departure })
+      else if (block.arrival === arrival && block.departure === departure) unchanged += 1
+      else moves.push({ kind: 'move', id: block.id, uid, arrival, departure })
+    }
+  }
+  for (const block of known) {
+    const isGone = !seen.has(block.sourceRef) && block.departure > today
+    if (isGone && !keepMissing)
+      cancels.push({ kind: 'cancel', id: block.id, uid: block.sourceRef, reason: 'no longer in the feed' })
+  }
+  return { steps: [...cancels, ...moves, ...creates], unchanged, passedOver, refused }
+}

@@ -1,0 +1,143 @@
+/**
+ * An agency as a folder of files: `agency.json`, and `units`, `rates`, `fee-types`, `bookings` and `guests`, each as `.json` (an array of
+ * objects) or `.csv` (a line of names, then a line each). What is missing is empty. The members are the portal's own.
+ */
+
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { stringify } from 'csv-stringify/sync'
+import { CliError } from './exit-codes.ts'
+import { readText } from './fields.ts'
+import type { Json } from './portal-client.ts'
+
+export const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
+export type Part = (typeof PARTS)[number]
+
+/** A row and where it stands, for messages: `bookings.csv line 7`, `bookings.json [3]`. */
+export interface Row {
+  readonly at: string
+  readonly values: Json
+}
+
+export type Folder = { readonly agency: Json | null } & { readonly [P in Part]: readonly Row[] }
+
+/** CSV knows only text: what these members are. Text that does not read as its kind stays text, for the service to refuse. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  ...['bedrooms', 'beds', 'bathrooms', 'maxGuests', 'sizeSqm', 'basePrice', 'cleaningFee', 'extraBedFee', 'minStay'],
+  ...['turnoverNights', 'nightlyPrice', 'weekday', 'pct', 'minNights', 'amount', 'adults', 'children', 'totalAmount'],
+])
+const BOOLEANS: ReadonlySet<string> = new Set(['instantBook', 'extraBed', 'includesWeeklyCleaning', 'active'])
+
+/** @throws CliError naming the file that cannot be read */
+export function readFolder(path: string): Folder {
+  if (!existsSync(path)) throw new CliError(`Cannot read ${path}: there is no such folder.`)
+  const agencyFile = join(path, 'agency.json')
+  const agency = existsSync(agencyFile) ? (parseJson(agencyFile) as Json) : null
+  const [units, rates, feeTypes, guests, bookings] = PARTS.map((part) => readPart(path, part))
+  if ([units, rates, feeTypes, guests, bookings].every((part) => part === null) && agency === null)
+    throw new CliError(
+      `Cannot read ${path}: it has none of agency.json, ${PARTS.map((part) => `${part}.json|csv`).join(', ')}.`,
+    )
+  return {
+    agency,
+    ...{ units: units ?? [], rates: rates ?? [], 'fee-types': feeTypes ?? [], guests: guests ?? [] },
+    bookings: bookings ?? [],
+  }
+}
+
+function readPart(folder: string, part: Part): Row[] | null {
+  const [json, csv] = [join(folder, `${part}.json`), join(folder, `${part}.csv`)]
+  if (existsSync(json) && existsSync(csv))
+    throw new CliError(`Cannot read ${folder}: it has both ${part}.json and ${part}.csv.`)
+  if (existsSync(json)) return readJsonRows(json, part)
+  return existsSync(csv) ? readCsvRows(csv, part) : null
+}
+
+function readJsonRows(file: string, part: Part): Row[] {
+  const value = parseJson(file)
+  if (!Array.isArray(value)) throw new CliError(`Cannot read ${file}: it is no JSON array.`)
+  return value.map((values, i) => {
+    if (typeof values !== 'object' || values === null)
+      throw new CliError(`Cannot read ${file}: element ${i} is no object.`)
+    return { at: `${part}.json [${i}]`, values }
+  })
+}
+
+function parseJson(file: string): unknown {
+  try {
+    return JSON.parse(readText(file))
+  } catch (error) {
+    throw error instanceof CliError ? error : new CliError(`Cannot read ${file}: it is no JSON.`)
+  }
+}
+
+function readCsvRows(file: string, part: Part): Row[] {
+  try {
+    const rows = parse(readText(file), {
+      columns: true,
+      bom: true,
+      trim: true,
+      skip_empty_lines: true,
+      info: true,
+    }) as unknown as {
+      record: Record<string, string>
+      info: { lines: number }
+    }[]
+    return rows.map(({ record, info }) => ({ at: `${part}.csv line ${info.lines}`, values: typed(record) }))
+  } catch (error) {
+    throw error instanceof CliError
+      ? error
+      : new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** An empty cell says nothing: null. */
+function typed(record: Readonly<Record<string, string>>): Json {
+  return Object.fromEntries(
+    Object.entries(record).map(([name, text]) => {
+      if (text === '') return [name, null]
+      if (NUMBERS.has(name)) return [name, Number.isNaN(Number(text)) ? text : Number(text)]
+      if (BOOLEANS.has(name)) return [name, text === 'true' ? true : text === 'false' ? false : text]
+      return [name, text]
+    }),
+  )
+}
+
+export type Format = 'json' | 'csv'
+
+/** @throws CliError when the folder cannot be written */
+export function writeFolder(
+  path: string,
+  content: { readonly agency: Json } & { readonly [P in Part]: readonly Json[] },
+  format: Format,
+): void {
+  try {
+    // Guests' names and e-mails are in it.
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    write(join(path, 'agency.json'), `${JSON.stringify(content.agency, null, 2)}\n`)
+    for (const part of PARTS) {
+      const rows = content[part]
+      const text = format === 'json' ? `${JSON.stringify(rows, null, 2)}\n` : csvText(rows)
+      if (format === 'csv' && rows.length === 0) continue
+      write(join(path, `${part}.${format}`), text)
+    }
+  } catch (error) {
+    throw new CliError(`Cannot write ${path}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+function write(file: string, text: string): void {
+  writeFileSync(file, text, { mode: 0o600 })
+}
+
+function csvText(rows: readonly Json[]): string {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  return stringify([...rows], {
+    header: true,
+    columns,
+    cast: { boolean: (value) => String(value) },
+    // A spreadsheet must not take a guest's name for a formula.
+    escape_formulas: false,
+  })
+}

@@ -1,0 +1,164 @@
+import type { Command } from 'commander'
+import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
+import { type Folder, readFolder } from './folder.ts'
+import { type Existing, type Plan, planImport, type Refusal, type Step } from './import-plan.ts'
+import type { Json } from './portal-client.ts'
+import { Progress } from './progress.ts'
+import { asking, type Session } from './session.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Requests under way at once; each unit takes one write at a time anyway. */
+const AT_ONCE = 8
+/** Units before what they are named by. */
+const ORDER = ['units', 'rates', 'fee-types', 'bookings'] as const
+
+export function importFolder(program: Command, terminal: Terminal): void {
+  asking(
+    program,
+    {
+      name: 'import <folder>',
+      summary: 'load an agency from a folder of JSON or CSV files; running it again changes nothing',
+      options: (command) => command.option('--dry-run', 'tell what would be done, and do nothing'),
+      examples: ['import ./harbour --agency harbour --dry-run', 'import ./harbour'],
+    },
+    terminal,
+    async (session, { arguments: [path = ''], options }) => {
+      const isDryRun = options.dryRun === true
+      const folder = readFolder(path)
+      const slug = options.agency ?? folder.agency?.['slug'] ?? (await session.agencySlug())
+      const agencyPath = `/agencies/${encodeURIComponent(String(slug))}`
+      const madeAgency = await makeAgency(session, agencyPath, { ...folder.agency, slug }, isDryRun)
+      const existing = madeAgency && isDryRun ? NOTHING : await existingOf(session, agencyPath)
+      const plan = planImport(folder, { ...existing, now: Date.now() })
+      const { done, refused } = isDryRun
+        ? { done: plan.steps, refused: [] }
+        : await run(session, agencyPath, plan.steps, terminal)
+      const all = [...plan.refused, ...refused]
+      report(session, {
+        agency: String(slug),
+        madeAgency,
+        isDryRun,
+        plan,
+        done,
+        refused: all,
+        unused: unusedGuests(folder),
+      })
+      if (all.length > 0)
+        throw new CliError(`${all.length} of the folder's rows were refused; see above.`, EXIT.refused)
+    },
+  )
+}
+
+const NOTHING: Omit<Existing, 'now'> = { units: [], rates: new Map(), feeTypes: [], bookings: [] }
+
+/** @returns whether it was made, or would be */
+async function makeAgency(session: Session, path: string, agency: Json, isDryRun: boolean): Promise<boolean> {
+  try {
+    await session.client.get(path)
+    return false
+  } catch (error) {
+    if (!(error instanceof RefusedError && error.status === 404)) throw error
+  }
+  const { slug, name, currency, timezone, plan, defaultHoldHours } = agency
+  if (name === undefined)
+    throw new UsageError(`There is no agency ${slug}, and the folder has no agency.json that says how to make it.`)
+  if (!isDryRun)
+    await session.client.send('POST', '/agencies', { slug, name, currency, timezone, plan, defaultHoldHours })
+  return true
+}
+
+async function existingOf({ client }: Session, path: string): Promise<Omit<Existing, 'now'>> {
+  const units = await client.all(`${path}/units`, 'units')
+  const rates = new Map<string, Json>()
+  for (const { slug } of units) {
+    const answer = await client.get(`${path}/units/${encodeURIComponent(String(slug))}/rates`)
+    rates.set(String(slug), answer['rates'] as Json)
+  }
+  return {
+    units,
+    rates,
+    feeTypes: await client.all(`${path}/fee-types`, 'feeTypes'),
+    bookings: await client.all(`${path}/bookings`, 'bookings'),
+  }
+}
+
+async function run(
+  { client }: Session,
+  path: string,
+  steps: readonly Step[],
+  terminal: Terminal,
+): Promise<{ done: Step[]; refused: Refusal[] }> {
+  const done: Step[] = []
+  const refused: Refusal[] = []
+  for (const part of ORDER) {
+    const waiting = steps.filter((step) => step.part === part)
+    const progress = new Progress(terminal, part, waiting.length)
+    const next = waiting.values()
+    const work = async () => {
+      for (const step of next) {
+        try {
+          const answer = await client.send(step.method, path + step.path, step.body)
+          if (step.holdExpiresAt !== undefined) {
+            const { id } = answer['booking'] as Json
+            await client.send('PATCH', `${path}/bookings/${id}`, { holdExpiresAt: step.holdExpiresAt })
+          }
+          done.push(step)
+        } catch (error) {
+          if (!(error instanceof RefusedError) || error.status >= 500 || error.status === 401) throw error
+          refused.push({ at: step.at, reason: `${error.code}: ${error.body['title']}` })
+        }
+        progress.step()
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+  }
+  return { done, refused }
+}
+
+/** A guest comes with a booking; the portal makes none without. */
+function unusedGuests({ guests, bookings }: Folder): string[] {
+  const named = new Set(bookings.map(({ values }) => values['guest']))
+  return guests.flatMap(({ at, values }) => (named.has(values['id']) || named.has(values['email']) ? [] : [at]))
+}
+
+interface Result {
+  readonly agency: string
+  readonly madeAgency: boolean
+  readonly isDryRun: boolean
+  readonly plan: Plan
+  readonly done: readonly Step[]
+  readonly refused: readonly Refusal[]
+  readonly unused: readonly string[]
+}
+
+function report(session: Session, { agency, madeAgency, isDryRun, plan, done, refused, unused }: Result): void {
+  const count = (kind: Step['kind']) => done.filter((step) => step.kind === kind).length
+  const totals = {
+    created: count('create') + (madeAgency ? 1 : 0),
+    changed: count('change'),
+    unchanged: plan.unchanged,
+    different: plan.different.length,
+    refused: refused.length,
+  }
+  if (session.isJson) {
+    const steps = done.map(({ at, kind, part }) => ({ at, kind, part }))
+    session.printJson({
+      agency,
+      isDryRun,
+      ...totals,
+      details: { refused, different: plan.different, unusedGuests: unused, steps },
+    })
+    return
+  }
+  const { terminal } = session
+  const said = Object.entries(totals).map(([name, n]) => `${n} ${name}`)
+  terminal.out(`${agency}: ${isDryRun ? 'would be ' : ''}${said.join(', ')}\n`)
+  for (const part of ORDER) {
+    const ofPart = done.filter((step) => step.part === part)
+    const made = ofPart.filter(({ kind }) => kind === 'create').length
+    if (ofPart.length > 0) terminal.out(`  ${part}: ${made} created, ${ofPart.length - made} changed\n`)
+  }
+  for (const { at, reason } of refused) terminal.err(`refused    ${at}  ${reason}\n`)
+  for (const { at, reason } of plan.different) terminal.err(`different  ${at}  ${reason}; left as it is\n`)
+  for (const at of unused) terminal.err(`unused     ${at}  no booking names this guest\n`)
+}

@@ -1,0 +1,188 @@
+import type { Command } from 'commander'
+import { FeedError, readFeed } from '../ical/feed.ts'
+import { dayOf } from '../lib/day-start.ts'
+import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
+import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'
+import { readText } from './fields.ts'
+import { type Json, queryOf } from './portal-client.ts'
+import { Progress } from './progress.ts'
+import { asking, type Session } from './session.ts'
+import type { Terminal } from './terminal.ts'
+
+const FEED_DEADLINE_MS = 30_000
+const FEED_BYTES_MAX = 5_000_000
+const CHANNEL = /^[a-z0-9][a-z0-9._-]{0,39}$/
+
+interface Done {
+  readonly uid: string
+  readonly step: FeedStep['kind']
+  readonly arrival: string | null
+  readonly departure: string | null
+}
+
+/** `bookings import-ical`: a channel's feed as `block` bookings, found again by their UIDs. */
+export function importIcal(noun: Command, terminal: Terminal): void {
+  asking(
+    noun,
+    {
+      name: 'import-ical <file-or-url>',
+      summary: "take over a channel's iCalendar feed as blocks; running it again changes what has changed",
+      options: (command) =>
+        command
+          .requiredOption('--unit <slug>', 'the unit whose nights the feed tells')
+          .requiredOption('--channel <name>', 'where the feed comes from, such as airbnb; blocks are kept apart by it')
+          .option('--keep-missing', 'leave blocks alone whose event is no longer in the feed')
+          .option('--dry-run', 'tell what would be done, and do nothing'),
+      examples: [
+        'bookings import-ical https://www.airbnb.com/calendar/ical/123.ics?s=… --unit sea-view --channel airbnb',
+        'bookings import-ical feed.ics --unit sea-view --channel vrbo --dry-run',
+      ],
+    },
+    terminal,
+    async (session, { arguments: [from = ''], options }) => {
+      if (!CHANNEL.test(options.channel))
+        throw new UsageError('--channel: give lower-case letters, digits, dots and hyphens, at most 40.')
+      const { timezone } = (await session.client.get(await session.agencyPath()))['agency'] as { timezone: string }
+      const source = `ical:${options.channel}`
+      const events = read(await feedText(from), timezone)
+      const today = dayOf(Date.now(), timezone)
+      const plan = planFeed(events, await knownBlocks(session, options.unit, source), {
+        today,
+        keepMissing: options.keepMissing === true,
+      })
+      const { done, conflicts } =
+        options.dryRun === true
+          ? { done: plan.steps.map(doneOf), conflicts: [] }
+          : await run(session, plan, { unit: options.unit, source }, terminal)
+      report(session, plan, { done, conflicts, isDryRun: options.dryRun === true })
+      if (conflicts.length + plan.refused.length > 0)
+        throw new CliError('Not all of the feed was taken over; see above.', EXIT.refused)
+    },
+  )
+}
+
+function read(text: string, timezone: string) {
+  try {
+    return readFeed(text, { timezone })
+  } catch (error) {
+    throw error instanceof FeedError ? new CliError(error.message) : error
+  }
+}
+
+async function feedText(from: string): Promise<string> {
+  if (!/^https?:\/\//.test(from)) return readText(from)
+  try {
+    const response = await fetch(from, { signal: AbortSignal.timeout(FEED_DEADLINE_MS) })
+    if (!response.ok) throw new Error(`it answers ${response.status}`)
+    const bytes = await response.arrayBuffer()
+    if (bytes.byteLength > FEED_BYTES_MAX) throw new Error(`it has more than ${FEED_BYTES_MAX} bytes`)
+    return new TextDecoder().decode(bytes)
+  } catch (error) {
+    throw new CliError(
+      `Cannot read the feed at ${new URL(from).host}: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+}
+
+async function knownBlocks(session: Session, unit: string, source: string): Promise<KnownBlock[]> {
+  // Of an unknown unit the list would be empty, and every event would be refused one by one.
+  await session.client.get(await session.agencyPath(`/units/${encodeURIComponent(unit)}`))
+  const path = await session.agencyPath(`/bookings${queryOf({ unit, source, type: 'block' })}`)
+  const blocks = await session.client.all(path, 'bookings')
+  return blocks.filter(
+    ({ status, sourceRef }) => status !== 'cancelled' && sourceRef !== null,
+  ) as unknown as KnownBlock[]
+}
+
+/** A step that meets taken nights is tried once more at the end: another step may have freed them. */
+async function run(
+  session: Session,
+  plan: FeedPlan,
+  { unit, source }: { unit: string; source: string },
+  terminal: Terminal,
+): Promise<{ done: Done[]; conflicts: { uid: string; reason: string }[] }> {
+  const done: Done[] = []
+  const conflicts: { uid: string; reason: string }[] = []
+  const again: FeedStep[] = []
+  const progress = new Progress(terminal, 'events', plan.steps.length)
+  for (const step of plan.steps) {
+    const refusal = await attempt(session, step, { unit, source })
+    if (refusal === null) done.push(doneOf(step))
+    else again.push(step)
+    progress.step()
+  }
+  for (const step of again) {
+    const refusal = await attempt(session, step, { unit, source })
+    if (refusal === null) done.push(doneOf(step))
+    else conflicts.push({ uid: step.uid, reason: reasonOf(refusal) })
+  }
+  return { done, conflicts }
+}
+
+/** @returns the refusal, null when the step is done */
+async function attempt(
+  session: Session,
+  step: FeedStep,
+  { unit, source }: { unit: string; source: string },
+): Promise<RefusedError | null> {
+  const path = await session.agencyPath('/bookings')
+  try {
+    switch (step.kind) {
+      case 'cancel':
+        await session.client.send('POST', `${path}/${step.id}/cancel`, { reason: step.reason })
+        return null
+      case 'move': {
+        const { arrival, departure } = step
+        await session.client.send('PATCH', `${path}/${step.id}`, { arrival, departure })
+        return null
+      }
+      case 'create': {
+        const { arrival, departure, sourceRef } = step
+        const body = { unit, type: 'block', status: 'confirmed', source, sourceRef, arrival, departure }
+        await session.client.send('POST', path, body)
+        return null
+      }
+    }
+  } catch (error) {
+    if (error instanceof RefusedError && error.status < 500) return error
+    throw error
+  }
+}
+
+function reasonOf({ body, code }: RefusedError): string {
+  const conflict = body['conflict'] as { nights?: string[] } | undefined
+  if (conflict?.nights === undefined) return `${code}: ${body['title']}`
+  return `overlaps: taken already are ${conflict.nights.join(', ')}`
+}
+
+function doneOf(step: FeedStep): Done {
+  const stay = step.kind === 'cancel' ? { arrival: null, departure: null } : step
+  return { uid: step.uid, step: step.kind, arrival: stay.arrival, departure: stay.departure }
+}
+
+function report(
+  session: Session,
+  { unchanged, passedOver, refused }: FeedPlan,
+  { done, conflicts, isDryRun }: { done: Done[]; conflicts: { uid: string; reason: string }[]; isDryRun: boolean },
+): void {
+  const count = (kind: FeedStep['kind']) => done.filter(({ step }) => step === kind).length
+  const totals: Json = {
+    created: count('create'),
+    moved: count('move'),
+    cancelled: count('cancel'),
+    unchanged,
+    passedOver: passedOver.length,
+    conflicts: conflicts.length,
+    refused: refused.length,
+  }
+  if (session.isJson) {
+    session.printJson({ isDryRun, ...totals, steps: done, details: { passedOver, conflicts, refused } })
+    return
+  }
+  const { terminal } = session
+  const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'passed over' : name}`)
+  terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
+  for (const { uid, reason } of conflicts) terminal.err(`conflict  ${uid}  ${reason}\n`)
+  for (const { uid, reason } of refused) terminal.err(`refused   ${uid}  ${reason}\n`)
+  for (const { uid, reason } of passedOver) terminal.err(`passed    ${uid}  ${reason}\n`)
+}

@@ -1,0 +1,260 @@
+/** What a folder asks of an agency as it stands. Pure; running it again plans nothing more. */
+import type { Folder, Row } from './folder.ts'
+import { ratesByUnit } from './folder-rates.ts'
+import type { Json } from './portal-client.ts'
+
+/** The agency as the service has it. */
+export interface Existing {
+  readonly units: readonly Json[]
+  /** By slug of the unit. */
+  readonly rates: ReadonlyMap<string, Json>
+  readonly feeTypes: readonly Json[]
+  readonly bookings: readonly Json[]
+  readonly now: number
+}
+
+export interface Step {
+  /** Where it stands in the folder. */
+  readonly at: string
+  readonly kind: 'create' | 'change'
+  readonly part: 'units' | 'rates' | 'fee-types' | 'bookings'
+  readonly method: 'POST' | 'PATCH' | 'PUT'
+  /** Behind the agency's. */
+  readonly path: string
+  readonly body: Json
+  /** To be sent when the booking is there: the exact end of a hold. */
+  readonly holdExpiresAt?: string
+}
+
+export interface Refusal {
+  readonly at: string
+  readonly reason: string
+}
+
+export interface Plan {
+  readonly steps: readonly Step[]
+  readonly unchanged: number
+  readonly refused: readonly Refusal[]
+  /** What is there and differs from the folder, and is left as it is. */
+  readonly different: readonly Refusal[]
+}
+
+const UNIT = [
+  ...['slug', 'name', 'status', 'city', 'area', 'building', 'bedrooms', 'beds', 'bathrooms', 'maxGuests', 'sizeSqm'],
+  ...[
+    'basePrice',
+    'cleaningFee',
+    'extraBedFee',
+    'minStay',
+    'turnoverNights',
+    'checkinTime',
+    'checkoutTime',
+    'instantBook',
+  ],
+] as const
+const UNIT_NULLABLE: readonly string[] = ['city', 'area', 'building', 'sizeSqm']
+const FEE_TYPE = ['label', 'kind', 'amount', 'pct', 'includesWeeklyCleaning', 'application', 'active'] as const
+const BOOKING = [
+  'unit',
+  'arrival',
+  'departure',
+  'type',
+  'status',
+  'source',
+  'adults',
+  'children',
+  'extraBed',
+  'expectedUntil',
+  'notes',
+] as const
+const GUEST = ['firstName', 'lastName', 'email', 'phone', 'nationality'] as const
+const HOUR_MS = 3_600_000
+const HOLD_HOURS_MAX = 2_160
+
+export function planImport(folder: Folder, existing: Existing): Plan {
+  const draft: Draft = { steps: [], unchanged: 0, refused: [], different: [] }
+  planUnits(folder.units, existing, draft)
+  planRates(folder.rates, existing, draft)
+  planFeeTypes(folder['fee-types'], existing, draft)
+  planBookings(folder, existing, draft)
+  return draft
+}
+
+interface Draft {
+  steps: Step[]
+  unchanged: number
+  refused: Refusal[]
+  different: Refusal[]
+}
+
+function planUnits(rows: readonly Row[], existing: Existing, draft: Draft): void {
+  const known = new Map(existing.units.map((unit) => [unit['slug'], unit]))
+  for (const { at, values } of once(rows, ({ values }) => values['slug'], 'slug', draft)) {
+    // In a file an empty cell stands for what it is by default, except where nothing is a value.
+    const body = picked(values, UNIT, (name, value) => value !== null || UNIT_NULLABLE.includes(name))
+    const unit = known.get(values['slug'])
+    if (unit === undefined)
+      draft.steps.push({ at, kind: 'create', part: 'units', method: 'POST', path: '/units', body })
+    else pushChange(draft, at, 'units', `/units/${encodeURIComponent(String(values['slug']))}`, changesOf(body, unit))
+  }
+}
+
+function planRates(rows: readonly Row[], existing: Existing, draft: Draft): void {
+  const { units, wrong } = ratesByUnit(rows)
+  for (const { at } of wrong)
+    draft.refused.push({ at, reason: 'has no unit, or a kind that is not season, weekday or length_of_stay' })
+  for (const { unit, at, rates } of units) {
+    const known = existing.rates.get(unit)
+    if (known !== undefined && canonical(known) === canonical(rates)) draft.unchanged += 1
+    else {
+      const path = `/units/${encodeURIComponent(unit)}/rates`
+      draft.steps.push({
+        at,
+        kind: known === undefined ? 'create' : 'change',
+        part: 'rates',
+        method: 'PUT',
+        path,
+        body: { ...rates },
+      })
+    }
+  }
+}
+
+/** Fee types have no address of their own: they are known by their label. */
+function planFeeTypes(rows: readonly Row[], existing: Existing, draft: Draft): void {
+  const known = new Map(existing.feeTypes.map((feeType) => [feeType['label'], feeType]))
+  for (const { at, values } of once(rows, ({ values }) => values['label'], 'label', draft)) {
+    const body = picked(values, FEE_TYPE, (_, value) => value !== null)
+    const feeType = known.get(values['label'])
+    if (feeType === undefined)
+      draft.steps.push({ at, kind: 'create', part: 'fee-types', method: 'POST', path: '/fee-types', body })
+    else pushChange(draft, at, 'fee-types', `/fee-types/${feeType['id']}`, changesOf(body, feeType))
+  }
+}
+
+function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
+  const byId = new Map(existing.bookings.map((booking) => [booking['id'], booking]))
+  const byRef = new Map(existing.bookings.map((booking) => [refOf(booking['source'], booking['sourceRef']), booking]))
+  const guests = new Map(
+    folder.guests.flatMap(({ values }) => [values['id'], values['email']].map((key) => [key, values] as const)),
+  )
+  const planned = new Map<string, string>()
+  const taken = new Nights()
+  for (const row of folder.bookings) {
+    const { at, values } = row
+    const source = values['source'] ?? 'import'
+    const sourceRef = values['sourceRef'] ?? `import:${values['id'] ?? hashOf(values)}`
+    const ref = refOf(source, sourceRef)
+    const known = byId.get(values['id']) ?? byRef.get(ref)
+    if (known !== undefined) {
+      const differs = BOOKING.filter((name) => differsFrom(values, known, name))
+      if (differs.length === 0) draft.unchanged += 1
+      else draft.different.push({ at, reason: `${known['id']} is there with another ${differs.join(', ')}` })
+      continue
+    }
+    const first = planned.get(ref)
+    if (first !== undefined) {
+      draft.refused.push({ at, reason: `has the same source and sourceRef as ${first}` })
+      continue
+    }
+    planned.set(ref, at)
+    const step = bookingStep(row, { source, sourceRef }, guests, existing.now)
+    if ('reason' in step) {
+      draft.refused.push(step)
+      continue
+    }
+    const overlap = values['status'] === 'cancelled' ? null : taken.take(at, values)
+    if (overlap === null) draft.steps.push(step)
+    else draft.refused.push({ at, reason: `has nights in common with ${overlap}` })
+  }
+}
+
+function bookingStep(
+  { at, values }: Row,
+  { source, sourceRef }: { source: unknown; sourceRef: unknown },
+  guests: ReadonlyMap<unknown, Json>,
+  now: number,
+): Step | Refusal {
+  const body: Json = { ...picked(values, BOOKING, (_, value) => value !== null), source, sourceRef }
+  const guestRef = values['guest']
+  if (guestRef != null) {
+    const guest = typeof guestRef === 'object' ? (guestRef as Json) : guests.get(guestRef)
+    if (guest === undefined) return { at, reason: `names the guest ${guestRef}, who is not in the folder` }
+    body['guest'] = picked(guest, GUEST, () => true)
+  }
+  const step = { at, kind: 'create', part: 'bookings', method: 'POST', path: '/bookings', body } as const
+  const ends = values['holdExpiresAt']
+  if ((values['status'] !== 'draft' && values['status'] !== 'option') || typeof ends !== 'string') return step
+  const left = Date.parse(ends) - now
+  if (Number.isNaN(left)) return { at, reason: `has a holdExpiresAt that is no timestamp: ${ends}` }
+  if (left <= 0) return { at, reason: `is a hold that has lapsed on ${ends}` }
+  body['holdHours'] = Math.min(HOLD_HOURS_MAX, Math.ceil(left / HOUR_MS))
+  return { ...step, holdExpiresAt: ends }
+}
+
+/** The live nights of bookings to be made, so that a file that sells a night twice is told apart from a taken night. */
+class Nights {
+  readonly #takenBy = new Map<string, { at: string; arrival: string; departure: string }[]>()
+
+  /** @returns who has one of the nights already; null when they are free, and taken now */
+  take(at: string, values: Json): string | null {
+    const { unit, arrival, departure } = values as { unit: string; arrival: string; departure: string }
+    const stays = this.#takenBy.get(unit) ?? []
+    const other = stays.find((stay) => stay.arrival < departure && arrival < stay.departure)
+    if (other !== undefined) return other.at
+    this.#takenBy.set(unit, [...stays, { at, arrival, departure }])
+    return null
+  }
+}
+
+function* once(rows: readonly Row[], keyOf: (row: Row) => unknown, name: string, draft: Draft): Generator<Row> {
+  const seen = new Map<unknown, string>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    const first = seen.get(key)
+    if (typeof key !== 'string' || key === '') draft.refused.push({ at: row.at, reason: `has no ${name}` })
+    else if (first !== undefined) draft.refused.push({ at: row.at, reason: `has the same ${name} as ${first}` })
+    else {
+      seen.set(key, row.at)
+      yield row
+    }
+  }
+}
+
+function pushChange(draft: Draft, at: string, part: 'units' | 'fee-types', path: string, changes: Json): void {
+  if (Object.keys(changes).length === 0) draft.unchanged += 1
+  else draft.steps.push({ at, kind: 'change', part, method: 'PATCH', path, body: changes })
+}
+
+function changesOf(wanted: Json, known: Json): Json {
+  return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => value !== known[name]))
+}
+
+function picked(values: Json, names: readonly string[], keep: (name: string, value: unknown) => boolean): Json {
+  return Object.fromEntries(
+    names.flatMap((name) => (values[name] !== undefined && keep(name, values[name]) ? [[name, values[name]]] : [])),
+  )
+}
+
+function differsFrom(values: Json, known: Json, name: string): boolean {
+  const wanted = values[name]
+  if (wanted === undefined || wanted === null) return false
+  return wanted !== (name === 'unit' ? known['unitSlug'] : known[name])
+}
+
+function refOf(source: unknown, sourceRef: unknown): string {
+  return JSON.stringify([source, sourceRef])
+}
+
+/** What a booking without any reference is found again by. */
+function hashOf({ unit, arrival, departure, type }: Json): string {
+  return Bun.SHA256.hash(JSON.stringify([unit, arrival, departure, type ?? 'guest']), 'hex').slice(0, 32)
+}
+
+/** The same rates in whatever order, and with members in whatever order, are the same text. */
+function canonical(rates: Json): string {
+  const lists = ['seasons', 'weekdayAdjustments', 'lengthOfStayDiscounts'].map((name) =>
+    ((rates[name] ?? []) as Json[]).map((element) => JSON.stringify(element, Object.keys(element).sort())).sort(),
+  )
+  return JSON.stringify(lists)
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import { checkServer } from '../db/check-server.ts'
+import { connect } from '../db/connect.ts'
+import { migrate } from '../db/migrate.ts'
+import { CliError, UsageError } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+/** `migrate`: the one command that asks the database instead of the service. */
+export function migrateCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('migrate')
+    .summary('bring the schema of DATABASE_URL up to date')
+    .description(
+      'Brings the schema of DATABASE_URL up to date. A service does so itself when it starts; this is for doing it before.',
+    )
+    .option('--json', 'print the outcome as JSON')
+    .action(async (options: { json?: boolean }) => {
+      const url = terminal.env['DATABASE_URL']
+      if (!url)
+        throw new UsageError(
+          'Cannot migrate: DATABASE_URL is not set. The database of the data folder is migrated by the service.',
+        )
+      const sql = connect(url, { purpose: 'admin' })
+      try {
+        await checkServer(sql)
+        const { applied, version } = await migrate(sql, { onStep: (step) => terminal.err(`${step}\n`) })
+        if (options.json === true) terminal.out(`${JSON.stringify({ applied, version })}\n`)
+        else terminal.out(`The schema is at version ${version}; ${applied.length} applied now.\n`)
+      } catch (error) {
+        throw new CliError(error instanceof Error ? error.message : String(error))
+      } finally {
+        await sql.end({ timeout: 1 })
+      }
+    })
+}

@@ -1,0 +1,82 @@
+import type { Connection } from './connection.ts'
+import { CliError, EXIT, RefusedError } from './exit-codes.ts'
+
+const DEADLINE_MS = 60_000
+const PAGE_SIZE = 200
+
+export type Json = Record<string, unknown>
+
+/** The portal API over HTTP (design, Portal API). */
+export class PortalClient {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  get(path: string): Promise<Json> {
+    return this.send('GET', path)
+  }
+
+  /**
+   * `path` begins after `/portal/v1`.
+   * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
+   */
+  async send(method: string, path: string, body?: unknown): Promise<Json> {
+    const { url, token } = this.#connection
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(`${url}/portal/v1${path}`, {
+        method,
+        redirect: 'error',
+        signal: AbortSignal.timeout(DEADLINE_MS),
+        headers: {
+          Authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      text = await response.text()
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
+    }
+    const answer = parse(text)
+    if (answer === null)
+      throw new CliError(`Cannot read the answer of ${url}: ${response.status} without a JSON body. Is it nightledger?`)
+    if (!response.ok) throw new RefusedError(response.status, answer)
+    return answer
+  }
+
+  /** Every element of a list, page after page. */
+  async *each(path: string, collection: string): AsyncGenerator<Json> {
+    for (let page = 1; ; page++) {
+      const joint = path.includes('?') ? '&' : '?'
+      const answer = await this.get(`${path}${joint}page=${page}&pageSize=${PAGE_SIZE}`)
+      yield* answer[collection] as Json[]
+      if (page >= Number(answer['pageCount'])) return
+    }
+  }
+
+  async all(path: string, collection: string): Promise<Json[]> {
+    return Array.fromAsync(this.each(path, collection))
+  }
+}
+
+function parse(text: string): Json | null {
+  try {
+    const value = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** A query string of what is given, with its question mark; empty when nothing is. */
+export function queryOf(values: Readonly<Record<string, unknown>>): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}

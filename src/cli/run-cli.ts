@@ -1,0 +1,75 @@
+import { Command, CommanderError } from 'commander'
+import { agencies } from './agencies.ts'
+import { audit, usage } from './audit.ts'
+import { bookings } from './bookings.ts'
+import { calendar } from './calendar.ts'
+import { demo } from './demo.ts'
+import { CliError, EXIT, RefusedError } from './exit-codes.ts'
+import { exportFolder } from './export-folder.ts'
+import { feeTypes } from './fee-types.ts'
+import { guests } from './guests.ts'
+import { importFolder } from './import-folder.ts'
+import { keys } from './keys.ts'
+import { migrateCommand } from './migrate.ts'
+import { rates } from './rates.ts'
+import type { Terminal } from './terminal.ts'
+import { units } from './units.ts'
+import { webhooks } from './webhooks.ts'
+
+const HELP = `
+The service is found by itself when it runs here with a database of its own; otherwise give --url and --token,
+or set NIGHTLEDGER_URL and PORTAL_TOKEN.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 refused by the service, 4 the service cannot be reached.
+
+Examples:
+  $ nightledger agencies create --slug harbour --name "Harbour Stays" --currency EUR --timezone Europe/Lisbon
+  $ nightledger units create --slug sea-view --name "Sea View" --base-price 12000
+  $ nightledger keys create --name Website --scopes read:units,read:availability,read:rates,write:bookings
+  $ nightledger calendar sea-view --months 3`
+
+/** @param args without the program's own name */
+export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
+  const program = new Command('nightledger')
+    .description("The agency's and the operator's side of nightledger.")
+    .addHelpText('after', HELP)
+    .exitOverride()
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+  for (const add of [
+    ...[agencies, keys, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
+    ...[calendar, importFolder, exportFolder, demo, migrateCommand],
+  ])
+    add(program, terminal)
+  // The process does these before it comes here (src/main.ts); the help names them all the same.
+  program.command('serve').description('run the service (what the program does without a command)')
+  inherit(program)
+  try {
+    await program.parseAsync([...args], { from: 'user' })
+    return EXIT.done
+  } catch (error) {
+    return failed(error, terminal, args.includes('--json'))
+  }
+}
+
+/** Commands do not inherit these two of their parents when they are made by hand. */
+function inherit(command: Command): void {
+  for (const child of command.commands) {
+    child.copyInheritedSettings(command)
+    child.showHelpAfterError('(--help tells what there is)')
+    inherit(child)
+  }
+}
+
+function failed(error: unknown, terminal: Terminal, isJson: boolean): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
+  if (error instanceof RefusedError && isJson) {
+    terminal.err(`${JSON.stringify({ status: error.status, ...error.body })}\n`)
+    return error.exitCode
+  }
+  if (error instanceof CliError) {
+    terminal.err(`${error.message}\n`)
+    return error.exitCode
+  }
+  terminal.err(`${error instanceof Error ? (error.stack ?? error.message) : error}\n`)
+  return EXIT.failure
+}

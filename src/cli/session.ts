@@ -1,0 +1,107 @@
+import type { Command } from 'commander'
+import { connectionOf } from './connection.ts'
+import { UsageError } from './exit-codes.ts'
+import { PortalClient } from './portal-client.ts'
+import { type Column, listing, table } from './table.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The options that every command which asks the service has. */
+export interface SessionOptions {
+  readonly agency?: string
+  readonly json?: boolean
+  readonly url?: string
+  readonly token?: string
+}
+
+/** One run of a command against the service. */
+export class Session {
+  readonly client: PortalClient
+  readonly terminal: Terminal
+  readonly isJson: boolean
+  readonly #agency: string | undefined
+
+  constructor(options: SessionOptions, terminal: Terminal) {
+    this.client = new PortalClient(connectionOf(options, terminal.env))
+    this.terminal = terminal
+    this.isJson = options.json === true
+    this.#agency = options.agency ?? (terminal.env['NIGHTLEDGER_AGENCY'] || undefined)
+  }
+
+  /** The agency that was named; without a name, the only one there is. */
+  async agencySlug(): Promise<string> {
+    if (this.#agency !== undefined) return this.#agency
+    const agencies = await this.client.all('/agencies', 'agencies')
+    const [only] = agencies
+    if (agencies.length === 1 && only !== undefined) return String(only['slug'])
+    if (agencies.length === 0) throw new UsageError('There is no agency yet. Make one: agencies create --help')
+    const slugs = agencies.slice(0, 10).map(({ slug }) => slug)
+    throw new UsageError(`Which agency? Give --agency, or set NIGHTLEDGER_AGENCY. There are: ${slugs.join(', ')}`)
+  }
+
+  /** The path of the agency, or of something in it. */
+  async agencyPath(path = ''): Promise<string> {
+    return `/agencies/${encodeURIComponent(await this.agencySlug())}${path}`
+  }
+
+  /** A single object: all of the answer as JSON, or the member in lines. */
+  show(answer: Readonly<Record<string, unknown>>, member: string): void {
+    if (this.isJson) this.printJson(answer)
+    else this.terminal.out(listing(answer[member] as Record<string, unknown>))
+  }
+
+  /** A list: all of the answer as JSON, or a table, and what is beyond it. */
+  list<Row>(answer: Readonly<Record<string, unknown>>, member: string, columns: readonly Column<Row>[]): void {
+    if (this.isJson) {
+      this.printJson(answer)
+      return
+    }
+    const rows = answer[member] as Row[]
+    this.terminal.out(table(rows, columns))
+    const { page, pageCount, totalItems } = answer
+    if (Number(pageCount) > 1) this.terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in all (--page)\n`)
+  }
+
+  printJson(value: unknown): void {
+    this.terminal.out(`${JSON.stringify(value, null, 2)}\n`)
+  }
+}
+
+export type Positional = string
+
+/** Adds a command that asks the service; `run` is given its arguments and options. */
+export function asking(
+  parent: Command,
+  definition: {
+    /** `show <id>` */
+    readonly name: string
+    readonly summary: string
+    readonly examples?: readonly string[]
+    /** It is of the service as a whole, not of one agency. */
+    readonly isOfAll?: boolean
+    readonly isDefault?: boolean
+    readonly options?: (command: Command) => void
+  },
+  terminal: Terminal,
+  // biome-ignore lint/suspicious/noExplicitAny: commander's options have the shape that `options` gave them
+  run: (session: Session, input: { arguments: string[]; options: any }) => Promise<void>,
+): Command {
+  const { name, summary, examples = [], isOfAll = false, isDefault = false } = definition
+  const command = parent.command(name, { isDefault }).summary(summary).description(summary)
+  definition.options?.(command)
+  if (!isOfAll) command.option('-a, --agency <slug>', 'the agency; the only one when left out (NIGHTLEDGER_AGENCY)')
+  command
+    .option('--json', 'print the answer as JSON')
+    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
+    .option('--token <token>', 'the portal token (PORTAL_TOKEN)')
+  if (examples.length > 0)
+    command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ nightledger ${example}`).join('\n')}`)
+  return command.action(async () => {
+    const options = command.opts()
+    await run(new Session(options, terminal), { arguments: command.args, options })
+  })
+}
+
+/** `--page` and `--page-size`. */
+export function paged(command: Command): Command {
+  return command.option('--page <n>', 'counted from 1').option('--page-size <n>', '1 to 200')
+}
