@@ -3,7 +3,7 @@ import { SEND_WEBHOOKS, sendWebhooks } from './send-webhooks.ts'
 
 const [command, ...rest] = process.argv.slice(2)
 
-if (command === SEND_WEBHOOKS) await sendWebhooks()
+if (command === SEND_WEBHOOKS) sendWebhooks()
 else if (command !== undefined && command !== 'serve') {
   const { runCli } = await import('./cli/run-cli.ts')
   const { processTerminal } = await import('./cli/terminal.ts')

@@ -27,8 +27,12 @@ export function senderCommand(): readonly string[] {
     : [process.execPath, join(import.meta.dir, 'main.ts'), SEND_WEBHOOKS]
 }
 
-/** Sends until the service says stop or is gone. Never returns before. */
-export async function sendWebhooks(): Promise<void> {
+/** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */
+export function sendWebhooks(): void {
+  if (process.send === undefined) {
+    console.error('Cannot send webhooks: the service starts this by itself. Run it without arguments.')
+    process.exit(1)
+  }
   // The service decides when to stop; a terminal and some supervisors signal both.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   let run: Promise<SenderRun> | null = null
@@ -48,7 +52,6 @@ export async function sendWebhooks(): Promise<void> {
     void run.then((running) => running.end(ORPHANED_MS_MAX)).catch(() => {})
   })
   say({ kind: 'up' })
-  await new Promise<never>(() => {})
 }
 
 class SenderRun {
@@ -92,7 +95,7 @@ class SenderRun {
       },
     })
     setInterval(() => say({ kind: 'vitals', vitals: sender.vitals }), VITALS_EVERY_MS)
-    log.info({ tenure }, 'webhook sender up')
+    log.info({ tenure, pid: process.pid }, 'webhook sender up')
     sender.wake()
     return new SenderRun(store, sender)
   }

@@ -1,72 +1,119 @@
-import { afterEach, beforeAll, beforeEach, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { Webhook } from 'standardwebhooks'
 import type { Ledger } from '../../src/build.ts'
 import { openWebhooks, type Webhooks } from '../../src/build-webhooks.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
 import type { Unit } from '../../src/domain/unit.ts'
+import { serviceSignature } from '../../src/webhooks/signature.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
 import { eventually, type Receiver, startReceiver } from './support/receiver.ts'
 import { TestAuthority } from './support/test-authority.ts'
 
+/** The sender in its own process, against a real https receiver. */
+
+const KEY = crypto.getRandomValues(new Uint8Array(32))
+
+let authority: TestAuthority
 let database: TestDatabase
 let ledger: Ledger
 let webhooks: Webhooks
 let agency: Agency
 let unit: Unit
 let receiver: Receiver
-let authority: TestAuthority
 
 beforeAll(async () => {
   authority = await TestAuthority.create()
-})
-beforeEach(async () => {
   database = await testDatabase()
   receiver = startReceiver(await authority.issue({ names: ['localhost'] }))
+})
+beforeEach(async () => {
+  await database.sql`truncate agency cascade`
+  await database.sql`truncate journal, snapshot, booking, audit, webhook_event, webhook_delivery, webhook_attempt`
+  receiver.received.length = 0
   ledger = await openTestDatabaseLedger(database.url, { onBookingChange: () => webhooks.sender.wake() })
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())
   webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
-    secretKey: new Uint8Array(32),
+    secretKey: KEY,
     allowHosts: [`localhost:${receiver.port}`],
-    logLevel: 'info',
+    logLevel: 'warn',
     trustedCa: [authority.pem],
     onSenderExit: () => {},
   })
+  await eventually('the sender says how it is', () => webhooks.sender.vitals.sender !== null)
 })
 afterEach(async () => {
   await webhooks.sender.stop(1_000)
   await ledger.close()
+})
+afterAll(async () => {
   await receiver.stop()
   await database.drop()
 })
 
 async function register() {
-  const outcome = await webhooks.desk.register(agency.id, {
-    url: `https://localhost:${receiver.port}/in`,
-    description: null,
-  })
+  const url = `https://localhost:${receiver.port}/in`
+  const outcome = await webhooks.desk.register(agency.id, { url, description: null })
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome
 }
 
-test('a booking arrives', async () => {
-  const { endpoint } = await register()
-  await eventually('up', () => webhooks.sender.vitals.isUp)
-  await Bun.sleep(500)
-  const t = performance.now()
-  await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER)
-  await eventually('a delivery', () => receiver.received.length === 1)
-  console.log('ms', performance.now() - t, receiver.received[0]?.headers, receiver.received[0]?.body)
-  await eventually(
-    'recorded',
-    async () =>
-      (await webhooks.desk.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 }))?.rows[0]?.status ===
-      'delivered',
-  )
-  console.log(JSON.stringify(await webhooks.desk.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })))
-  console.log(await webhooks.desk.ping(agency.id, endpoint.id))
-  await Bun.sleep(1100)
-  console.log(webhooks.sender.vitals)
+async function book(arrival: string, departure: string): Promise<void> {
+  const outcome = await ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER)
+  expect(outcome.kind).toBe('done')
+}
+
+test('a booking arrives at once, verified by the secret that was shown and by the standardwebhooks package', async () => {
+  const { endpoint, secret } = await register()
+  const since = performance.now()
+  await book('2027-03-01', '2027-03-04')
+  await eventually('it has arrived', () => receiver.received.length > 0, 1_500)
+  // Woken, not polled.
+  expect(performance.now() - since).toBeLessThan(1_000)
+  const [received] = receiver.received
+  const body = received?.body ?? ''
+  const t = Number(received?.headers.get('webhook-timestamp'))
+  expect(Math.abs(t * 1_000 - Date.now())).toBeLessThan(5_000)
+  expect(received?.headers.get('x-service-signature')).toBe(`t=${t}, v1=${serviceSignature(secret, t, body)}`)
+  expect(received?.headers.get('content-type')).toBe('application/json')
+  const headers = Object.fromEntries(received?.headers.entries() ?? [])
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ event: 'booking.created', data: { version: 1 } })
+  const [stored] = await database.sql`select body from webhook_event`
+  expect(body).toBe(stored?.['body'])
+  await eventually('its attempt is in the log', async () => {
+    const page = await webhooks.desk.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })
+    return page?.rows[0]?.status === 'delivered' && page.rows[0].attempts[0]?.httpStatus === 204
+  })
 })
+
+test('200 bookings at once all arrive', async () => {
+  await register()
+  const day = (n: number) => new Date(Date.UTC(2030, 0, n)).toISOString().slice(0, 10)
+  await Promise.all(Array.from({ length: 200 }, (_, n) => book(day(n), day(n + 1))))
+  await eventually('all have arrived', () => receiver.received.length >= 200)
+  expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(200)
+  await eventually('the counters say so', () => webhooks.sender.vitals.sender?.delivered === 200)
+  expect(webhooks.sender.vitals).toMatchObject({
+    isUp: true,
+    restarts: 0,
+    sender: { attempts: 200, failures: {}, claimed: 0 },
+  })
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'neither secrets nor the database’s password stand in the process’s environment or arguments',
+  async () => {
+    const { pid } = webhooks.sender
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    const all = environment + readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    expect(environment).toContain('BUN_CONFIG_MAX_HTTP_REQUESTS=2048')
+    for (const secret of [Buffer.from(KEY).toString('hex'), database.url, new URL(database.url).password]) {
+      expect(all).not.toContain(secret)
+    }
+    expect(environment).not.toMatch(/PROXY|NODE_TLS_REJECT_UNAUTHORIZED|PORTAL_TOKEN/i)
+  },
+)

@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { openWebhookDesk } from '../../src/build-webhooks.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { Load, prepareForLoad } from '../support/load.ts'
+import { AGENCY } from '../support/memory-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
+import { eventually, type Receiver, startReceiver } from './support/receiver.ts'
+
+/*
+ * The real service and its sender, killed. Receivers are plain http on loopback, which WEBHOOK_ALLOW_HOSTS permits.
+ */
+
+let database: TestDatabase
+let receiver: Receiver
+let running: ServiceProcess | null
+
+beforeEach(async () => {
+  database = await testDatabase()
+  await prepareForLoad(database.url)
+  receiver = startReceiver(null)
+  const { sql } = database
+  const desk = openWebhookDesk(
+    { sql, clock: systemClock, newId: systemIds },
+    { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
+  )
+  const outcome = await desk.register(AGENCY.id, { url: `http://127.0.0.1:${receiver.port}/in`, description: null })
+  expect(outcome.kind).toBe('registered')
+})
+afterEach(async () => {
+  running?.kill('SIGKILL')
+  await running?.exited
+  await receiver.stop()
+  await database.drop()
+})
+
+async function start(): Promise<ServiceProcess> {
+  running = await startServiceOn(database.url, { WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
+  return running
+}
+
+/** The sender's process ids so far, in order. */
+function senderPids(service: ServiceProcess): number[] {
+  return service
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"webhook sender up"'))
+    .map((line) => JSON.parse(line).pid)
+}
+
+async function unfinished(): Promise<number> {
+  const [row] = await database.sql<{ n: number }[]>`
+    select count(*)::int as n from webhook_delivery where status <> 'delivered'`
+  return row?.n ?? 0
+}
+
+function timesReceived(): Map<string, number> {
+  const times = new Map<string, number>()
+  for (const { headers } of receiver.received) {
+    const id = headers.get('webhook-id') ?? ''
+    times.set(id, (times.get(id) ?? 0) + 1)
+  }
+  return times
+}
+
+test.each(['the sender', 'the service', 'both'] as const)(
+  'kill -9 of %s after the receiver answered: the event arrives again at most once, with the same bytes',
+  async (victim) => {
+    const bodies = new Map<string, string>()
+    for (let round = 0; round < 3; round++) {
+      let service = await start()
+      await eventually('the sender is up', () => senderPids(service).length === 1)
+      const killed = Promise.withResolvers<void>()
+      receiver.answer = () => {
+        // Answered, and nothing recorded yet: the answer is on its way when the process dies.
+        setTimeout(() => {
+          if (victim !== 'the service') kill(senderPids(service)[0])
+          if (victim !== 'the sender') service.kill('SIGKILL')
+          killed.resolve()
+        }, round)
+        receiver.answer = () => new Response(null, { status: 200 })
+        return new Response(null, { status: 200 })
+      }
+      // Killed before it could answer, perhaps: nothing is claimed about that here.
+      await new Load(() => service.baseUrl).bookOnce().catch(() => null)
+      await killed.promise
+      if (victim !== 'the sender') {
+        await service.exited
+        service = await start()
+      } else await eventually('a new sender is up', () => senderPids(service).length === 2)
+      await eventually('everything is delivered', async () => (await unfinished()) === 0)
+      service.kill('SIGTERM')
+      expect(await service.exited).toBe(0)
+      running = null
+    }
+    const times = timesReceived()
+    expect(times.size).toBe(3)
+    for (const [, count] of times) expect(count).toBeLessThanOrEqual(2)
+    for (const { headers, body } of receiver.received) {
+      const id = headers.get('webhook-id') ?? ''
+      expect(bodies.get(id) ?? body).toBe(body)
+      bodies.set(id, body)
+    }
+    // A cut attempt has no row: the one that finished has its number.
+    const attempts = await database.sql`select attempt from webhook_attempt`
+    expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+  },
+  60_000,
+)
+
+test('kill -9 under load, 6 rounds of service, sender or both: every change is delivered at least once, few twice', async () => {
+  let service = await start()
+  const load = new Load(() => service.baseUrl)
+  for (let round = 0; round < 6; round++) {
+    load.start(8)
+    await Bun.sleep(400)
+    const pid = senderPids(service).at(-1)
+    if (round % 3 !== 0) kill(pid)
+    if (round % 3 !== 1) service.kill('SIGKILL')
+    await Bun.sleep(50)
+    await load.stop()
+    if (round % 3 !== 1) {
+      await service.exited
+      service = await start()
+    }
+  }
+  await eventually('everything is delivered', async () => (await unfinished()) === 0, 60_000)
+  const events = await database.sql<{ id: string; body: string }[]>`select event_id as id, body from webhook_event`
+  const times = timesReceived()
+  const bodies = new Map(receiver.received.map(({ headers, body }) => [headers.get('webhook-id') ?? '', body]))
+  expect(events.length).toBeGreaterThan(load.booked.size)
+  expect(events.filter(({ id }) => !times.has(id))).toEqual([])
+  for (const { id, body } of events) expect(bodies.get(id)).toBe(body)
+  const [sum] = await database.sql<{ n: number }[]>`select sum(version)::int as n from booking`
+  expect(events).toHaveLength(sum?.n ?? 0)
+  const twice = [...times.values()].filter((count) => count > 1).length
+  console.log(`${events.length} events, all delivered; ${twice} of them more than once after 6 kills`)
+  // What was in flight at a kill, at most.
+  expect(twice).toBeLessThan(6 * 16)
+  service.kill('SIGTERM')
+  expect(await service.exited).toBe(0)
+  running = null
+}, 120_000)
+
+test('a sender that ends is started again, and the service drains with it', async () => {
+  const service = await start()
+  await eventually('the sender is up', () => senderPids(service).length === 1)
+  kill(senderPids(service)[0])
+  await eventually('it is up again', () => senderPids(service).length === 2)
+  expect(service.log()).toContain('"webhook sender ended"')
+  const pid = senderPids(service)[1] ?? 0
+  service.kill('SIGTERM')
+  expect(await service.exited).toBe(0)
+  running = null
+  await eventually('the sender is gone', () => !isAlive(pid))
+})
+
+test('a sender whose service is gone ends by itself', async () => {
+  const service = await start()
+  await eventually('the sender is up', () => senderPids(service).length === 1)
+  service.kill('SIGKILL')
+  await service.exited
+  running = null
+  await eventually('the sender is gone', () => !isAlive(senderPids(service)[0] ?? 0), 5_000)
+})
+
+/** One that has not started yet, or has ended, is passed over. */
+function kill(pid: number | undefined): void {
+  if (pid !== undefined && isAlive(pid)) process.kill(pid, 'SIGKILL')
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
