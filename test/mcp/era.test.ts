@@ -102,6 +102,12 @@ describe('a message is refused', () => {
     expect(eraFor(sent, headers)).toBe(code)
   })
 
+  test('an Mcp-Name that is no UTF-8 is not read as the character that stands for what is none', () => {
+    const replaced = modern(toolCall('\ufffd'))
+    expect(eraFor(replaced, headersFor(replaced, { 'mcp-name': '=?base64?77+9?=' }))).toBe('modern')
+    expect(eraFor(replaced, headersFor(replaced, { 'mcp-name': '=?base64?/w==?=' }))).toBe(-32020)
+  })
+
   test('and told which versions would do', () => {
     const sent = modern(list, { ...META, [VERSION]: '2031-01-01' })
     const era = eraOf(messageOf(sent) as RpcRequest, new Headers({ 'mcp-protocol-version': '2031-01-01' }))

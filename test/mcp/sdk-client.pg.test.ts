@@ -159,6 +159,11 @@ describe('what goes wrong reaches', () => {
       { unit: 'sea-view', from: '2027-03-32', to: '2027-04-01' },
       'from must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
     ],
+    [
+      'get_availability',
+      { unit: 'gone', from: '2027-03-01', to: '2027-03-02' },
+      'There is no unit "gone": take a slug from list_units.',
+    ],
   ])('the agent as a result of %s that it can mend', async (name, args, sentence) => {
     const result = await client.callTool({ name, arguments: args })
     expect(result).toEqual({ content: [{ type: 'text', text: sentence }], isError: true })
