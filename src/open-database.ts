@@ -1,6 +1,7 @@
 import type { Config } from './config.ts'
 import { checkServer } from './db/check-server.ts'
 import { connect } from './db/connect.ts'
+import { classifyDatabaseError } from './db/database-error.ts'
 import { migrate } from './db/migrate.ts'
 
 /** The database the ledger lives in, ready: fit, and with the schema of this program. */
@@ -9,6 +10,11 @@ export interface Database {
   /** True when the server is our own, in the data folder. */
   readonly isEmbedded: boolean
   stop(): Promise<void>
+}
+
+/** DATABASE_URL leads to no server that lets us in. Never holds the password. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError'
 }
 
 /**
@@ -28,8 +34,24 @@ export async function openDatabase(config: Config, onStep: (step: string) => voi
     return database
   } catch (error) {
     await database.stop()
-    throw error
+    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(database.url, error) : error
   }
+}
+
+/** SQLSTATE class 28: the password or user is wrong; 3D000: there is no such database. */
+function isRefusal(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return code.startsWith('28') || code === '3D000'
+}
+
+function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
+  const { hostname, port, pathname } = new URL(databaseUrl)
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const where = `${pathname.slice(1)} on ${hostname}:${port || 5432}`
+  return new UnreachableError(
+    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, and that the server runs and lets us in.`,
+    { cause },
+  )
 }
 
 async function startOwn(config: Config, onStep: (step: string) => void): Promise<Database> {

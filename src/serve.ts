@@ -16,7 +16,7 @@ import { healthRoutes } from './http/health.ts'
 import { systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
-import { type Database, openDatabase } from './open-database.ts'
+import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { removeServiceFile, writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
@@ -28,7 +28,7 @@ const DRAIN_MS_MAX = 9_500
 const SENDER_DRAIN_MS_MAX = 5_000
 
 /** Faults of the surroundings: their message says what to do, a stack would only hide it. */
-const EXPLAINED = [ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
+const EXPLAINED = [UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
 
 /**
  * Runs the service until it is told to stop. Never returns before.

@@ -34,13 +34,13 @@ const OPTIONS: Record<Purpose, Options> = {
     max_lifetime: null,
     connection: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
+  // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
   admin: {
     max: 1,
     connect_timeout: 5,
     backoff: () => 0.05,
     idle_timeout: 0,
     max_lifetime: null,
-    connection: { synchronous_commit: 'on' },
   },
 }
 

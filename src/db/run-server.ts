@@ -24,6 +24,8 @@ export type ServerOptions = {
 
 const POLL_MS = 5
 /** A server that was not shut down replays its log first, which takes seconds at most with SERVER_SETTINGS. */
+const DAMAGE_ADVICE =
+  'If its files are damaged, bring the data folder back from a backup, or move it away to begin with an empty one.'
 const READY_MS_MAX = 60_000
 const STILL_STARTING_MS = 2_000
 const ADOPT_MS_MAX = 10_000
@@ -71,7 +73,7 @@ async function start(options: ServerOptions): Promise<RunningServer> {
     // Another program took the port meanwhile, or processes of a killed server still hold its memory for a moment.
     const passing = /could not bind|Address already in use|shared memory block .* is still in use/.test(outcome)
     if (!passing || attempt === ATTEMPTS_MAX)
-      throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome}`)
+      throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome.trim()}\n${DAMAGE_ADVICE}`)
     await Bun.sleep(ATTEMPT_PAUSE_MS)
   }
 }

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findCluster } from '../../src/db/cluster.ts'
+import type { Sql } from '../../src/db/connect.ts'
+import { FaultPostgres } from '../support/fault-postgres.ts'
+import { startService, startServiceOn } from '../support/service-process.ts'
+
+/** What the service says when it does not start. */
+async function refusalOf(starting: Promise<{ kill(signal: NodeJS.Signals): void }>): Promise<string> {
+  try {
+    const started = await starting
+    started.kill('SIGKILL')
+    return 'it started'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+describe('the service refuses to start, and says what to do,', () => {
+  let postgres: FaultPostgres
+  let sql: Sql
+  beforeAll(async () => {
+    postgres = await FaultPostgres.start()
+    sql = postgres.direct()
+  })
+  afterAll(async () => {
+    await sql.end({ timeout: 1 })
+    await postgres.stop()
+  })
+
+  test('when the server may lose what it has acknowledged', async () => {
+    await sql.unsafe('alter system set synchronous_commit = off')
+    await sql`select pg_reload_conf()`
+    // The command line of our own server outranks the file; a role's setting outranks both, as an operator's would.
+    await sql.unsafe('alter role current_user set synchronous_commit = off')
+    expect(await refusalOf(startServiceOn(postgres.url))).toContain('set synchronous_commit = on')
+    await sql.unsafe('alter role current_user reset synchronous_commit')
+  })
+
+  test('when the schema is newer than it knows', async () => {
+    await sql`insert into schema_migration (version, name, checksum) select max(version) + 1, 'later', 'x' from schema_migration`
+    expect(await refusalOf(startServiceOn(postgres.url))).toContain('Start the newer program')
+    await sql`delete from schema_migration where name = 'later'`
+  })
+
+  test('when a migration is not the one that was applied', async () => {
+    await sql`update schema_migration set checksum = 'x' || checksum where version = 1`
+    expect(await refusalOf(startServiceOn(postgres.url))).toContain('Put the file back as it was')
+    await sql`update schema_migration set checksum = substr(checksum, 2) where version = 1`
+  })
+
+  test('when nothing listens where DATABASE_URL points', async () => {
+    const refusal = await refusalOf(startServiceOn('postgres://nobody:secret@127.0.0.1:9/none'))
+    expect(refusal).toContain('Cannot reach the database none on 127.0.0.1:9')
+    expect(refusal).not.toContain('secret')
+  })
+
+  test('and starts once all is well', async () => {
+    const service = await startServiceOn(postgres.url)
+    service.kill('SIGTERM')
+    expect(await service.exited).toBe(0)
+  })
+})
+
+test('the service refuses a torn data folder, and says what to do', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-torn-'))
+  const first = await startService({ DATA_DIR: dataDir })
+  first.kill('SIGTERM')
+  expect(await first.exited).toBe(0)
+  const cluster = findCluster(dataDir)
+  if (cluster === null) throw new Error('The data folder has no cluster')
+  truncateSync(join(cluster, 'global', 'pg_control'), 100)
+  const refusal = await refusalOf(startService({ DATA_DIR: dataDir }))
+  expect(refusal).toContain('pg_control')
+  expect(refusal).toMatch(/backup/i)
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+test('the service refuses a kept secret that was damaged, and says what to do', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-secret-'))
+  writeFileSync(join(dataDir, 'secret-key'), 'short\n', { mode: 0o600 })
+  expect(await refusalOf(startService({ DATA_DIR: dataDir }))).toContain('Bring the file back as it was')
+  expect(readdirSync(dataDir)).toContain('secret-key')
+  rmSync(dataDir, { recursive: true, force: true })
+})
