@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dir, '../..')
+
+interface Package {
+  readonly name: string
+  readonly version: string
+  readonly licence: string
+}
+
+/** Licences that a service may be built from and handed on under. MPL-2.0 binds changes to its own files only. */
+export const ACCEPTED = [
+  '(MIT OR CC0-1.0)',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'ISC',
+  'MIT',
+  'MPL-2.0',
+  'PostgreSQL',
+  'Unlicense',
+]
+
+/** Every package that the running service needs, by the lock file. */
+export function runtimePackages(): Package[] {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    packages: Record<
+      string,
+      { version: string; license?: string; dev?: boolean; devOptional?: boolean; optional?: boolean }
+    >
+  }
+  return Object.entries(lock.packages)
+    .filter(([path, { dev, devOptional, optional }]) => path !== '' && !dev && !devOptional && !optional)
+    .map(([path, { version, license }]) => ({
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      licence: license ?? 'none given',
+    }))
+    .sort((a, b) => (a.name === b.name ? (a.version < b.version ? -1 : 1) : a.name < b.name ? -1 : 1))
+}
+
+/** The text of docs/licences.md. */
+export function licencesDocument(): string {
+  const rows = runtimePackages().map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`)
+  return [
+    '# Licences',
+    '',
+    'What the running service is built from, beside its own code (MIT). Made from the lock file by',
+    '`bun run licences`; a test holds it. The embedded PostgreSQL (PostgreSQL licence) comes with the package of the platform.',
+    '',
+    '| package | version | licence |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n')
+}
