@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connectionOf } from '../../src/cli/connection.ts'
+import { UsageError } from '../../src/cli/exit-codes.ts'
+import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/service-file.ts'
+
+let dataDir: string
+
+beforeAll(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
+  writeFileSync(join(dataDir, 'portal-token'), 'local-token\n')
+  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+})
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+
+describe('the service is found', () => {
+  test('by itself when it runs here with a database of its own', () => {
+    expect(connectionOf({}, { DATA_DIR: dataDir })).toEqual({ url: 'http://127.0.0.1:4567', token: 'local-token' })
+  })
+
+  test('by the options before the environment, and by the environment before the folder', () => {
+    const env = { DATA_DIR: dataDir, NIGHTLEDGER_URL: 'https://b.example/', PORTAL_TOKEN: 'b' }
+    expect(connectionOf({ url: 'https://a.example', token: 'a' }, env)).toEqual({
+      url: 'https://a.example',
+      token: 'a',
+    })
+    expect(connectionOf({}, env)).toEqual({ url: 'https://b.example', token: 'b' })
+  })
+
+  test('at the usual port without a hint', () => {
+    expect(connectionOf({ token: 'a' }, { DATA_DIR: '/nowhere' }).url).toBe('http://127.0.0.1:3000')
+    expect(connectionOf({ token: 'a' }, { DATA_DIR: '/nowhere', PORT: '8080' }).url).toBe('http://127.0.0.1:8080')
+  })
+})
+
+test('the token of the local service is never sent to another machine', () => {
+  for (const url of ['https://example.com', 'http://127.0.0.1.example.com', 'http://localhost.example.com'])
+    expect(() => connectionOf({ url }, { DATA_DIR: dataDir })).toThrow(UsageError)
+  for (const url of ['http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1'])
+    expect(connectionOf({ url }, { DATA_DIR: dataDir }).token).toBe('local-token')
+})
+
+test('what is no address, or lacks a token, is told', () => {
+  expect(() => connectionOf({ url: 'ftp://x', token: 'a' }, {})).toThrow(/no http or https URL/)
+  expect(() => connectionOf({}, { DATA_DIR: '/nowhere' })).toThrow(/there is no portal token/)
+})
+
+test("a service's file is private, replaces an older one, and is removed by its own process only", () => {
+  expect(statSync(join(dataDir, 'service.json')).mode & 0o777).toBe(0o600)
+  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4568', pid: 43 })
+  removeServiceFile(dataDir, 42)
+  expect(readServiceFile(dataDir)).toEqual({ url: 'http://127.0.0.1:4568', pid: 43 })
+  removeServiceFile(dataDir, 43)
+  expect(readServiceFile(dataDir)).toBeNull()
+  writeFileSync(join(dataDir, 'service.json'), '{"url":')
+  expect(readServiceFile(dataDir)).toBeNull()
+  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+})

@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+export interface CliRun {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** The standard output as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly json: any
+}
+
+/** Runs the command line as a process of its own, with nothing of this process's environment but the path. */
+export async function runCliProcess(
+  args: readonly string[],
+  { env = {}, input = '', cwd }: { env?: Record<string, string>; input?: string; cwd?: string } = {},
+): Promise<CliRun> {
+  const child = Bun.spawn([process.execPath, 'run', MAIN, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdin: new TextEncoder().encode(input),
+    stdout: 'pipe',
+    stderr: 'pipe',
+    ...(cwd === undefined ? {} : { cwd }),
+  })
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return {
+    code,
+    stdout,
+    stderr,
+    get json() {
+      return JSON.parse(stdout)
+    },
+  }
+}
