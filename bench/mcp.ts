@@ -1,7 +1,8 @@
 /*
- * `bun bench/mcp.ts`: what a tools/call costs beside the same read over REST. Both ask one service, with key, limits, metering and
- * validation on, for the blocked nights of 31 days of the same unit; they alternate A B A B, each as often as RUNS, and the
- * medians are compared. The service, its Postgres and the load generator are processes of their own. About 40 s.
+ * `bun bench/mcp.ts`: what a tools/call costs beside the same read over REST. Both ask one service, with key, limits,
+ * metering and validation on, for the blocked nights of 31 days of the same unit; they alternate A B A B, each as often
+ * as RUNS, and the medians are compared. The service, its Postgres and the load generator are processes of their own.
+ * About 40 s.
  */
 import { mkdirSync } from 'node:fs'
 import { cpus } from 'node:os'

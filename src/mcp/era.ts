@@ -1,8 +1,8 @@
 /**
  * Which revision a message is meant in. The request alone tells it (MCP specification 2026-07-28, Versioning): with a
  * version in its `_meta` it is of a modern revision, without one of those that begin with `initialize`. The header
- * `MCP-Protocol-Version` must agree with it, and in the modern revision `Mcp-Method` and `Mcp-Name` with the body, because
- * what stands between client and server may have routed or refused by them (Streamable HTTP, Server Validation).
+ * `MCP-Protocol-Version` must agree with it, and in the modern revision `Mcp-Method` and `Mcp-Name` with the body,
+ * because what stands between client and server may have routed or refused by them (Streamable HTTP, Server Validation).
  */
 import {
   isObject,
@@ -65,7 +65,7 @@ function headersAgree({ id, method, params }: RpcRequest, headers: Headers): Era
 const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Names that do not fit into a header come as `=?base64?…?=` (Streamable HTTP, Value Encoding). Null: encoded wrongly. */
+/** Names that fit no header come as `=?base64?…?=` (Streamable HTTP, Value Encoding). Null: encoded wrongly. */
 function decodedName(header: string): string | null {
   const encoded = SENTINEL.exec(header)?.[1]
   if (encoded === undefined) return header

@@ -1,4 +1,7 @@
-/** JSON-RPC 2.0 as MCP narrows it: ids are strings or integers, parameters are objects. https://www.jsonrpc.org/specification */
+/**
+ * JSON-RPC 2.0 (https://www.jsonrpc.org/specification) as MCP narrows it: ids are strings or integers, parameters are
+ * objects.
+ */
 
 export type MessageId = string | number
 export type Params = Readonly<Record<string, unknown>>

@@ -70,7 +70,7 @@ function invalidParams({ id }: RpcRequest, message: string, data?: Record<string
   return { id, code: RPC_CODES.invalidParams, message, httpStatus: 200, ...(data === undefined ? {} : { data }) }
 }
 
-/** 404 in the modern revision, so that it is told from a server without one (Streamable HTTP, Protocol Version Header). */
+/** 404 in the modern revision, where the body tells it from a server without the endpoint (Protocol Version Header). */
 function unknownMethod({ request, isModern }: MethodCall): RpcError {
   const message = `Unknown method: ${request.method.slice(0, 128)}`
   return { id: request.id, code: RPC_CODES.unknownMethod, message, httpStatus: isModern ? 404 : 200 }

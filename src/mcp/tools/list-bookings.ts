@@ -7,7 +7,10 @@ import { choice, dateText, text } from '../../edge/text-schema.ts'
 import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'
 import { toolOf, unknownUnit } from './tool.ts'
 
-/** The tool beside GET /bookings. An unknown unit or status is told, not answered with an empty list: an agent would believe it. */
+/**
+ * The tool beside GET /bookings. An unknown unit or status is told, not answered with an empty list: an agent would believe
+ * that there are no bookings.
+ */
 export const LIST_BOOKINGS = toolOf({
   name: 'list_bookings',
   title: 'List bookings',

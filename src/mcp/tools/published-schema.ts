@@ -4,8 +4,8 @@ import { assert } from '../../lib/assert.ts'
 type ObjectSchema = { type: 'object'; [keyword: string]: unknown }
 
 /**
- * A schema as a client gets it: without TypeBox's symbols, and without `$id`s, because a validator that takes in several
- * tools refuses the second schema of one name.
+ * A schema as a client gets it: without TypeBox's symbols, and without `$id`s, because a validator that takes in
+ * several tools refuses the second schema of one name.
  */
 export function publishedSchema(schema: TSchema): ObjectSchema {
   const published = withoutIds(JSON.parse(JSON.stringify(schema))) as ObjectSchema
