@@ -122,8 +122,10 @@ describe('GET /availability', () => {
   test('400 VALIDATION for a negative range', async () => {
     expect(await ask('unit=sea-view&from=2027-03-02&to=2027-03-01')).toMatchObject(invalid('to'))
   })
-  test('404 NOT_FOUND for an unknown unit', async () => {
-    expect(await ask('unit=none&from=2027-03-01&to=2027-03-02')).toMatchObject(NOT_FOUND)
+  test('404 NOT_FOUND for an unknown unit, and for an archived one', async () => {
+    await unit('old', { status: 'archived' })
+    for (const slug of ['none', 'old'])
+      expect(await ask(`unit=${slug}&from=2027-03-01&to=2027-03-02`)).toMatchObject(NOT_FOUND)
   })
 })
 
@@ -159,8 +161,9 @@ describe('POST /quote', () => {
     expect(await quote({ departure: STAY.arrival })).toMatchObject(invalid('departure'))
     expect(await quote({ departure: '2027-02-01' })).toMatchObject(invalid('departure'))
   })
-  test('404 NOT_FOUND: unknown unit', async () => {
-    expect(await quote({ unit: 'none' })).toMatchObject(NOT_FOUND)
+  test('404 NOT_FOUND: unknown unit, archived unit', async () => {
+    await unit('old', { status: 'archived' })
+    for (const slug of ['none', 'old']) expect(await quote({ unit: slug })).toMatchObject(NOT_FOUND)
   })
   test('422 MIN_STAY, carrying minStay', async () => {
     expect(await quote({ departure: '2027-03-02' })).toMatchObject({
@@ -282,7 +285,7 @@ describe('POST /bookings', () => {
   const fields: [field: string, passes: unknown[], fails: unknown[]][] = [
     ['unit', ['sea-view'], [undefined, '', null, 5, ['sea-view']]],
     ['arrival', ['2027-03-01'], [undefined, '', null, '2027-3-1', '2027-02-30', 20270301]],
-    ['departure', ['2027-03-02'], [undefined, null, '2027-03-01', '2027-02-28', '2028-03-03', 'x']],
+    ['departure', ['2027-03-02', '2028-03-01'], [undefined, null, '2027-03-01', '2027-02-28', '2028-03-02', 'x']],
     ['status', [undefined, 'draft', 'option', 'confirmed'], [null, '', 'checked_in', 'cancelled', 'Confirmed']],
     ['adults', [undefined, 1, 20], [null, 0, 21, 1.5, '2']],
     ['children', [undefined, 0, 10], [null, -1, 11, 0.5, '0']],

@@ -261,6 +261,8 @@ describe('headers', () => {
     expect(answer?.status).toBe(404)
     const [found] = await sendRaw(service.port, `GET /partner/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n`)
     expect(found?.status).toBe(200)
+    const [preflight] = await sendRaw(service.port, `OPTIONS /partner/v1/bookings HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect(preflight?.status).toBe(204)
   })
 })
 

@@ -117,14 +117,14 @@ async function bookStay(ledger: PartnerLedger, call: Call<unknown, NewBooking>):
 
 /** The request without its unit, defaults filled in, members in a fixed order. */
 function wantedOf(body: NewBooking, stay: Stay) {
-  const { children = 0, guest = null } = body
+  const { guest = null } = body
   return {
     stay,
     status: body.status ?? 'confirmed',
     sourceRef: body.sourceRef ?? null,
     adults: body.adults ?? 2,
-    children,
-    extraBed: children > 0 && body.extraBed === true,
+    children: body.children ?? 0,
+    extraBed: body.extraBed ?? false,
     notes: body.notes ?? null,
     holdHours: body.holdHours ?? null,
     guest:
