@@ -6,6 +6,7 @@ import { PostgresAgencyStore } from './db/agency-store.ts'
 import { PostgresAuditList } from './db/audit-list.ts'
 import { PostgresCalendarFeedRows } from './db/calendar-feed-rows.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
+import { PostgresVerifyStore } from './db/verify-rows.ts'
 import { AgencyDesk } from './desk/agency-desk.ts'
 import { CalendarFeeds } from './desk/calendar-feeds.ts'
 import { FeeDesk } from './desk/fee-desk.ts'
@@ -14,6 +15,8 @@ import { KeyDesk } from './desk/key-desk.ts'
 import { UnitDesk } from './desk/unit-desk.ts'
 import { newKeySecret } from './edge/key-secret.ts'
 import type { PortalLedger } from './http/portal/portal-ledger.ts'
+import { stateHash } from './journal/snapshot-codec.ts'
+import { type Verification, verify } from './verify/verify.ts'
 import type { WebhookDesk } from './webhooks/webhook-desk.ts'
 
 /** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
@@ -36,5 +39,28 @@ export function openPortal(
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
+    verify: verifying(ledger),
+  }
+}
+
+/** One verification at a time: whoever asks meanwhile gets the same one. It has a connection of its own, without haste. */
+function verifying({ openToolClient, directory }: Ledger): () => Promise<Verification> {
+  let underWay: Promise<Verification> | null = null
+  const live = (unitId: string) => {
+    const state = directory.peek(unitId)
+    return state === null ? null : { seq: state.seq, hash: stateHash(state) }
+  }
+  const run = async () => {
+    const sql = openToolClient()
+    try {
+      return await verify(new PostgresVerifyStore(sql), { live })
+    } finally {
+      underWay = null
+      await sql.end({ timeout: 1 })
+    }
+  }
+  return () => {
+    underWay ??= run()
+    return underWay
   }
 }

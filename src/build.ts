@@ -59,6 +59,8 @@ export interface LedgerWatch {
 /** The running core: everything that http, mcp and the portal call. */
 export interface Ledger {
   readonly sql: Sql
+  /** A connection for work that takes its time; whoever opens it ends it. */
+  openToolClient(): Sql
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
@@ -189,6 +191,7 @@ export async function openLedger(options: {
 
   return {
     sql,
+    openToolClient: () => connect(databaseUrl, { purpose: 'admin' }),
     clock,
     newId: systemIds,
     catalogue,

@@ -18,7 +18,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
   edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
-  http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Holds everything derived against the journal.
   verify: ['verify', 'desk', 'journal', 'webhooks', 'domain', 'lib'],
@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Implements the ports that the parts above declare.
   db: ['db', 'verify', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // A client of the portal over HTTP; of the database it knows the migrations.
-  cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'service-file.ts'],
+  cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'service-file.ts', 'verify'],
   'service-file.ts': ['lib'],
   'config.ts': ['lib'],
   'secrets.ts': ['config.ts', 'lib'],

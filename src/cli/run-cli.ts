@@ -3,6 +3,7 @@ import { agencies } from './agencies.ts'
 import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
+import { connectionOf } from './connection.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
@@ -14,6 +15,7 @@ import { migrateCommand } from './migrate.ts'
 import { rates } from './rates.ts'
 import type { Terminal } from './terminal.ts'
 import { units } from './units.ts'
+import { verifyCommand } from './verify.ts'
 import { webhooks } from './webhooks.ts'
 
 const HELP = `
@@ -37,10 +39,17 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const add of [
     ...[agencies, keys, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
-    ...[calendar, importFolder, exportFolder, demo, migrateCommand],
+    ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
   ])
     add(program, terminal)
-  // The process does these before it comes here (src/main.ts); the help names them all the same.
+  program
+    .command('where')
+    .description('print the base address of the service that is found')
+    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
+    .action((options: { url?: string }) =>
+      terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
+    )
+  // The process does this before it comes here (src/main.ts); the help names it all the same.
   program.command('serve').description('run the service (what the program does without a command)')
   inherit(program)
   try {

@@ -1,4 +1,6 @@
-import type { Sql } from './connect.ts'
+import type postgres from 'postgres'
+
+type Sql = postgres.Sql
 
 /**
  * A statement that fails after it has sent rows (a timeout, a cancel) leaves postgres.js 3.4.9 counting: the rows of the

@@ -13,6 +13,7 @@ import type { UnitDesk } from '../../desk/unit-desk.ts'
 import type { UsageMeter } from '../../edge/usage-meter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import type { Verification } from '../../verify/verify.ts'
 import type { WebhookDesk } from '../../webhooks/webhook-desk.ts'
 import type { FailureReport } from '../partner/partner-ledger.ts'
 
@@ -42,6 +43,8 @@ export interface PortalLedger {
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
+  /** Of all agencies, with the memory of the running actors. */
+  verify(): Promise<Verification>
 }
 
 /** What every portal route is made with. */

@@ -14,6 +14,7 @@ import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
 import { USAGE } from './usage.ts'
+import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
@@ -28,6 +29,7 @@ const RESOURCES: readonly (readonly PortalRoute[])[] = [
   GUESTS,
   AUDIT,
   USAGE,
+  VERIFICATION,
   UNIT_CALENDAR,
   CALENDAR_FEED,
   WEBHOOK_ENDPOINTS,

@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { connect } from '../db/connect.ts'
+import { PostgresVerifyStore } from '../db/verify-rows.ts'
+import { type Difference, type Verification, verify } from '../verify/verify.ts'
+import { CliError } from './exit-codes.ts'
+import { asking, type Session } from './session.ts'
+import { type Column, table } from './table.ts'
+import type { Terminal } from './terminal.ts'
+
+const COLUMNS: readonly Column<Difference>[] = [
+  { title: 'WHAT', value: ({ what }) => what },
+  { title: 'UNIT', value: ({ unitId }) => unitId },
+  { title: 'AT', value: ({ at }) => at },
+  { title: 'DIFFERENCE', value: ({ message }) => message },
+]
+
+/** `verify`: of a running service with the memory of its actors, or of a database alone. Ends non-zero on a difference. */
+export function verifyCommand(program: Command, terminal: Terminal): void {
+  asking(
+    program,
+    {
+      name: 'verify',
+      summary: 'hold everything derived against the journal; exit code 1 when something differs',
+      isOfAll: true,
+      options: (command) =>
+        command.option('--database', 'ask DATABASE_URL instead of the service: for a database that nobody serves'),
+      examples: ['verify', 'verify --json', 'DATABASE_URL=… nightledger verify --database'],
+    },
+    terminal,
+    async (session, { options }) => {
+      const verification =
+        options.database === true ? await ofDatabase(terminal) : ((await ofService(session)) as Verification)
+      if (session.isJson) session.printJson({ verification })
+      else report(verification, terminal)
+      const { length } = verification.differences
+      if (length > 0)
+        throw new CliError(`${length} ${length === 1 ? 'thing differs' : 'things differ'} from the journal`)
+    },
+  )
+}
+
+async function ofService(session: Session): Promise<unknown> {
+  return (await session.client.get('/verification'))['verification']
+}
+
+async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
+  const url = env['DATABASE_URL']
+  if (!url) throw new CliError('Cannot verify: DATABASE_URL is not set')
+  const sql = connect(url, { purpose: 'admin' })
+  try {
+    return await verify(new PostgresVerifyStore(sql), { onProgress: (units) => err(`${units} units\n`) })
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+function report({ differences, lastSeq, units, bookings, snapshots, events }: Verification, terminal: Terminal): void {
+  terminal.out(
+    `Checked ${lastSeq} journal entries: ${units} units, ${bookings} bookings, ${snapshots} snapshots, ${events} events.\n`,
+  )
+  if (differences.length === 0) terminal.out('Everything is as the journal says.\n')
+  else terminal.out(table(differences, COLUMNS))
+}
