@@ -99,7 +99,7 @@ function typed(record: Readonly<Record<string, string>>): Json {
       if (text === '') return [name, null]
       if (NUMBERS.has(name)) return [name, Number.isNaN(Number(text)) ? text : Number(text)]
       if (BOOLEANS.has(name)) return [name, text === 'true' ? true : text === 'false' ? false : text]
-      return [name, text]
+      return [name, unguarded(text)]
     }),
   )
 }
@@ -133,11 +133,27 @@ function write(file: string, text: string): void {
 
 function csvText(rows: readonly Json[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
-  return stringify([...rows], {
+  return stringify(rows.map(guarded), {
     header: true,
     columns,
     cast: { boolean: (value) => String(value) },
-    // A spreadsheet must not take a guest's name for a formula.
-    escape_formulas: false,
+    // Blanks at the ends of a cell count only inside quotes.
+    quoted_match: /^\s|\s$/,
   })
+}
+
+/** Text that a spreadsheet would take for a formula, with the apostrophes before it that mark it as text. */
+const FORMULA = /^'*[=+\-@\t\r]/
+
+function guarded(row: Json): Json {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      typeof value === 'string' && FORMULA.test(value) ? `'${value}` : value,
+    ]),
+  )
+}
+
+function unguarded(text: string): string {
+  return text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text
 }

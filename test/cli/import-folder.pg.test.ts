@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cliOn } from '../support/cli-terminal.ts'
+import { type PortalService, startPortalService } from '../support/portal-service.ts'
+
+let service: PortalService
+let cli: ReturnType<typeof cliOn>
+let root: string
+let count = 0
+let slug: string
+let folder: string
+
+beforeAll(async () => {
+  service = await startPortalService()
+  cli = cliOn(service)
+  root = mkdtempSync(join(tmpdir(), 'nightledger-import-'))
+})
+afterAll(async () => {
+  await service.close()
+  rmSync(root, { recursive: true, force: true })
+})
+beforeEach(() => {
+  count += 1
+  slug = `agency-${count}`
+  folder = join(root, slug)
+  mkdirSync(folder)
+  write('agency.json', JSON.stringify({ slug, name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon' }))
+})
+
+function write(name: string, text: string): void {
+  writeFileSync(join(folder, name), text)
+}
+
+const UNITS = `slug,name,basePrice,cleaningFee,city,instantBook,turnoverNights
+sea-view,"Sea View, upper floor",12000,5000,Lisbon,true,1
+garden,Garden,9000,,,false,
+`
+const RATES = `unit,kind,name,from,to,nightlyPrice,minStay,weekday,minNights,pct
+sea-view,season,Summer,2027-06-01,2027-09-01,18000,3,,,
+sea-view,weekday,,,,,,5,,12.5
+sea-view,length_of_stay,,,,,,,7,10
+`
+const GUESTS = `id,firstName,lastName,email,phone,nationality
+g1,Ana,"Reis ""da"" Silva",ana@example.com,,PT
+g2,Bo,'=HYPERLINK(1),,+351 1,
+g3,Unused,Guest,unused@example.com,,
+`
+const BOOKINGS = `id,unit,arrival,departure,type,status,source,sourceRef,adults,children,guest,notes
+1,sea-view,2090-06-01,2090-06-04,guest,confirmed,airbnb,HM1,2,1,g1,"two
+lines"
+2,sea-view,2090-06-10,2090-06-12,guest,confirmed,,,,,g2,
+3,garden,2090-06-01,2090-06-08,maintenance,confirmed,,,,,,Painting
+,garden,2090-07-01,2090-07-02,guest,cancelled,,,,,ana@example.com,
+`
+
+function writeCsv(): void {
+  write('units.csv', `\uFEFF${UNITS}`)
+  write('rates.csv', RATES)
+  write('guests.csv', GUESTS.replaceAll('\n', '\r\n'))
+  write('bookings.csv', BOOKINGS)
+  write('fee-types.csv', 'label,kind,amount,pct\nCity tax,fixed,800,\n')
+}
+
+async function everything() {
+  const all = async (path: string) => (await service.get(`/agencies/${slug}/${path}`)).body
+  return [
+    await all('units'),
+    await all('units/sea-view/rates'),
+    await all('fee-types'),
+    await all('bookings'),
+    await all('guests'),
+  ]
+}
+
+describe('an import of CSV files', () => {
+  test('makes the agency and all of it; a second one changes nothing', async () => {
+    writeCsv()
+    const first = await cli('import', folder)
+    expect(first.code).toBe(0)
+    expect(first.stdout.split('\n')).toEqual([
+      `${slug}: 9 created, 0 changed, 0 unchanged, 0 different, 0 refused`,
+      ...['  units: 2 created, 0 changed', '  rates: 1 created, 0 changed', '  fee-types: 1 created, 0 changed'],
+      ...['  bookings: 4 created, 0 changed', ''],
+    ])
+    expect(first.stderr).toBe('unused     guests.csv line 4  no booking names this guest\n')
+    const [units, rates, , bookings, guests] = await everything()
+    expect(units.units[1]).toMatchObject({
+      name: 'Sea View, upper floor',
+      city: 'Lisbon',
+      cleaningFee: 5_000,
+      turnoverNights: 1,
+    })
+    expect(units.units[0]).toMatchObject({ city: null, cleaningFee: 0, instantBook: false })
+    expect(rates.rates.weekdayAdjustments).toEqual([{ weekday: 5, pct: 12.5 }])
+    expect(bookings.totalItems).toBe(4)
+    expect(bookings.bookings.find(({ sourceRef }: { sourceRef: string }) => sourceRef === 'HM1')).toMatchObject({
+      ...{ notes: 'two\nlines', children: 1, source: 'airbnb' },
+      guest: { firstName: 'Ana', lastName: 'Reis "da" Silva', email: 'ana@example.com' },
+    })
+    expect(guests.guests.find(({ firstName }: { firstName: string }) => firstName === 'Bo')).toMatchObject({
+      ...{ lastName: '=HYPERLINK(1)', phone: '+351 1' },
+    })
+    expect(guests.totalItems).toBe(2)
+
+    const before = await everything()
+    const again = await cli('import', folder)
+    expect(again.stdout).toBe(`${slug}: 0 created, 0 changed, 8 unchanged, 0 different, 0 refused\n`)
+    expect(await everything()).toEqual(before)
+  })
+
+  test('changes units and rates that differ, and leaves bookings that differ as they are, with a word', async () => {
+    writeCsv()
+    await cli('import', folder)
+    write('units.csv', UNITS.replace('12000', '13000'))
+    write('rates.csv', RATES.replace('18000', '19000'))
+    write('bookings.csv', BOOKINGS.replace('2090-06-04', '2090-06-05'))
+    const run = await cli('import', folder)
+    expect(run.code).toBe(0)
+    expect(run.stdout).toStartWith(`${slug}: 0 created, 2 changed, 5 unchanged, 1 different, 0 refused`)
+    expect(run.stderr).toMatch(
+      /different {2}bookings\.csv line \d+ {2}bkg_\w+ is there with another departure; left as it is/,
+    )
+    const [units, rates] = await everything()
+    expect(units.units[1].basePrice).toBe(13_000)
+    expect(rates.rates.seasons[0].nightlyPrice).toBe(19_000)
+  })
+
+  test('refuses row by row, says where and why, takes the rest over, and tells by its exit code', async () => {
+    writeCsv()
+    write('units.csv', `${UNITS}bad slug,Bad,1,,,,\ncheap,Cheap,much,,,,\nsea-view,Twice,1,,,,\n`)
+    write('rates.csv', `${RATES}garden,party,,,,,,,,\nnowhere,weekday,,,,,,1,,5\n`)
+    write(
+      'bookings.csv',
+      `${BOOKINGS}5,sea-view,2090-06-03,2090-06-05,guest,confirmed,,,,,,\n6,garden,2090-02-30,2090-03-02,guest,,,,,,,\n7,nowhere,2090-01-01,2090-01-02,guest,,,,,,,\n8,garden,2090-01-01,2090-01-02,guest,,,,,,g9,\n9,garden,2090-01-05,2090-01-06,guest,confirmed,airbnb,HM1,,,,\n`,
+    )
+    const run = await cli('import', folder)
+    expect(run.code).toBe(3)
+    const refused = run.stderr.split('\n').filter((line) => line.startsWith('refused'))
+    expect(refused).toHaveLength(10)
+    for (const [at, why] of [
+      ['units.csv line 4', 'VALIDATION: slug must be'],
+      ['units.csv line 5', 'VALIDATION: basePrice must be an integer'],
+      ['units.csv line 6', 'has the same slug as units.csv line 2'],
+      ['rates.csv line 5', 'has no unit, or a kind that is not'],
+      ['rates.csv line 6', 'NOT_FOUND: There is no such unit'],
+      ['bookings.csv line 7', 'has nights in common with bookings.csv line 3'],
+      ['bookings.csv line 8', 'VALIDATION: arrival must be a date'],
+      ['bookings.csv line 9', 'NOT_FOUND: There is no such unit'],
+      ['bookings.csv line 10', 'names the guest g9, who is not in the folder'],
+      ['bookings.csv line 11', 'has the same source and sourceRef as bookings.csv line 3'],
+    ] as const)
+      expect([at, refused.some((line) => line.includes(`${at}  ${why}`))]).toEqual([at, true])
+    expect((await everything())[3].totalItems).toBe(4)
+  })
+
+  test('as a dry run says what would be done, even of an agency that is not there, and does nothing', async () => {
+    writeCsv()
+    const run = await cli('import', folder, '--dry-run')
+    expect(run.stdout).toStartWith(`${slug}: would be 9 created, 0 changed`)
+    expect((await service.get(`/agencies/${slug}`)).status).toBe(404)
+  })
+
+  test('shows its progress where somebody looks', async () => {
+    writeCsv()
+    const run = await cliOn(service, { isTty: true })('import', folder)
+    expect(run.stderr).toContain('\r[##############################] 4/4 bookings\n')
+  })
+})
+
+describe('an export', () => {
+  test.each(['json', 'csv'])(
+    'as %s is read back: by the same agency as nothing new, by a new one as the same',
+    async (format) => {
+      writeCsv()
+      await cli('import', folder)
+      const hold = {
+        unit: 'garden',
+        arrival: '2090-08-01',
+        departure: '2090-08-03',
+        status: 'option',
+        holdHours: 2_000,
+      }
+      const { booking } = (await service.ask(`/agencies/${slug}/bookings`, hold)).body
+      const out = join(folder, 'out')
+      const run = await cli('export', out, '--agency', slug, '--format', format)
+      expect(run.stdout).toContain('2 units, 1 feeTypes, 2 guests, 5 bookings')
+      expect(statSync(join(out, `guests.${format}`)).mode & 0o777).toBe(0o600)
+
+      if (format === 'csv')
+        expect(readFileSync(join(out, 'guests.csv'), 'utf8')).toContain("Bo,'=HYPERLINK(1),,'+351 1,")
+      const same = await cli('import', out)
+      expect([same.code, same.stderr]).toEqual([0, ''])
+      expect(same.stdout).toContain('0 created, 0 changed, 9 unchanged, 0 different, 0 refused')
+
+      const copy = `copy-${format}`
+      const copied = await cli('import', out, '--agency', copy)
+      expect([copied.code, copied.stderr]).toEqual([0, ''])
+      const again = await cli('import', out, '--agency', copy)
+      expect(again.stdout).toContain('0 created, 0 changed, 9 unchanged, 0 different, 0 refused')
+
+      const bookings = async (of: string) => {
+        const { bookings } = (await service.get(`/agencies/${of}/bookings`)).body
+        return bookings.map((each: Record<string, unknown>) => [
+          ...[
+            'unitSlug',
+            'arrival',
+            'departure',
+            'type',
+            'status',
+            'adults',
+            'notes',
+            'totalAmount',
+            'holdExpiresAt',
+          ].map((name) => each[name]),
+          (each['guest'] as { email: string } | null)?.email,
+        ])
+      }
+      expect((await bookings(copy)).toSorted()).toEqual((await bookings(slug)).toSorted())
+      expect(JSON.stringify(await bookings(copy))).toContain(booking.holdExpiresAt)
+      const [, rates] = await everything()
+      expect((await service.get(`/agencies/${copy}/units/sea-view/rates`)).body).toEqual(rates)
+    },
+  )
+
+  test('of nothing is a folder that imports as nothing', async () => {
+    await cli('import', folder)
+    const out = join(folder, 'out')
+    await cli('export', out, '--agency', slug, '--format', 'csv')
+    expect(JSON.parse(readFileSync(join(out, 'agency.json'), 'utf8'))).toMatchObject({ slug, currency: 'EUR' })
+    expect((await cli('import', out)).stdout).toContain('0 created')
+  })
+})
+
+describe('a folder that cannot be read', () => {
+  test.each([
+    ['is not there', () => '/nowhere', /no such folder/],
+    ['has nothing in it', () => mkdtempSync(join(root, 'empty-')), /none of agency\.json/],
+  ])('%s', async (_, path, message) => {
+    const run = await cli('import', path(), '--agency', slug)
+    expect(run.code).toBe(1)
+    expect(run.stderr).toMatch(message)
+  })
+
+  test('has a file that is no JSON, no array, broken CSV, or the same part twice', async () => {
+    for (const [name, text, message] of [
+      ['units.json', '{', /units\.json: it is no JSON/],
+      ['units.json', '{}', /no JSON array/],
+      ['bookings.csv', 'unit,arrival\n"x', /bookings\.csv/],
+    ] as const) {
+      write(name, text)
+      const run = await cli('import', folder)
+      expect([run.code, message.test(run.stderr)]).toEqual([1, true])
+      rmSync(join(folder, name))
+    }
+    writeCsv()
+    write('units.json', '[]')
+    expect((await cli('import', folder)).stderr).toContain('both units.json and units.csv')
+    expect((await service.get(`/agencies/${slug}`)).status).toBe(404)
+  })
+})
