@@ -1,0 +1,84 @@
+/** Runs scenarios, alternating A B A B, and makes figures of the runs. */
+import type { Arm, Scenario } from './scenarios.ts'
+import type { Sample, Stage } from './stage.ts'
+
+export interface Pace {
+  readonly rounds: number
+  readonly warmMs: number
+  readonly runMs: number
+}
+
+export interface ArmFigures {
+  readonly name: string
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  /** Of the serving process, and of Postgres with all its backends. */
+  readonly serverCpuMsPerRequest: number
+  readonly postgresCpuMsPerRequest: number
+  readonly residentMb: number
+  readonly samples: readonly Sample[]
+}
+
+/** Of the last arm to each other one: medians of the rounds' own ratios, never ratios of figures of different times. */
+export interface Ratios {
+  readonly throughput: number
+  readonly p50: number
+  readonly p99: number
+}
+
+export interface Compared {
+  readonly scenario: string
+  readonly title: string
+  readonly connections: number
+  readonly arms: readonly ArmFigures[]
+  readonly ratioTo: Readonly<Record<string, Ratios>>
+}
+
+export async function compare(
+  stage: Stage,
+  scenario: Scenario,
+  connections: number,
+  { rounds, warmMs, runMs }: Pace,
+): Promise<Compared> {
+  const { arms } = scenario
+  const floor = arms.find((arm) => arm.server === 'floor')
+  if (floor !== undefined) await stage.prepareFloor(floor)
+  const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
+  // Once without looking, so that every side is compiled.
+  for (const arm of arms) await stage.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })
+  for (let round = 0; round < rounds; round++)
+    for (const arm of arms) samples.get(arm)?.push(await stage.run(arm, connections, { warmMs, runMs }))
+
+  const figures = arms.map((arm) => figuresOf(arm, samples.get(arm) ?? []))
+  const own = figures.at(-1)
+  const ratioTo: Record<string, Ratios> = {}
+  for (const other of figures.slice(0, -1)) if (own !== undefined) ratioTo[other.name] = ratios(own, other)
+  return { scenario: scenario.name, title: scenario.title, connections, arms: figures, ratioTo }
+}
+
+function figuresOf(arm: Arm, samples: readonly Sample[]): ArmFigures {
+  const of = (figure: (sample: Sample) => number) => medianOf(samples.map(figure))
+  return {
+    name: arm.name,
+    perSecond: of((s) => s.perSecond),
+    p50Ms: of((s) => s.p50Ms),
+    p99Ms: of((s) => s.p99Ms),
+    p999Ms: of((s) => s.p999Ms),
+    serverCpuMsPerRequest: of((s) => s.serverCpuMs),
+    postgresCpuMsPerRequest: of((s) => s.postgresCpuMs),
+    residentMb: of((s) => s.residentMb),
+    samples,
+  }
+}
+
+function ratios(own: ArmFigures, other: ArmFigures): Ratios {
+  const of = (figure: (sample: Sample) => number) =>
+    medianOf(own.samples.map((sample, i) => figure(sample) / figure(other.samples[i] ?? sample)))
+  return { throughput: of((s) => s.perSecond), p50: of((s) => s.p50Ms), p99: of((s) => s.p99Ms) }
+}
+
+export function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+}

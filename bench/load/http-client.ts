@@ -1,0 +1,96 @@
+/**
+ * One keep-alive connection over a raw socket, one request in flight. It reads as little of an answer as it can check:
+ * the status, and that as many bytes came as were announced.
+ */
+import type { Socket } from 'bun'
+
+export interface Planned {
+  readonly bytes: Buffer
+  /** Any other status ends the run. */
+  readonly status: number
+  /** Called with the body before the next request is planned. */
+  readonly onAnswer?: (body: string) => void
+}
+
+/** What a run does with its connections. */
+export interface Run {
+  /** Null: no more requests. */
+  next(): Planned | null
+  answered(ns: number): void
+  failed(why: string): void
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+const LENGTH = /content-length: (\d+)/i
+const PLACE_OF_STATUS = 'HTTP/1.1 '.length
+
+export class HttpConnection {
+  readonly #run: Run
+  #socket: Socket | null = null
+  #planned: Planned | null = null
+  #since = 0
+  /** Bytes of the answer still to come. */
+  #missing = 0
+  #body: Buffer[] = []
+
+  private constructor(run: Run) {
+    this.#run = run
+  }
+
+  static async open(port: number, run: Run): Promise<HttpConnection> {
+    const connection = new HttpConnection(run)
+    connection.#socket = await Bun.connect({
+      hostname: '127.0.0.1',
+      port,
+      socket: {
+        data: (_, chunk) => connection.#receive(chunk),
+        close: () => connection.#closed(),
+        error: (_, error) => run.failed(String(error)),
+      },
+    })
+    return connection
+  }
+
+  /** Sends the next request, if there is one. */
+  send(): void {
+    this.#planned = this.#run.next()
+    if (this.#planned === null) return
+    this.#since = Bun.nanoseconds()
+    this.#socket?.write(this.#planned.bytes)
+  }
+
+  close(): void {
+    this.#socket?.end()
+  }
+
+  #receive(chunk: Buffer): void {
+    const planned = this.#planned
+    if (planned === null) return
+    if (this.#missing === 0) {
+      const end = chunk.indexOf(HEAD_END)
+      if (end === -1) return this.#run.failed('an answer whose head came in pieces')
+      const head = chunk.latin1Slice(0, end)
+      const status = Number(head.slice(PLACE_OF_STATUS, PLACE_OF_STATUS + 3))
+      if (status !== planned.status) return this.#run.failed(`${status} instead of ${planned.status}: ${chunk.latin1Slice(end)}`)
+      const length = Number(LENGTH.exec(head)?.[1] ?? Number.NaN)
+      if (Number.isNaN(length)) return this.#run.failed('an answer without Content-Length')
+      this.#missing = length - (chunk.length - end - HEAD_END.length)
+      if (planned.onAnswer !== undefined) this.#body.push(Buffer.from(chunk.subarray(end + HEAD_END.length)))
+    } else {
+      this.#missing -= chunk.length
+      if (planned.onAnswer !== undefined) this.#body.push(Buffer.from(chunk))
+    }
+    if (this.#missing < 0) return this.#run.failed('more bytes than were announced')
+    if (this.#missing > 0) return
+    this.#run.answered(Bun.nanoseconds() - this.#since)
+    if (planned.onAnswer !== undefined) {
+      planned.onAnswer(Buffer.concat(this.#body).toString())
+      this.#body = []
+    }
+    this.send()
+  }
+
+  #closed(): void {
+    if (this.#planned !== null) this.#run.failed('a connection that was closed before its answer')
+  }
+}

@@ -1,0 +1,71 @@
+/** The load generator, a process of its own: one run of load per question. */
+import { answerQuestions } from '../support/json-child.ts'
+import { HttpConnection, type Run } from './http-client.ts'
+import { Latencies } from './histogram.ts'
+import { type Asked, sourceOf } from './requests.ts'
+
+export interface LoadAsked extends Asked {
+  readonly url: string
+  readonly connections: number
+  /** Not counted: connections open, caches fill. */
+  readonly warmMs: number
+  readonly runMs: number
+  /** Ends earlier when so many requests were answered. */
+  readonly requestsMax?: number
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly seconds: number
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly sold: number
+  /** Null unless the run broke off: an answer that was not what it had to be. */
+  readonly fault: string | null
+}
+
+await answerQuestions<LoadAsked>(async (asked) => {
+  const source = sourceOf(asked)
+  let latencies = new Latencies()
+  let fault: string | null = null
+  let isOver = false
+  let answers = 0
+  const ended = Promise.withResolvers<void>()
+  const end = () => {
+    isOver = true
+    ended.resolve()
+  }
+  const run: Run = {
+    next: () => (isOver ? null : source.next()),
+    answered: (ns) => {
+      latencies.add(ns)
+      answers += 1
+      if (answers === asked.requestsMax) end()
+    },
+    failed: (why) => {
+      if (isOver && why.startsWith('a connection')) return
+      fault ??= why
+      end()
+    },
+  }
+  const opened = await Promise.all(
+    Array.from({ length: asked.connections }, () => HttpConnection.open(Number(new URL(asked.url).port), run)),
+  )
+  for (const connection of opened) connection.send()
+  await Promise.race([Bun.sleep(asked.warmMs), ended.promise])
+  if (asked.warmMs > 0) latencies = new Latencies()
+  const since = performance.now()
+  await Promise.race([Bun.sleep(asked.runMs), ended.promise])
+  const seconds = (performance.now() - since) / 1_000
+  const counted = latencies
+  latencies = new Latencies()
+  end()
+  // What is in flight is answered before the next run begins.
+  await Bun.sleep(60)
+  for (const connection of opened) connection.close()
+  const [p50Ms, p99Ms, p999Ms] = counted.percentiles([0.5, 0.99, 0.999])
+  const { size: requests } = counted
+  return { requests, seconds, perSecond: requests / seconds, p50Ms, p99Ms, p999Ms, sold: source.sold(), fault }
+})

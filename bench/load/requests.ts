@@ -1,0 +1,185 @@
+/** What each kind of load asks: endless, and the same from run to run but for the nights that are sold. */
+import { formatNight, type Night } from '../../src/domain/night.ts'
+import { diceOf, listedBookingIdOf, nightOf, SALES_PER_UNIT, saleOf, secretOf, slugOf, type WorldSize } from '../world/world.ts'
+import type { Planned } from './http-client.ts'
+
+export type Kind =
+  | 'availability-31'
+  | 'availability-366'
+  | 'quote'
+  | 'units'
+  | 'booking'
+  | 'bookings-page-1'
+  | 'bookings-page-50'
+  | 'guest-search'
+  | 'create'
+  | 'create-cancel'
+  | 'contended'
+  | 'mix'
+  | 'mcp'
+
+export interface Asked {
+  readonly kind: Kind
+  readonly size: WorldSize
+  /** Units that the load is spread over; all when left out. */
+  readonly units?: number
+  /** The number of the first night sold: what earlier runs have sold is sold. */
+  readonly firstSale: number
+}
+
+export interface Source {
+  next(): Planned
+  /** The next run's `firstSale`. */
+  sold(): number
+}
+
+/** Prepared before the clock starts; more of them than fit a branch predictor or a cache of few. */
+const PREPARED = 20_000
+/** Of a contended load. */
+const CONTENDED_UNITS = 10
+
+export function sourceOf(asked: Asked): Source {
+  switch (asked.kind) {
+    case 'create':
+      return sales(asked, unitsOf(asked))
+    case 'contended':
+      return sales(asked, CONTENDED_UNITS)
+    case 'create-cancel':
+      return salesAndCancels(asked)
+    case 'mix':
+      return mix(asked)
+    default:
+      return prepared(asked, readerOf(asked))
+  }
+}
+
+type Place = (n: number) => { agency: number; unit: number }
+
+function unitsOf({ size, units }: Asked): number {
+  return units ?? size.agencies * size.unitsPerAgency
+}
+
+/** The `n`th unit: of another agency each time, so that keys and shelves are all in use. */
+function placesOf(asked: Asked): Place {
+  const units = unitsOf(asked)
+  const agencies = Math.min(asked.size.agencies, units)
+  return (n) => ({ agency: n % agencies, unit: Math.floor((n % units) / agencies) % asked.size.unitsPerAgency })
+}
+
+function readerOf(asked: Asked): (n: number) => Planned {
+  const place = placesOf(asked)
+  const dice = diceOf(7)
+  switch (asked.kind) {
+    case 'availability-31':
+      return (n) => availability(place(n), dice(300), 31)
+    case 'availability-366':
+      return (n) => availability(place(n), dice(30), 366)
+    case 'quote':
+      return (n) => quote(place(n), dice)
+    case 'units':
+      return (n) => get(n % asked.size.agencies, '/partner/v1/units')
+    case 'booking':
+      return () => get(0, `/partner/v1/bookings/${listedBookingIdOf(dice(asked.size.bookingsOfFirst))}`)
+    case 'bookings-page-1':
+      return () => get(0, '/partner/v1/bookings?page=1&pageSize=50')
+    case 'bookings-page-50':
+      return () => get(0, '/partner/v1/bookings?page=50&pageSize=50')
+    case 'guest-search':
+      return (n) => get(0, `/partner/v1/guests?search=${['reis', 'silva', 'guest77', '+3519', 'ana'][n % 5]}&pageSize=20`)
+    case 'mcp':
+      return (n) => mcp(place(n), dice(300))
+    default:
+      throw new Error(`Cannot make requests: ${asked.kind} is no kind of reading`)
+  }
+}
+
+function prepared({ firstSale }: Asked, plan: (n: number) => Planned): Source {
+  const requests = Array.from({ length: PREPARED }, (_, n) => plan(n))
+  let n = 0
+  return { next: () => requests[n++ % PREPARED] as Planned, sold: () => firstSale }
+}
+
+function availability({ agency, unit }: ReturnType<Place>, offset: number, days: number): Planned {
+  const from = (nightOf('2026-12-01') + offset) as Night
+  const to = formatNight((from + days) as Night)
+  return get(agency, `/partner/v1/availability?unit=${slugOf(unit)}&from=${formatNight(from)}&to=${to}`)
+}
+
+function quote({ agency, unit }: ReturnType<Place>, dice: (n: number) => number): Planned {
+  const arrival = (nightOf('2026-12-01') + dice(500)) as Night
+  const departure = formatNight((arrival + 2 + dice(12)) as Night)
+  return post(agency, '/partner/v1/quote', { unit: slugOf(unit), arrival: formatNight(arrival), departure, adults: 2 }, 200)
+}
+
+function mcp({ agency, unit }: ReturnType<Place>, offset: number): Planned {
+  const from = (nightOf('2026-12-01') + offset) as Night
+  const dates = { unit: slugOf(unit), from: formatNight(from), to: formatNight((from + 31) as Night) }
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_availability', arguments: dates } }
+  const accept = 'accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\n'
+  return post(agency, '/mcp', call, 200, accept)
+}
+
+function sales(asked: Asked, units: number): Source {
+  const sell = salesmanOf(asked, units)
+  let n = asked.firstSale
+  return { next: () => sell(n++), sold: () => n }
+}
+
+/** Every second request cancels what an earlier one of them has booked. */
+function salesAndCancels(asked: Asked): Source {
+  const sell = salesmanOf(asked, unitsOf(asked))
+  const booked: { agency: number; id: string }[] = []
+  let n = asked.firstSale
+  let turn = 0
+  return {
+    sold: () => n,
+    next: () => {
+      const done = turn++ % 2 === 0 ? undefined : booked.shift()
+      if (done !== undefined) return post(done.agency, `/partner/v1/bookings/${done.id}/cancel`, { reason: 'bench' }, 200)
+      const sale = n++
+      const agency = sale % Math.min(asked.size.agencies, unitsOf(asked))
+      const onAnswer = (body: string) => booked.push({ agency, id: /bkg_[0-9a-f]+/.exec(body)?.[0] ?? '' })
+      return { ...sell(sale), onAnswer }
+    },
+  }
+}
+
+function salesmanOf(asked: Asked, units: number): (n: number) => Planned {
+  const place = placesOf({ ...asked, units })
+  return (n) => {
+    const round = Math.floor(n / units)
+    if (round >= SALES_PER_UNIT) throw new Error('Cannot sell: every night is sold')
+    const { agency, unit } = place(n)
+    const stay = saleOf(round)
+    return post(agency, '/partner/v1/bookings', { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}` }, 201)
+  }
+}
+
+/** 90 reads, 9 quotes, 1 booking of every hundred. */
+function mix(asked: Asked): Source {
+  const reads = prepared(asked, readerOf({ ...asked, kind: 'availability-31' }))
+  const quotes = prepared(asked, readerOf({ ...asked, kind: 'quote' }))
+  const bookings = sales(asked, unitsOf(asked))
+  let n = 0
+  return {
+    sold: bookings.sold,
+    next: () => {
+      const of100 = (n++ * 37) % 100
+      return of100 === 0 ? bookings.next() : of100 < 10 ? quotes.next() : reads.next()
+    },
+  }
+}
+
+function get(agency: number, path: string): Planned {
+  return { status: 200, bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${commonOf(agency)}\r\n`) }
+}
+
+function post(agency: number, path: string, body: unknown, status: number, more = ''): Planned {
+  const text = JSON.stringify(body)
+  const head = `POST ${path} HTTP/1.1\r\n${commonOf(agency)}content-type: application/json\r\n${more}`
+  return { status, bytes: Buffer.from(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`) }
+}
+
+function commonOf(agency: number): string {
+  return `host: 127.0.0.1\r\nauthorization: Bearer ${secretOf(agency)}\r\n`
+}

@@ -1,0 +1,137 @@
+/** What runs beside the benchmark: Postgres in a temporary folder, the service, the peer, the floor, the load. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findCluster } from '../../src/db/cluster.ts'
+import { connect, type Sql } from '../../src/db/connect.ts'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { readPostmaster } from '../../src/db/postmaster.ts'
+
+export interface BenchPostgres {
+  readonly url: string
+  readonly postmasterPid: number
+  /** A fresh database with every migration. */
+  createDatabase(name: string): Promise<{ url: string; sql: Sql }>
+  stop(): Promise<void>
+}
+
+/** A real Postgres with the service's own durable settings. */
+export async function startPostgres(): Promise<BenchPostgres> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-bench-'))
+  const server = await startEmbedded({ dataDir, onStep: () => {} })
+  const cluster = findCluster(dataDir)
+  const admin = connect(server.url, { purpose: 'admin' })
+  const opened: Sql[] = [admin]
+  return {
+    url: server.url,
+    postmasterPid: (cluster === null ? null : readPostmaster(cluster))?.pid ?? 0,
+    createDatabase: async (name) => {
+      await admin.unsafe(`create database ${name}`)
+      const url = new URL(server.url)
+      url.pathname = `/${name}`
+      const sql = connect(url.href, { purpose: 'admin' })
+      opened.push(sql)
+      await migrate(sql)
+      return { url: url.href, sql }
+    },
+    stop: async () => {
+      await Promise.allSettled(opened.map((sql) => sql.end({ timeout: 1 })))
+      await server.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface ServiceHandle {
+  readonly url: string
+  readonly pid: number
+  /** From spawning to the first answer. */
+  readonly readyMs: number
+  stop(): Promise<void>
+}
+
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+/** The service as it is deployed, in a process of its own. @throws Error with its log when it does not come up */
+export async function startService(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  flags: readonly string[] = [],
+): Promise<ServiceHandle> {
+  const since = performance.now()
+  const child = Bun.spawn([process.execPath, ...flags, 'run', MAIN], {
+    env: {
+      ...{ PATH: process.env['PATH'] ?? '', NODE_ENV: 'production', PORT: '0', LOG_LEVEL: 'info' },
+      ...{ DATABASE_URL: databaseUrl, PORTAL_TOKEN: 'portal-token-of-the-benchmark-0123456789' },
+      ...{ SECRET_KEY: '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff', ...env },
+    },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let log = ''
+  void (async () => {
+    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) log = (log + chunk).slice(-20_000)
+  })()
+  const deadline = since + 60_000
+  let port: number | undefined
+  while (port === undefined) {
+    const line = log.split('\n').find((each) => each.includes('"listening"') && each.endsWith('}'))
+    if (line !== undefined) port = JSON.parse(line).port as number
+    else if (child.exitCode !== null || performance.now() > deadline) throw new Error(`The service did not come up:\n${log}`)
+    else await Bun.sleep(2)
+  }
+  const url = `http://127.0.0.1:${port}`
+  await fetch(`${url}/healthz`).then((answer) => answer.text())
+  return {
+    ...{ url, pid: child.pid, readyMs: performance.now() - since },
+    stop: async () => {
+      child.kill('SIGTERM')
+      await Promise.race([child.exited, Bun.sleep(12_000).then(() => child.kill('SIGKILL'))])
+    },
+  }
+}
+
+/** Linux counts CPU time in hundredths of a second. */
+const TICKS_PER_S = 100
+
+/** Seconds of CPU that a process has used; 0 where there is no /proc. */
+export function cpuSecondsOf(pid: number): number {
+  const fields = statFieldsOf(pid)
+  return fields === null ? 0 : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S
+}
+
+/** The same of all children of a process that are running: a Postgres and its backends. */
+export function cpuSecondsOfFamily(parent: number): number {
+  let sum = cpuSecondsOf(parent)
+  for (const name of pidsIn('/proc')) if (Number(statFieldsOf(name)?.[1]) === parent) sum += cpuSecondsOf(name)
+  return sum
+}
+
+/** Megabytes that are resident. */
+export function residentMbOf(pid: number): number {
+  try {
+    const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    return Number(kb ?? 0) / 1_024
+  } catch {
+    return 0
+  }
+}
+
+function pidsIn(folder: string): number[] {
+  try {
+    return readdirSync(folder).map(Number).filter(Number.isInteger)
+  } catch {
+    return []
+  }
+}
+
+/** From the third field on: the second, a name, may have blanks in it. */
+function statFieldsOf(pid: number): string[] | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return null
+  }
+}

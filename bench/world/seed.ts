@@ -1,0 +1,109 @@
+/**
+ * Fills the databases. The ledger's rows go through `append_batch`, as the service writes them, with journal, booking, audit
+ * and event each; the peer's are copied from them.
+ */
+import type { Sql } from '../../src/db/connect.ts'
+import { agencyInsert, keyInsert } from '../../src/db/catalogue-rows.ts'
+import { SCOPES } from '../../src/catalogue/agency.ts'
+import type { Booking } from '../../src/domain/booking.ts'
+import type { UnitEvent } from '../../src/domain/event.ts'
+import { encodeBatch } from '../../src/journal/batch.ts'
+import type { JournalRecord } from '../../src/journal/record.ts'
+import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import { agencyIdOf, calendarOf, feeTypesOf, listedBookingOf, secretOf, unitOf, type WorldSize } from './world.ts'
+
+const RECORDS_PER_BATCH = 2_000
+const AT = Date.UTC(2026, 10, 1)
+const PLAN = { apiAccess: true, requestsPerMinute: 2_000_000_000, requestsPerMonth: 9_000_000_000_000 }
+
+/** @param sql a client of purpose `admin`, on a migrated and empty database */
+export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: string) => void): Promise<void> {
+  onStep(`seeding ${size.agencies} agencies with ${size.unitsPerAgency} units`)
+  for (let agency = 0; agency < size.agencies; agency++) await seedAgency(sql, agency)
+  const writer = new BatchWriter(sql)
+  for (let agency = 0; agency < size.agencies; agency++)
+    for (let unit = 0; unit < size.unitsPerAgency; unit++)
+      await writer.add(recordOf(agencyIdOf(agency), { kind: 'unit_set', unit: unitOf(agency, unit) }))
+  onStep(`seeding ${size.agencies * size.unitsPerAgency * size.bookingsPerUnit} bookings`)
+  for (let agency = 0; agency < size.agencies; agency++)
+    for (let unit = 0; unit < size.unitsPerAgency; unit++)
+      for (const booking of calendarOf(size, agency, unit)) await writer.add(bookedOf(agencyIdOf(agency), booking))
+  onStep(`seeding ${size.bookingsOfFirst} bookings and guests of one agency`)
+  for (let n = 0; n < size.bookingsOfFirst; n++)
+    await writer.add({ ...bookedOf(agencyIdOf(0), listedBookingOf(size, n)), guest: guestOf(n) })
+  await writer.end()
+  await sql`vacuum analyze`
+}
+
+async function seedAgency(sql: Sql, agency: number): Promise<void> {
+  const id = agencyIdOf(agency)
+  await agencyInsert(sql, {
+    ...{ id, slug: `agency-${agency}`, name: `Agency ${agency}`, currency: 'EUR', timezone: 'Europe/Lisbon' },
+    ...{ status: 'active', plan: PLAN, defaultHoldHours: 48, createdAt: AT },
+  })
+  await keyInsert(sql, {
+    ...{ id: `key_${agency}`, agencyId: id, name: null, prefix: secretOf(agency).slice(0, 14) },
+    ...{ secretSha256: sha256Hex(secretOf(agency)), scopes: [...SCOPES], createdAt: AT, expiresAt: null, revokedAt: null },
+  })
+  for (const fee of feeTypesOf(agency))
+    await sql`
+      insert into fee_type (agency_id, fee_type_id, label, kind, amount, basis_points, includes_weekly_cleaning,
+                            application, active)
+      values (${id}, ${fee.id}, ${fee.label}, ${fee.kind}, ${fee.amount}, ${fee.basisPoints}, false, 'every_stay', true)`
+}
+
+/** Group commits of our own, under the epoch that the database begins with. */
+export class BatchWriter {
+  readonly #sql: Sql
+  #records: JournalRecord[] = []
+  #seq = 1
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  async add(record: JournalRecord): Promise<void> {
+    this.#records.push(record)
+    if (this.#records.length >= RECORDS_PER_BATCH) await this.end()
+  }
+
+  async end(): Promise<void> {
+    if (this.#records.length === 0) return
+    const { content, lastSeq } = encodeBatch(this.#records, this.#seq)
+    await this.#sql`select append_batch(0, ${Bun.randomUUIDv7()}::text::uuid, ${content}::text::jsonb)`
+    this.#seq = lastSeq + 1
+    this.#records = []
+  }
+}
+
+export function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
+  return { agencyId, at: AT, entry: { event, at: AT, requestId: null } }
+}
+
+/** With its audit line and its event, as every booking leaves them. */
+export function bookedOf(agencyId: string, booking: Booking): JournalRecord {
+  return {
+    ...recordOf(agencyId, { kind: 'booking_created', after: booking }),
+    audit: {
+      ...{ auditId: booking.id.replace('bkg', 'aud'), at: AT, actor: { kind: 'key', id: 'key' }, count: 1 },
+      ...{ route: 'POST /partner/v1/bookings', outcome: 'OK', bookingId: booking.id, requestId: null },
+    },
+    announcement: {
+      eventId: booking.id.replace('bkg', 'evt'),
+      kind: 'booking.created',
+      body: (seq) => JSON.stringify({ event: 'booking.created', seq, data: { id: booking.id } }),
+    },
+  }
+}
+
+const FIRST_NAMES = ['Ana', 'Rui', 'Maria', 'João', 'Inês', 'Pedro', 'Sofia', 'Tiago', 'Clara', 'Nuno']
+const LAST_NAMES = ['Reis', 'Silva', 'Santos', 'Costa', 'Pereira', 'Almeida', 'Rocha', 'Lopes', 'Pinto', 'Matos', 'Faria']
+
+function guestOf(n: number): NonNullable<JournalRecord['guest']> {
+  const firstName = FIRST_NAMES[n % FIRST_NAMES.length] ?? 'Ana'
+  const lastName = `${LAST_NAMES[n % LAST_NAMES.length] ?? 'Reis'} ${n}`
+  return {
+    ...{ guestId: `gst_${Bun.hash(String(n)).toString(16).padStart(32, '0')}`, firstName, lastName },
+    ...{ email: `guest${n}@example.com`, phone: `+351 9${String(n).padStart(8, '0')}`, nationality: 'PT' },
+  }
+}
