@@ -464,6 +464,10 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until timestamp with time zone, room integer, window_fresh integer, windows jsonb)
  RETURNS TABLE(agency_id text, delivery_id text, endpoint_id text, event_id text, kind text, body text, attempts integer, tries integer, next_attempt_at timestamp with time zone, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamp with time zone, consecutive_failures integer, revision integer)
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 #variable_conflict use_column
 begin
@@ -476,7 +480,9 @@ begin
     select due.agency_id, due.delivery_id,
            row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
     from webhook_endpoints_waiting() w
-    join webhook_endpoint e on e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select from webhook_endpoint e
+      where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select d.agency_id, d.delivery_id, d.next_attempt_at,
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
@@ -506,10 +512,14 @@ CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with tim
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
 AS $function$
   select min(due.next_attempt_at)
   from webhook_endpoints_waiting() w
-  join webhook_endpoint e on e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active'
+  cross join lateral (
+    select from webhook_endpoint e
+    where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
   cross join lateral (
     select d.next_attempt_at from webhook_delivery d
     where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
@@ -520,6 +530,10 @@ $function$;
 CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb)
  RETURNS void
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 begin
   with settled as (

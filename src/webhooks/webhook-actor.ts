@@ -56,6 +56,11 @@ export class WebhookActor {
     return this.#endpoint.consecutiveFailures > 0 || this.#slow > 0
   }
 
+  /** It has answered well since it last failed. */
+  get isProven(): boolean {
+    return !this.isSuspect && this.#window > WINDOW_FRESH
+  }
+
   get canBegin(): boolean {
     return this.#endpoint.status === 'active' && this.#queue.length > 0 && this.#inFlight < this.#windowNow
   }

@@ -26,6 +26,8 @@ const CLAIMED_MAX = 4_096
 const CLAIM_GAP_MS = 4
 /** Looks even if nobody called: the safety net under wakes and the timer of the next one due. */
 const POLL_MS = 2_000
+/** What falls due next is asked for at most so often, and else looked for as often. */
+const LOOK_AHEAD_MS = 250
 const AFTER_FAILURE_MS = 250
 /** A secret that cannot be opened is a fault of ours: the delivery waits for it to be mended. */
 const POSTPONE_MS = 60_000
@@ -55,7 +57,9 @@ export class WebhookSender {
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
   readonly #settledBy = new WeakMap<Settled, WebhookActor>()
-  readonly #quick = new FairTurns<WebhookActor>()
+  /** Endpoints with something to send: those that answer, those nothing is known of, those that fail or keep us waiting. */
+  readonly #proven = new FairTurns<WebhookActor>()
+  readonly #fresh = new FairTurns<WebhookActor>()
   readonly #suspect = new FairTurns<WebhookActor>()
   readonly #vitals: SenderVitals
   #state: 'running' | 'stopping' | 'over' = 'running'
@@ -64,6 +68,8 @@ export class WebhookSender {
   /** When a claim whose answer never came is surely over, so that what it took can be let go; null when there is none. */
   #releaseAt: Instant | null = null
   #claimNumber = 0
+  #turn = 0
+  #lookedAheadAt = Number.NEGATIVE_INFINITY
   #isClaiming = false
   #isWanted = false
   /** The last claim ended at its own limit, not at what is due. */
@@ -153,8 +159,10 @@ export class WebhookSender {
     try {
       while (this.#isWanted && this.#state === 'running') {
         this.#isWanted = false
+        const since = this.#clock.monotonicMs()
         waitMs = await this.#claimOnce()
-        await sleep(this.#clock, CLAIM_GAP_MS)
+        // As long again as it took: the database has other work too.
+        await sleep(this.#clock, Math.max(CLAIM_GAP_MS, this.#clock.monotonicMs() - since))
       }
     } catch (error) {
       if (error instanceof SenderOverError) this.#end(error)
@@ -176,6 +184,7 @@ export class WebhookSender {
     const room = CLAIMED_MAX - this.#held.size
     const windows = this.#windows()
     this.#claimNumber += 1
+    let isEmpty = false
     if (room > 0) {
       const claimed = await this.#store.claim({
         tenure: this.#tenure,
@@ -186,10 +195,13 @@ export class WebhookSender {
       })
       this.#vitals.claims += 1
       this.#isShort = claimed.length >= room
+      isEmpty = claimed.length === 0
       this.#take(claimed, windows)
     }
     this.#forgetIdle()
-    const next = this.#isWanted ? null : await this.#store.nextDue(dueUntil)
+    if (!isEmpty || this.#clock.monotonicMs() - this.#lookedAheadAt < LOOK_AHEAD_MS) return LOOK_AHEAD_MS
+    this.#lookedAheadAt = this.#clock.monotonicMs()
+    const next = await this.#store.nextDue(dueUntil)
     return next === null ? POLL_MS : Math.min(POLL_MS, Math.max(0, next - this.#clock.now()))
   }
 
@@ -234,14 +246,22 @@ export class WebhookSender {
   #offer(actor: WebhookActor): void {
     if (!actor.canBegin) return
     if (actor.isSuspect) this.#suspect.add(actor)
-    else this.#quick.add(actor)
+    else if (actor.isProven) this.#proven.add(actor)
+    else this.#fresh.add(actor)
+  }
+
+  /** Those that are known to answer go first, as many unknown ones may turn out to hang; every fourth turn is theirs. */
+  #takeQuick(mayGo: (agencyId: string) => boolean): WebhookActor | undefined {
+    this.#turn += 1
+    const [first, second] = this.#turn % 4 === 0 ? [this.#fresh, this.#proven] : [this.#proven, this.#fresh]
+    return first.take(mayGo) ?? second.take(mayGo)
   }
 
   /** Begins whatever may begin. */
   #pump(): void {
     const mayGo = (agencyId: string) => this.#pool.hasRoomFor(agencyId)
     while (this.#state === 'running') {
-      const quick = this.#pool.hasRoom('fast') ? this.#quick.take(mayGo) : undefined
+      const quick = this.#pool.hasRoom('fast') ? this.#takeQuick(mayGo) : undefined
       const actor = quick ?? (this.#pool.hasRoom('parked') ? this.#suspect.take(mayGo) : undefined)
       if (actor === undefined) return
       // It may have changed since it was offered.
@@ -306,8 +326,7 @@ export class WebhookSender {
   }
 
   #giveBack(actor: WebhookActor): void {
-    this.#quick.delete(actor)
-    this.#suspect.delete(actor)
+    for (const turns of [this.#proven, this.#fresh, this.#suspect]) turns.delete(actor)
     this.#settle(actor, actor.giveBack())
   }
 

@@ -105,6 +105,6 @@ test('a claim walks past a flood: 200,000 pending of one endpoint cost the other
   const since = performance.now()
   for (let i = 0; i < 20; i++) await store.claim(options)
   const ms = (performance.now() - since) / 20
-  await store.nextDue(1_800_000_000_000)
+
   expect(ms).toBeLessThan(25)
 })
