@@ -19,6 +19,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...withoutTrace(world, entries),
     ...holdsOffTime(world, entries),
     ...fencedWrongly(world),
+    ...undelivered(world),
     ...(await unlikeReplay(world, entries)),
   ]
 }
@@ -93,6 +94,16 @@ function withoutTrace({ store }: SimWorld, entries: readonly Entry[]): string[] 
   const lines = [...store.audit.values()].filter((row) => row['outcome'] === 'OK' && row['booking_id'] !== null).length
   if (events.size !== store.events.length) problems.push('an event was written twice')
   return lines < changes ? [...problems, `${changes} changes have ${lines} audit lines`] : problems
+}
+
+/** Every event has reached the healthy receiver, with the same bytes each time; no attempt was made before its time. */
+function undelivered({ store, webhooks }: SimWorld): string[] {
+  const missing = store.events.flatMap((event) => {
+    const bodies = webhooks.received.get(`${event['event_id']} to healthy`) ?? []
+    if (bodies.length === 0) return [`${event['event_id']} has never been delivered`]
+    return bodies.every((body) => body === event['body']) ? [] : [`W3: ${event['event_id']} was sent with other bytes`]
+  })
+  return [...missing, ...webhooks.untimely]
 }
 
 /** Only older writers are fenced; the one that took over last is left alone. */

@@ -11,6 +11,7 @@ import { HoldTimer } from '../../src/units/hold-timer.ts'
 import { UnitDirectory } from '../../src/units/unit-directory.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import type { SimStore } from './sim-store.ts'
+import type { SimWebhooks } from './sim-webhooks.ts'
 
 /** Where a simulated build differs from the real one: how a broken build is made. */
 export interface BuildFaults {
@@ -26,6 +27,7 @@ export class SimProcess {
   readonly journal: Journal
   readonly epoch: number
   readonly #holdTimer: HoldTimer
+  #wakeSender = () => {}
   #state: 'running' | 'paused' | 'dead' = 'running'
   #heldBack: (() => void)[] = []
   isFenced = false
@@ -48,17 +50,25 @@ export class SimProcess {
     newId: IdSource
     announce: Announce
     faults: BuildFaults
+    webhooks: SimWebhooks
     /** Of whoever took the ledger over last. */
     currentEpoch: () => number
   }): Promise<SimProcess> {
     const tenure = await world.store.takeOver('sim')
     const process = new SimProcess(tenure.epoch, (self) => assemble(self, world, tenure))
     process.#holdTimer.start()
+    const sender = await world.webhooks.startSender(process, clockOf(process, world.clock))
+    process.#wakeSender = () => sender.wake()
     return process
   }
 
   get isRunning(): boolean {
     return this.#state === 'running' && !this.isFenced
+  }
+
+  /** A change has become durable: its webhooks are due. */
+  wakeSender(): void {
+    this.#wakeSender()
   }
 
   /** Like `kill -9`: nothing of it ever runs again. */
@@ -108,11 +118,7 @@ function assemble(
   world: Parameters<typeof SimProcess.start>[0],
   tenure: { epoch: number; lastSeq: number },
 ): Parts {
-  const clock: Clock = {
-    now: () => world.clock.now(),
-    monotonicMs: () => world.clock.monotonicMs(),
-    after: (ms, task) => world.clock.after(ms, () => process.run(task)),
-  }
+  const clock = clockOf(process, world.clock)
   const store = storeSeenBy(process, world.store)
   const catalogue = new Catalogue({
     loadAgencies: async () => [AGENCY],
@@ -150,6 +156,7 @@ function assemble(
     heldMsMax: 5_000,
     onDurable: ({ after }) => {
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+      process.wakeSender()
     },
   })
   const holdTimer = new HoldTimer({
@@ -165,6 +172,15 @@ function assemble(
     },
   })
   return { desk, directory, journal, holdTimer }
+}
+
+/** The world's clock, whose timers fire only while the process runs. */
+function clockOf(process: SimProcess, clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (ms, task) => clock.after(ms, () => process.run(task)),
+  }
 }
 
 function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): JournalStore & BookingRows {

@@ -14,6 +14,8 @@ export class SimStore extends MemoryJournalStore {
   readonly #dice: Dice
   /** Of 100 sends, how many go wrong. */
   troublePercent = 25
+  /** Called for every event that has become durable, once. */
+  onEvent: (event: Readonly<Record<string, unknown>>) => void = () => {}
   /** Snapshots of which a byte has flipped. */
   flipped = 0
   /** Skips the fence: only a broken build does. */
@@ -37,6 +39,13 @@ export class SimStore extends MemoryJournalStore {
     this.fate = () => fate
     const outcome = await super.appendBatch(toWrite)
     await this.#travel()
+    return outcome
+  }
+
+  protected override write(batch: BatchToAppend): 'durable' | AppendFailure {
+    const before = this.events.length
+    const outcome = super.write(batch)
+    for (const event of this.events.slice(before)) this.onEvent(event)
     return outcome
   }
 

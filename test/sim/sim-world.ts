@@ -11,6 +11,7 @@ import { night, sampleRules, sampleUnit } from '../support/samples.ts'
 import { Dice } from './dice.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { SimStore } from './sim-store.ts'
+import { SimWebhooks } from './sim-webhooks.ts'
 
 /** What a client was told. */
 export interface Acknowledgement {
@@ -34,6 +35,7 @@ export class SimWorld {
   readonly clock = new FakeClock()
   readonly dice: Dice
   readonly store: SimStore
+  readonly webhooks: SimWebhooks
   readonly acknowledged: Acknowledgement[] = []
   /** References of bookings whose client was told that nothing was written. */
   readonly denied: string[] = []
@@ -45,6 +47,8 @@ export class SimWorld {
   private constructor(seed: number, faults: BuildFaults) {
     this.dice = new Dice(seed)
     this.store = new SimStore(this.clock, this.dice)
+    this.webhooks = new SimWebhooks(this.clock, this.dice)
+    this.store.onEvent = (event) => this.webhooks.enqueue(event)
     this.#faults = faults
   }
 
@@ -77,18 +81,20 @@ export class SimWorld {
     this.store.troublePercent = 5 + this.dice.below(40)
   }
 
-  /** The network heals, everyone else dies, and what is left has a minute to come to rest. */
+  /** The network heals, the clock is put right, everyone else dies, and what is left has three minutes to come to rest. */
   async #end(): Promise<void> {
     this.store.troublePercent = 0
     for (const process of this.processes) process.die()
+    this.clock.jumpWall(this.clock.highestNow - this.clock.now())
     await this.#start()
-    await this.clock.advance(60_000)
+    await this.clock.advance(180_000)
   }
 
   async #start(): Promise<SimProcess> {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(7, '0')}`
     const started = SimProcess.start({
       ...{ clock: this.clock, store: this.store, units: UNITS, newId, announce, faults: this.#faults },
+      webhooks: this.webhooks,
       currentEpoch: () => this.store.epoch,
     })
     await settle()

@@ -3,12 +3,14 @@ import type { Clock } from '../../src/lib/clock.ts'
 /** A clock that stands still until it is told to move. Timers fire in order of their time. */
 export class FakeClock implements Clock {
   #wall: number
+  #highest: number
   #monotonic = 0
   #timers: { at: number; order: number; task: () => void }[] = []
   #order = 0
 
   constructor(wall = Date.UTC(2027, 0, 1)) {
     this.#wall = wall
+    this.#highest = wall
   }
 
   now(): number {
@@ -51,10 +53,17 @@ export class FakeClock implements Clock {
   /** The wall clock jumps, as after a correction; the monotonic one does not. */
   jumpWall(ms: number): void {
     this.#wall += ms
+    this.#highest = Math.max(this.#highest, this.#wall)
+  }
+
+  /** The latest that the wall clock has ever said. */
+  get highestNow(): number {
+    return this.#highest
   }
 
   #move(to: number): void {
     this.#wall += to - this.#monotonic
+    this.#highest = Math.max(this.#highest, this.#wall)
     this.#monotonic = to
   }
 
