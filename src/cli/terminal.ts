@@ -10,7 +10,22 @@ export interface Terminal {
 export const processTerminal: Terminal = {
   env: process.env,
   isTty: process.stderr.isTTY === true,
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: (text) => writeTo(process.stdout, text),
+  err: (text) => writeTo(process.stderr, text),
   readInput: () => Bun.stdin.text(),
+}
+
+/** A reader that has seen enough (`| head`) is no failure of ours. */
+function writeTo(stream: NodeJS.WriteStream, text: string): void {
+  if (stream.listenerCount('error') === 0) stream.on('error', endIfClosed)
+  try {
+    stream.write(text)
+  } catch (error) {
+    endIfClosed(error)
+  }
+}
+
+function endIfClosed(error: unknown): void {
+  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') process.exit(0)
+  throw error
 }

@@ -225,3 +225,11 @@ test('migrate says where the schema stands, and needs a database', async () => {
   expect((await cli(['migrate'])).code).toBe(2)
   expect((await cli(['migrate'], { env: { DATABASE_URL: 'postgres://x:y@127.0.0.1:9/z' } })).code).toBe(1)
 })
+
+test('a reader that has seen enough is no failure', async () => {
+  const main = new URL('../../src/main.ts', import.meta.url).pathname
+  const script = `set -o pipefail; for i in 1 2 3 4 5; do "${process.execPath}" run "${main}" bookings create --help | true; done`
+  const child = Bun.spawn(['bash', '-c', script], { stdout: 'pipe', stderr: 'pipe' })
+  expect(await new Response(child.stderr).text()).toBe('')
+  expect(await child.exited).toBe(0)
+})

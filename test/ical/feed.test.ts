@@ -146,6 +146,11 @@ describe('an event', () => {
   })
 })
 
+test('a time zone by its IANA name needs no description in the feed', () => {
+  const event = one('DTSTART;TZID=America/New_York:20270301T200000', 'DTEND;TZID=America/New_York:20270302T200000')
+  expect(said([event])).toEqual(['a 2027-03-02 2027-03-03'])
+})
+
 describe('a text that is no feed', () => {
   test.each([
     ['nothing', ''],

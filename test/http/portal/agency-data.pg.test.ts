@@ -183,12 +183,14 @@ describe('audit and usage', () => {
     await service.database.sql`insert into usage_month values (${agency.id}, '2020-01', 7)`
     const { secret } = await service.key(agency)
     for (let i = 0; i < 3; i++) await service.asPartner(secret, '/me')
+    await service.ledger.usage.flush()
+    await service.asPartner(secret, '/me')
     const { usage, totalItems } = (await service.get(`${path}/usage`)).body
     expect(totalItems).toBe(2)
     expect(usage[0]).toMatchObject({
-      used: 3,
+      used: 4,
       quota: agency.plan.requestsPerMonth,
-      remaining: agency.plan.requestsPerMonth - 3,
+      remaining: agency.plan.requestsPerMonth - 4,
     })
     expect(usage[1]).toEqual({ month: '2020-01', used: 7, quota: null, remaining: null, resetsAt: null })
   })

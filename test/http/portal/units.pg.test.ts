@@ -231,6 +231,15 @@ describe('the iCalendar feed of a unit', () => {
     expect(line).toMatchObject({ outcome: 'OK', route: expect.stringContaining('calendar-feed') })
   })
 
+  test('opens with its own secret only, not with that of another unit', async () => {
+    await unit()
+    await unit({ slug: 'garden' })
+    const garden = (await service.get(`${path}/units/garden/calendar-feed`)).body.calendarFeed.path as string
+    const address = garden.replace('/garden/', '/sea-view/')
+    expect((await service.ask(`/${address}`, undefined, { token: null })).status).toBe(404)
+    expect((await service.ask(`/${garden}`, undefined, { token: null })).status).toBe(200)
+  })
+
   test('is 404 while the agency is suspended or the unit archived', async () => {
     await unit()
     const { path: address } = await feed()
