@@ -8,5 +8,8 @@ export type Log = Logger
  * fields; never personal data, never a secret.
  */
 export function openLog(level: LogLevel): Log {
-  return pino({ level, base: { service: 'nightledger' }, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2))
+  return pino(
+    { level, base: { service: 'nightledger' }, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination(2),
+  )
 }

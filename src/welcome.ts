@@ -4,12 +4,7 @@ import type { Demo } from './demo/offer-demo.ts'
 const DAY_MS = 86_400_000
 
 /** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
-export function welcome(input: {
-  port: number
-  demo: Demo | null
-  portalTokenFile: string | null
-  now: Date
-}): string {
+export function welcome(input: { port: number; demo: Demo | null; portalTokenFile: string | null; now: Date }): string {
   const base = `http://127.0.0.1:${input.port}`
   const lines = ['', `nightledger serves ${base}/partner/v1 (guide: ${base}/docs)`]
   if (input.portalTokenFile !== null) lines.push(`  portal token in   ${input.portalTokenFile}`)

@@ -24,7 +24,10 @@ export async function offerDemo(ledger: Ledger, dataDir: string, onStep: (step: 
   const isCutShort = demo !== null && catalogue.keysOf(demo.id).length === 0
   if (!isEmpty && !isCutShort) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
 
-  const secret = keepPrivateFile(keyFile, () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret)
+  const secret = keepPrivateFile(
+    keyFile,
+    () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret,
+  )
   await makeDemo({
     catalogue,
     store: ledger.catalogueStore,
