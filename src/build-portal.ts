@@ -24,8 +24,8 @@ export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
 ): PortalLedger {
-  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
-  const store = new PostgresAgencyStore(sql)
+  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage, epoch } = ledger
+  const store = new PostgresAgencyStore(sql, epoch)
   const usageRows = new PostgresUsageRows(sql)
   return {
     ...{ clock, newId, catalogue, desk, guestList, bookingList, usage },
@@ -36,7 +36,7 @@ export function openPortal(
     guests: new GuestDesk({ guests: guestList, store, clock, newId }),
     bookings: new PostgresAgencyBookings(sql),
     auditList: new PostgresAuditList(sql),
-    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql), secretKey, clock, newId }),
+    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: verifying(ledger),

@@ -5,9 +5,7 @@ import type { AgencyStore } from '../desk/agency-store.ts'
 import type { Guest } from '../desk/guest-list.ts'
 import type { FeeType } from '../domain/rules.ts'
 import type { AuditDraft } from '../journal/record.ts'
-import { withDeadline } from '../lib/deadline.ts'
-import { auditInsert } from './audit-insert.ts'
-import { QUERY_DEADLINE_MS } from './booking-rows.ts'
+import { auditedWrite } from './audited-write.ts'
 import {
   agencyInsert,
   agencyUpdate,
@@ -25,15 +23,18 @@ const UNIQUE_VIOLATION = '23505'
 export class PostgresAgencyStore implements AgencyStore {
   readonly #sql: Sql
   readonly #catalogue: PostgresCatalogueStore
+  readonly #epoch: number
 
-  constructor(sql: Sql) {
+  /** @param epoch of this process's tenure */
+  constructor(sql: Sql, epoch: number) {
     this.#sql = sql
+    this.#epoch = epoch
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
   async insertAgency(agency: Agency, audit: AuditDraft): Promise<boolean> {
     const insert = this.#sql`${agencyInsert(this.#sql, agency)} on conflict (slug) do nothing`
-    return (await this.#write(agency.id, audit, insert)) === 1
+    return this.#write(agency.id, audit, insert)
   }
 
   async updateAgency(agency: Agency, audit: AuditDraft): Promise<void> {
@@ -82,15 +83,13 @@ export class PostgresAgencyStore implements AgencyStore {
     return this.#catalogue.loadShelf(agencyId)
   }
 
-  /** @returns how many rows changed; the line is written only where one did */
-  async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<number> {
-    const [row] = await withDeadline(
-      this.#sql<{ changed: number }[]>`
-        with changed as (${change} returning 1),
-             audited as (${auditInsert(this.#sql, agencyId, audit)} from changed)
-        select count(*)::integer as changed from changed`,
-      QUERY_DEADLINE_MS,
-    )
-    return row?.changed ?? 0
+  /** @returns whether a row changed */
+  async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<boolean> {
+    const returning = this.#sql`${change} returning true as "isChanged"`
+    const [row] = await auditedWrite<{ isChanged: boolean | null }>(this.#sql, {
+      ...{ agencyId, epoch: this.#epoch, audit },
+      change: returning,
+    })
+    return row?.isChanged === true
   }
 }

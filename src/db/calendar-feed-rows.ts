@@ -1,15 +1,18 @@
 import type { CalendarFeedRows } from '../desk/calendar-feeds.ts'
 import type { AuditDraft } from '../journal/record.ts'
 import { withDeadline } from '../lib/deadline.ts'
-import { auditInsert } from './audit-insert.ts'
+import { auditedWrite } from './audited-write.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 
 export class PostgresCalendarFeedRows implements CalendarFeedRows {
   readonly #sql: Sql
+  readonly #epoch: number
 
-  constructor(sql: Sql) {
+  /** @param epoch of this process's tenure */
+  constructor(sql: Sql, epoch: number) {
     this.#sql = sql
+    this.#epoch = epoch
   }
 
   async version(agencyId: string, unitId: string): Promise<number> {
@@ -22,16 +25,12 @@ export class PostgresCalendarFeedRows implements CalendarFeedRows {
   }
 
   async raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number> {
-    const [row] = await withDeadline(
-      this.#sql<{ version: number }[]>`
-        with changed as (
-          insert into calendar_feed (agency_id, unit_id, version) values (${agencyId}, ${unitId}, 1)
-          on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1
-          returning version
-        ), audited as (${auditInsert(this.#sql, agencyId, audit)} from changed)
-        select version from changed`,
-      QUERY_DEADLINE_MS,
-    )
+    const change = this.#sql`
+      insert into calendar_feed (agency_id, unit_id, version) values (${agencyId}, ${unitId}, 1)
+      on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1
+      returning version`
+    const input = { agencyId, epoch: this.#epoch, audit, change }
+    const [row] = await auditedWrite<{ version: number }>(this.#sql, input)
     if (row === undefined) throw new Error('Cannot change a calendar address: no row came back')
     return row.version
   }

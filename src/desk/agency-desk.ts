@@ -45,7 +45,7 @@ export class AgencyDesk {
         return done(agency)
       }
       // Made by an attempt whose outcome was unknown, or by another process.
-      for (const known of await this.#store.loadAgencies()) this.#catalogue.putAgency(known)
+      await this.#readAgain()
       return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
     })
   }
@@ -56,9 +56,20 @@ export class AgencyDesk {
       const current = this.#catalogue.agencyById(agencyId)
       if (current === null) return NOT_FOUND
       const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
-      await this.#store.updateAgency(agency, auditLine(this.#surroundings, caller))
+      try {
+        await this.#store.updateAgency(agency, auditLine(this.#surroundings, caller))
+      } catch (error) {
+        await this.#readAgain()
+        throw error
+      }
       this.#catalogue.putAgency(agency)
       return done(agency)
     })
+  }
+
+  /** After an outcome that is unknown memory follows the database. One that does not answer is asked by the next change. */
+  async #readAgain(): Promise<void> {
+    const known = await this.#store.loadAgencies().catch(() => [])
+    for (const agency of known) this.#catalogue.putAgency(agency)
   }
 }

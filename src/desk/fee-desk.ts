@@ -56,7 +56,14 @@ export class FeeDesk {
     const others = shelf.feeTypes.filter(({ id }) => id !== feeType.id)
     const problem = feeTypeProblem(feeType, others)
     if (problem !== null) return refused({ code: 'VALIDATION', ...problem })
-    await write()
+    try {
+      await write()
+    } catch (error) {
+      // After an outcome that is unknown memory follows the database.
+      const stored = await this.#store.loadShelf(agency.id).catch(() => null)
+      for (const known of stored?.feeTypes ?? []) this.#catalogue.putFeeType(agency.id, known)
+      throw error
+    }
     this.#catalogue.putFeeType(agency.id, feeType)
     return done(feeType)
   }

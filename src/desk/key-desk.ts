@@ -68,10 +68,21 @@ export class KeyDesk {
       const key = this.#catalogue.keyById(agency.id, keyId)
       if (key === null) return NOT_FOUND
       const revokedAt = key.revokedAt ?? this.#surroundings.clock.now()
-      await this.#store.revokeKey(key, revokedAt, auditLine(this.#surroundings, caller))
+      try {
+        await this.#store.revokeKey(key, revokedAt, auditLine(this.#surroundings, caller))
+      } catch (error) {
+        await this.#readAgain(agency)
+        throw error
+      }
       const revoked = { ...key, revokedAt }
       this.#catalogue.putKey(revoked)
       return done(revoked)
     })
+  }
+
+  /** After an outcome that is unknown memory follows the database: a key that is revoked there must not open anything here. */
+  async #readAgain(agency: Agency): Promise<void> {
+    const known = await this.#store.loadKeys().catch(() => [])
+    for (const key of known) if (key.agencyId === agency.id) this.#catalogue.putKey(key)
   }
 }

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Agency } from '../../src/catalogue/agency.ts'
+import { PostgresAgencyStore } from '../../src/db/agency-store.ts'
+import { AgencyDesk } from '../../src/desk/agency-desk.ts'
+import type { AgencyStore } from '../../src/desk/agency-store.ts'
+import { FeeDesk } from '../../src/desk/fee-desk.ts'
+import { KeyDesk } from '../../src/desk/key-desk.ts'
+import { newKeySecret } from '../../src/edge/key-secret.ts'
+import { JournalError } from '../../src/journal/journal-error.ts'
+import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { CALLER } from '../support/open-ledger.ts'
+
+let service: TestLedger
+let agency: Agency
+let lostReply: AgencyStore
+
+/** What a desk throws, settled first: a promise that never settles would hang the test. */
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  const [result] = await Promise.allSettled([promise])
+  return result?.status === 'rejected' ? result.reason : null
+}
+
+beforeAll(async () => {
+  service = await openTestLedger()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  agency = await service.agency()
+  const { sql, epoch } = service.ledger
+  // Writes, and then the answer is lost on its way.
+  lostReply = new Proxy(new PostgresAgencyStore(sql, epoch), {
+    get(store, name) {
+      const method = Reflect.get(store, name, store).bind(store)
+      if (!/^(insert|update|revoke)/.test(String(name))) return method
+      return async (...args: unknown[]) => {
+        await method(...args)
+        throw new Error('connection lost')
+      }
+    },
+  })
+})
+
+function desks(store: AgencyStore) {
+  const { catalogue, clock, newId } = service.ledger
+  const makeSecret = () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes)))
+  return {
+    agencies: new AgencyDesk({ catalogue, store, clock, newId }),
+    keys: new KeyDesk({ catalogue, store, clock, newId, makeSecret }),
+    fees: new FeeDesk({ catalogue, store, clock, newId }),
+  }
+}
+
+describe('a change whose answer was lost', () => {
+  test('is followed by memory: what Postgres has is what serves', async () => {
+    const { catalogue } = service.ledger
+    const { agencies, keys, fees } = desks(lostReply)
+    expect(await failureOf(agencies.change(agency.id, { status: 'suspended' }, CALLER))).toBeInstanceOf(Error)
+    expect(catalogue.agencyById(agency.id)?.status).toBe('suspended')
+    const { key } = await service.key(agency)
+    expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toBeInstanceOf(Error)
+    expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
+    const feeType = await service.feeType(agency)
+    expect(
+      await failureOf(fees.change(agency, feeType.id, (known) => ({ ...known, active: false }), CALLER)),
+    ).toBeInstanceOf(Error)
+    expect((await catalogue.shelf(agency.id)).feeTypes[0]?.active).toBe(false)
+  })
+
+  test('of a new agency is found by the next attempt', async () => {
+    const draft = {
+      slug: `lost-${agency.slug}`,
+      name: 'x',
+      currency: 'EUR',
+      timezone: 'UTC',
+      plan: agency.plan,
+      defaultHoldHours: 1,
+    }
+    expect(await failureOf(desks(lostReply).agencies.create(draft, CALLER))).toBeInstanceOf(Error)
+    expect(service.ledger.catalogue.agencyBySlug(draft.slug)).toBeNull()
+    const again = await desks(new PostgresAgencyStore(service.ledger.sql, service.ledger.epoch)).agencies.create(
+      draft,
+      CALLER,
+    )
+    expect(again).toMatchObject({ kind: 'refused', refusal: { code: 'SLUG_TAKEN' } })
+    expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
+  })
+})
+
+test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {
+  const { sql, epoch, catalogue } = service.ledger
+  const { agencies, keys, fees } = desks(new PostgresAgencyStore(sql, epoch - 1))
+  const { key } = await service.key(agency)
+  const feeType = await service.feeType(agency)
+  const attempts: (() => Promise<unknown>)[] = [
+    () => agencies.change(agency.id, { name: 'Stale' }, CALLER),
+    () => keys.revoke(agency, key.id, CALLER),
+    () => keys.create(agency, { name: null, scopes: [], expiresAt: null }, CALLER),
+    () => fees.create(agency, { ...feeType, label: 'Stale' }, CALLER),
+  ]
+  for (const attempt of attempts) {
+    const failure = await failureOf(attempt())
+    expect(failure).toBeInstanceOf(JournalError)
+    expect(failure).toMatchObject({ kind: 'fenced' })
+  }
+  expect(catalogue.agencyById(agency.id)?.name).toBe(agency.name)
+  expect(catalogue.keyById(agency.id, key.id)?.revokedAt).toBeNull()
+  const rows = await sql`
+    select (select name from agency where agency_id = ${agency.id}) as name,
+           (select count(*)::integer from api_key where agency_id = ${agency.id}) as keys,
+           (select count(*)::integer from fee_type where agency_id = ${agency.id}) as fees,
+           (select count(*)::integer from audit where agency_id = ${agency.id}) as lines`
+  expect({ ...rows[0] }).toEqual({ name: agency.name, keys: 1, fees: 1, lines: 0 })
+})
