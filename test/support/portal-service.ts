@@ -1,6 +1,7 @@
 import { openPortal } from '../../src/build-portal.ts'
 import { openWebhookDesk } from '../../src/build-webhooks.ts'
 import { createApp } from '../../src/http/app.ts'
+import { Conformity, type SeenExchange } from './conformity.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 import type { JsonAnswer } from './partner-service.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
@@ -18,7 +19,10 @@ export interface PortalService extends TestLedger {
   readonly url: string
   readonly bugs: unknown[]
   readonly logged: { fields: object; message: string }[]
-  /** `path` begins after `/portal/v1`, unless it begins with `//`. `body` is sent as JSON; its method is POST unless told. */
+  /**
+   * Every answer is held against the OpenAPI document of the portal; what it does not allow fails `close`.
+   * `path` begins after `/portal/v1`, unless it begins with `//`. `body` is sent as JSON; its method is POST unless told.
+   */
   ask(path: string, body?: unknown, options?: PortalAsk): Promise<JsonAnswer>
   get(path: string): Promise<JsonAnswer>
   patch(path: string, body: unknown): Promise<JsonAnswer>
@@ -46,8 +50,15 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
   })
   app.listen({ hostname: '127.0.0.1', port: 0 })
   const url = `http://127.0.0.1:${app.server?.port ?? 0}`
-  const ask = (path: string, body?: unknown, { token = TEST_PORTAL_TOKEN, ...sent }: PortalAsk = {}) =>
-    send(path.startsWith('//') ? url + path.slice(1) : `${url}/portal/v1${path}`, body, { token, ...sent })
+  const seen: SeenExchange[] = []
+  const ask = async (path: string, body?: unknown, { token = TEST_PORTAL_TOKEN, ...sent }: PortalAsk = {}) => {
+    const fullPath = path.startsWith('//') ? path.slice(1) : `/portal/v1${path}`
+    const answer = await send(url + fullPath, body, { token, ...sent })
+    const method = sent.method ?? (body === undefined && sent.raw === undefined ? 'GET' : 'POST')
+    // The document is of JSON, and of the portal.
+    if (fullPath.startsWith('/portal/') && !UNDESCRIBED.test(fullPath)) seen.push({ method, path: fullPath, ...answer })
+    return answer
+  }
   return {
     ...test,
     url,
@@ -60,11 +71,18 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
     delete: (path) => ask(path, undefined, { method: 'DELETE' }),
     asPartner: (secret, path, body) => ask(`//partner/v1${path}`, body, { token: secret }),
     close: async () => {
+      const document = (await send(`${url}/portal/v1/openapi.json`, undefined, { token: null })).body
       await app.stop(true)
       await test.close()
+      const conformity = new Conformity(document)
+      const faults = new Set(seen.flatMap((exchange) => conformity.faultsIn(exchange)))
+      if (faults.size > 0)
+        throw new Error(`Answers that the portal's document does not allow:\n${[...faults].slice(0, 20).join('\n')}`)
     },
   }
 }
+
+const UNDESCRIBED = /calendar\.ics|openapi\.json/
 
 async function send(url: string, body: unknown, { token, method, headers, raw }: PortalAsk): Promise<JsonAnswer> {
   const text = raw ?? (body === undefined ? undefined : JSON.stringify(body))

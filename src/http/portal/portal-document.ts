@@ -6,6 +6,18 @@ import { type PortalOperation, pathParameters } from './portal-operation.ts'
 
 const EVERY_ROUTE: readonly ProblemCode[] = ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL']
 
+const TAGS: Readonly<Record<string, string>> = {
+  Agencies: 'Tenants, their plans and whether they are active.',
+  Keys: 'What partners authenticate with.',
+  Units: 'What is rented out, its prices and rules.',
+  'Fee types': 'Fees in every quote, and on request.',
+  Bookings: 'Of every type and status, with guest and notes.',
+  Guests: 'Personal data.',
+  'Audit and usage': 'Who did what, and how many requests were used.',
+  Calendars: 'Nights that cannot be sold, here and for channels.',
+  Webhooks: 'Endpoints, and what was delivered to them.',
+}
+
 const WHAT: Readonly<Record<string, string>> = {
   agencySlug: 'Slug of the agency.',
   unitSlug: 'Slug of the unit.',
@@ -35,7 +47,7 @@ export function portalDocument(operations: readonly PortalOperation[]): string {
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
-      tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+      tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] ?? name })),
       paths,
       components: {
         securitySchemes: { portalToken: { type: 'http', scheme: 'bearer', description: 'The PORTAL_TOKEN.' } },
@@ -69,6 +81,7 @@ function described(operation: PortalOperation): Record<string, unknown> {
         content: { 'application/json': { schema: answer.schema } },
       },
       ...problemResponses([...EVERY_ROUTE, ...(operation.problems ?? [])]),
+      ...(body === undefined ? {} : { 413: problemResponse(['VALIDATION'], 'The body is too large.') }),
     },
   }
 }
@@ -90,13 +103,15 @@ function problemResponses(codes: readonly ProblemCode[]): Record<number, unknown
   const responses: Record<number, unknown> = {}
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status))) {
     const ofStatus = codes.filter((code) => PROBLEMS[code].status === status)
-    const schemas = ofStatus.map(problemSchema)
-    responses[status] = {
-      description: ofStatus.map((code) => PROBLEMS[code].when).join(' '),
-      content: { 'application/json': { schema: schemas.length === 1 ? schemas[0] : Type.Union(schemas) } },
-    }
+    responses[status] = problemResponse(ofStatus, ofStatus.map((code) => PROBLEMS[code].when).join(' '))
   }
   return responses
+}
+
+function problemResponse(codes: readonly ProblemCode[], description: string): unknown {
+  const schemas = codes.map(problemSchema)
+  const schema = schemas.length === 1 ? schemas[0] : Type.Union(schemas)
+  return { description, content: { 'application/json': { schema } } }
 }
 
 function problemSchema(code: ProblemCode): TSchema {

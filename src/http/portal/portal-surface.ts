@@ -9,6 +9,7 @@ import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { openapi } from './openapi.ts'
 import type { PortalSurface } from './portal-ledger.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { type PortalRoute, resource } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -36,8 +37,13 @@ const RESOURCES: readonly (readonly PortalRoute[])[] = [
   WEBHOOK_DELIVERIES,
 ]
 
+export const PORTAL_OPERATIONS: readonly PortalOperation[] = RESOURCES.flat().map(({ operation }) => operation)
+
 /** Every route of the portal, one Elysia instance per resource. */
 export function portalResources(surface: PortalSurface): AnyElysia[] {
-  const operations = RESOURCES.flat().map(({ operation }) => operation)
-  return [...RESOURCES.map((routes) => resource(surface, routes)), calendarIcs(surface), openapi(surface, operations)]
+  return [
+    ...RESOURCES.map((routes) => resource(surface, routes)),
+    calendarIcs(surface),
+    openapi(surface, PORTAL_OPERATIONS),
+  ]
 }
