@@ -6,7 +6,8 @@
  *   without its booking. Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
- * - I3 Whoever executes has looked first. After a failure whose outcome nobody knows, the next one finds out.
+ * - I3 Whoever executes has looked first. After a failure whose outcome nobody knew, a later one that is refused looks
+ *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
  */
 export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
 
@@ -19,6 +20,8 @@ export const ANSWER_KEPT_MS = 86_400_000
 
 /** Requests with an idempotency key that are open at once, waiting ones too. */
 const OPEN_MAX = 4_096
+/** Scopes remembered in which an execution has failed; the oldest is forgotten first. */
+const DOUBTFUL_MAX = 4_096
 
 export interface IdempotencyScope {
   readonly agencyId: string
@@ -74,6 +77,7 @@ export class IdempotencyDesk {
   readonly #clock: Clock
   readonly #openMax: number
   readonly #inFlight = new Map<string, InFlight>()
+  readonly #doubtful = new Set<string>()
   #open = 0
 
   constructor(options: { find: FindAnswer; clock: Clock; openMax?: number }) {
@@ -147,12 +151,28 @@ export class IdempotencyDesk {
       looked.resolve()
       const given = await executeKeeping(request, execute)
       if (isSuccess(given)) answer = given
-      return { kind: 'fresh', status: given.status, body: given.body }
+      if (answer !== null || !this.#doubtful.has(scope)) return { kind: 'fresh', ...given }
+      const late = await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      if (late === null) return { kind: 'fresh', ...given }
+      if (late.requestHash !== request.requestHash) return { kind: 'reused' }
+      answer = late
+      return replayed(late)
+    } catch (error) {
+      this.#doubt(scope)
+      throw error
     } finally {
       // First out of the way, then told: one of those who wait is the next first.
       this.#inFlight.delete(scope)
       looked.resolve()
       answered.resolve(answer)
+    }
+  }
+
+  #doubt(scope: string): void {
+    this.#doubtful.add(scope)
+    for (const oldest of this.#doubtful) {
+      if (this.#doubtful.size <= DOUBTFUL_MAX) break
+      this.#doubtful.delete(oldest)
     }
   }
 }

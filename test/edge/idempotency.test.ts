@@ -180,6 +180,38 @@ describe('a refused or failed request', () => {
   })
 })
 
+describe('a request whose outcome nobody knew', () => {
+  test('and which became durable while it was repeated is answered as made, not with the conflict it makes itself', async () => {
+    const kept = new Kept()
+    let commit = () => {}
+    const lost = kept.desk.run(REQUEST, async (keep) => {
+      const draft = keep(CREATED)
+      commit = () => kept.commit(draft)
+      throw new Error('outcome unknown')
+    })
+    expect(await lost.catch((error: Error) => error.message)).toBe('outcome unknown')
+    const repeated = await kept.desk.run(REQUEST, async () => {
+      // Ahead of us in the unit's mailbox the first one becomes durable, and takes the nights.
+      commit()
+      return REFUSED
+    })
+    expect(repeated).toEqual({ kind: 'replayed', ...CREATED })
+  })
+
+  test('and which was never made is refused as what it is', async () => {
+    const kept = new Kept()
+    const failing = kept.desk.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))
+    await failing.catch(() => null)
+    expect(await kept.desk.run(REQUEST, async () => REFUSED)).toEqual({ kind: 'fresh', ...REFUSED })
+  })
+
+  test('a refusal in a scope without doubt costs no second look', async () => {
+    const kept = new Kept()
+    await kept.desk.run(REQUEST, async () => REFUSED)
+    expect(kept.finds).toBe(1)
+  })
+})
+
 describe('two at once', () => {
   test('are one execution: the second waits for the first and gets its answer', async () => {
     const kept = new Kept()
