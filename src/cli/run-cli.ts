@@ -5,7 +5,7 @@ import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
 import { connectionOf } from './connection.ts'
 import { demo } from './demo.ts'
-import { CliError, EXIT, RefusedError } from './exit-codes.ts'
+import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { feeTypes } from './fee-types.ts'
 import { guests } from './guests.ts'
@@ -50,7 +50,12 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
       terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
     )
   // The process does this before it comes here (src/main.ts); the help names it all the same.
-  program.command('serve').description('run the service (what the program does without a command)')
+  program
+    .command('serve')
+    .description('run the service (what the program does without a command)')
+    .action(() => {
+      throw new UsageError('From here the service cannot be started: use `bun run start`.')
+    })
   inherit(program)
   try {
     await program.parseAsync([...args], { from: 'user' })

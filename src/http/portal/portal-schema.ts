@@ -67,11 +67,19 @@ export const currency = () =>
     (value) => CURRENCIES.has(value),
   )
 
+const ZONES = new Map(Intl.supportedValuesOf('timeZone').map((name) => [name.toLowerCase(), name]))
+const ZONE = /^[A-Z][\w+-]*(?:\/[A-Z][\w+-]*)*$/
+
+/** In its own spelling: the name is shown to partners, whose libraries may not take another one. */
+function isZoneName(name: string): boolean {
+  return ZONE.test(name) && (ZONES.get(name.toLowerCase()) ?? name) === name && isTimeZone(name)
+}
+
 export const timezone = () =>
   tested<string>(
     { type: 'string', description: 'IANA name. Never changes: day boundaries are meant in it.' },
     'an IANA time zone name, such as Europe/Lisbon',
-    isTimeZone,
+    isZoneName,
   )
 
 /** A percentage with at most two decimals; the domain counts in basis points. */

@@ -61,6 +61,8 @@ describe('an agency', () => {
     ['currency', { currency: 'eur' }],
     ['timezone', { timezone: 'Europe/Atlantis' }],
     ['timezone', { timezone: '+02:00' }],
+    ['timezone', { timezone: 'europe/lisbon' }],
+    ['timezone', { timezone: 'EUROPE/LISBON' }],
     ['plan.requestsPerMinute', { plan: { requestsPerMinute: 0 } }],
     ['plan.apiAccess', { plan: { apiAccess: 'yes' } }],
     ['defaultHoldHours', { defaultHoldHours: 2_161 }],
@@ -72,7 +74,14 @@ describe('an agency', () => {
   })
 
   test('of a zone name in use today is taken, old spellings too', async () => {
-    for (const [i, timezone] of ['Pacific/Apia', 'America/St_Johns', 'Europe/Berlin', 'UTC'].entries())
+    for (const [i, timezone] of [
+      'Pacific/Apia',
+      'America/St_Johns',
+      'Europe/Berlin',
+      'UTC',
+      'Asia/Calcutta',
+      'Etc/GMT+5',
+    ].entries())
       expect((await service.ask('/agencies', { ...HARBOUR, slug: `zone-${i}`, timezone })).status).toBe(201)
   })
 

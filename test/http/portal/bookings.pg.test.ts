@@ -268,6 +268,21 @@ describe('a hold', () => {
     expect((await service.patch(`${path}/${id}`, { holdExpiresAt })).body.booking.holdExpiresAt).toBe(expected)
   })
 
+  test.each([
+    ['Pacific/Apia', '2028-02-29', '2028-02-28T11:00:00.000Z'],
+    ['Pacific/Apia', '2028-03-01', '2028-02-29T11:00:00.000Z'],
+    ['America/St_Johns', '2027-03-14', '2027-03-14T03:30:00.000Z'],
+    ['America/St_Johns', '2027-03-15', '2027-03-15T02:30:00.000Z'],
+    ['America/St_Johns', '2027-11-08', '2027-11-08T03:30:00.000Z'],
+    ['Europe/Berlin', '2027-11-01', '2027-10-31T23:00:00.000Z'],
+  ])('in %s until the day %s ends at %s', async (timezone, holdExpiresAt, expected) => {
+    agency = await service.agency({ timezone })
+    unit = await service.unit(agency)
+    path = `/agencies/${agency.slug}/bookings`
+    const { id } = await book({ status: 'draft' })
+    expect((await service.patch(`${path}/${id}`, { holdExpiresAt })).body.booking.holdExpiresAt).toBe(expected)
+  })
+
   test.each(['tomorrow', '2027-02-30', '2027-03-01T12:00:00', '2027-03-01T25:00:00Z', '1999-12-31', 5])(
     'until %p is refused',
     async (holdExpiresAt) => {
