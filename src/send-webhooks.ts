@@ -38,7 +38,7 @@ export function sendWebhooks(): void {
   let run: Promise<SenderRun> | null = null
   process.on('message', (message: ToSender) => {
     if (message.kind === 'start') {
-      run ??= SenderRun.begin(message.settings)
+      run ??= SenderRun.start(message.settings)
       run.catch((error) => {
         console.error(error)
         process.exit(error instanceof SenderOverError ? EXIT_OVER : 1)
@@ -63,7 +63,7 @@ class SenderRun {
     this.#sender = sender
   }
 
-  static async begin(settings: SenderSettings): Promise<SenderRun> {
+  static async start(settings: SenderSettings): Promise<SenderRun> {
     const log = openLog(settings.logLevel as Parameters<typeof openLog>[0])
     for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
       process.on(event, (err) => {

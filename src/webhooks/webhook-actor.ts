@@ -89,7 +89,7 @@ export class WebhookActor {
     this.#queue.push(delivery)
   }
 
-  begin(now: Instant): Begun {
+  takeAttempt(now: Instant): Begun {
     assert(this.canBegin, 'Cannot begin an attempt: none may')
     const delivery = this.#queue.shift()
     assert(delivery !== undefined, 'Cannot begin an attempt: nothing waits')

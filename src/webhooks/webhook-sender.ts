@@ -272,7 +272,7 @@ export class WebhookSender {
 
   #begin(actor: WebhookActor, place: 'fast' | 'parked'): void {
     const startedAt = this.#clock.now()
-    const begun = actor.begin(startedAt)
+    const begun = actor.takeAttempt(startedAt)
     const headers = this.#headers(actor, begun, startedAt)
     if (headers === null) {
       this.#vitals.postponed += 1
