@@ -31,7 +31,7 @@ export interface GuardedPostOptions {
 }
 
 /**
- * The only way out to a receiver. The name is resolved and judged immediately before the request, and the request goes to
+ * W5: the only way out to a receiver. The name is resolved and judged immediately before the request, and the request goes to
  * the very address that was judged: the URL names the address, `Host` and SNI the name, so that a second look-up, which
  * could answer otherwise, never happens (docs/decisions.md: nothing else that was tried did this).
  */

@@ -348,6 +348,8 @@ describe('a change', () => {
       kind: 'changed',
       endpoint: { url: 'https://hooks.example/new', consecutiveFailures: 0 },
     })
+    // So that an attempt at the old address, still under way, does not count.
+    expect(await database.sql`select revision from webhook_endpoint`).toMatchObject([{ revision: 1 }])
     expect(await desk.describe(agency.id, endpoint.id, null)).toMatchObject({ endpoint: { description: null } })
     await book()
     await sendDue()

@@ -204,6 +204,9 @@ describe('switching off', () => {
     await bench.wake()
     expect(endpoint.consecutiveFailures).toBe(0)
     expect(bench.sent[1]?.url).toBe('https://new.example/')
+    bench.sent[1]?.answer(FAIL)
+    await bench.wake()
+    expect(endpoint.consecutiveFailures).toBe(1)
   })
 })
 
@@ -260,6 +263,22 @@ describe('nothing is lost, and little is sent twice,', () => {
     },
   )
 
+  test('a failure whose record is still open is not forgotten by a claim that comes between', async () => {
+    const bench = new Bench()
+    const endpoint = bench.endpoint('whe_a')
+    bench.reply = () => null
+    for (let i = 0; i < 3; i++) bench.store.addDelivery('whe_a', bench.clock.now())
+    await bench.begin()
+    bench.store.failures.push({ call: 'record', when: 'before', error: new Error('connection lost') })
+    bench.sent[0]?.answer(FAIL)
+    bench.sender.wake()
+    await bench.clock.advance(10)
+    expect(endpoint.consecutiveFailures).toBe(0)
+    bench.sent[1]?.answer(FAIL)
+    await bench.clock.advance(100)
+    expect(endpoint.consecutiveFailures).toBe(2)
+  })
+
   test('what a claim took whose answer was lost goes out once that claim is surely over', async () => {
     const bench = new Bench()
     bench.endpoint('whe_a')
@@ -285,7 +304,9 @@ describe('nothing is lost, and little is sent twice,', () => {
     const deliveries = Array.from({ length: 4 }, () => bench.store.addDelivery('whe_a', bench.clock.now()))
     bench.reply = () => null
     await bench.begin()
+    await bench.wake()
     expect(bench.sent).toHaveLength(2)
+    expect(bench.sender.vitals.claimed).toBe(4)
     let isStopped = false
     void bench.sender.stop(5_000).then(() => {
       isStopped = true
@@ -325,7 +346,10 @@ describe('a secret', () => {
     bench.reply = () => null
     for (let i = 0; i < 4; i++) bench.store.addDelivery('whe_a', bench.clock.now())
     await bench.begin()
+    // Two are under way, two are claimed and wait.
+    await bench.wake()
     expect(bench.sent).toHaveLength(2)
+    expect(bench.sender.vitals.claimed).toBe(4)
     endpoint.secretSealed = BOX.seal('whsec_AAAA', { agencyId: 'agc_a', endpointId: 'whe_a' })
     bench.sender.endpointChanged('whe_a')
     await bench.wake()
@@ -396,5 +420,25 @@ describe('fairness', () => {
     for (const { answer } of bench.sent.slice(20)) answer(FAIL)
     await bench.wake()
     expect(bench.sent).toHaveLength(20 + 16 + 1)
+  })
+
+  test('an endpoint that keeps one attempt waiting gets no second one, however well it did before', async () => {
+    const bench = new Bench()
+    bench.endpoint('whe_a')
+    await bench.begin()
+    for (let i = 0; i < 20; i++) {
+      bench.store.addDelivery('whe_a', bench.clock.now())
+      await bench.wake()
+    }
+    bench.reply = () => null
+    bench.store.addDelivery('whe_a', bench.clock.now())
+    await bench.wake()
+    await bench.clock.advance(300)
+    for (let i = 0; i < 5; i++) bench.store.addDelivery('whe_a', bench.clock.now())
+    await bench.wake()
+    expect(bench.sent).toHaveLength(21)
+    bench.sent[20]?.answer(OK)
+    await bench.wake()
+    expect(bench.sent).toHaveLength(26)
   })
 })
