@@ -76,7 +76,7 @@ create table booking (
   version integer not null,
   seq bigint not null,
   constraint booking_pkey PRIMARY KEY (agency_id, booking_id),
-  constraint booking_night_sold_once EXCLUDE USING gist (agency_id WITH =, unit_id WITH =, daterange(arrival, departure) WITH &&) WHERE ((status <> 'cancelled'::text)),
+  constraint booking_night_sold_once EXCLUDE USING gist (hashtextextended((agency_id || unit_id), (0)::bigint) WITH =, daterange(arrival, departure) WITH &&) WHERE ((status <> 'cancelled'::text)),
   constraint booking_check CHECK ((departure > arrival)),
   constraint booking_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'option'::text, 'confirmed'::text, 'checked_in'::text, 'checked_out'::text, 'cancelled'::text]))),
   constraint booking_type_check CHECK ((type = ANY (ARRAY['guest'::text, 'owner_stay'::text, 'maintenance'::text, 'block'::text])))
@@ -289,6 +289,8 @@ CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, ar
 CREATE INDEX booking_next_expiry ON public.booking USING btree (hold_expires_at) WHERE ((status = ANY (ARRAY['draft'::text, 'option'::text])) AND (hold_expires_at IS NOT NULL));
 
 CREATE INDEX booking_of_guest ON public.booking USING btree (agency_id, guest_id, arrival DESC) WHERE (guest_id IS NOT NULL);
+
+CREATE INDEX booking_of_unit ON public.booking USING btree (agency_id, unit_id, arrival DESC, booking_id);
 
 CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, email_key);
 

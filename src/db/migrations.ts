@@ -1,6 +1,7 @@
 import ledger from '../../sql/0001_ledger.sql' with { type: 'text' }
 import webhooks from '../../sql/0002_webhooks.sql' with { type: 'text' }
 import calendarFeed from '../../sql/0003_calendar_feed.sql' with { type: 'text' }
+import nightWallByHash from '../../sql/0004_night_wall_by_hash.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'webhooks', sql: webhooks },
   { version: 3, name: 'calendar_feed', sql: calendarFeed },
+  { version: 4, name: 'night_wall_by_hash', sql: nightWallByHash },
 ]
