@@ -153,23 +153,44 @@ export function unionNightsIn(a: NightBitmap, b: NightBitmap, from: Night, to: N
   return nights
 }
 
-/** Visits the nights of `[from, to)` that are in either set, in ascending order, and allocates nothing. */
-export function forEachInUnion(
+/**
+ * Visits the runs of nights of `[from, to)` that are in either set, `[first, end)` each, in ascending order; none touch.
+ * Allocates nothing.
+ */
+export function forEachRunInUnion(
   a: NightBitmap,
   b: NightBitmap,
   from: Night,
   to: Night,
-  visit: (night: Night) => void,
+  visit: (first: Night, end: Night) => void,
 ): void {
   if (from >= to) return
   const last = (to - 1) >> 5
+  /** Of a run that reached the end of its word; -1 when there is none. */
+  let open = -1
   for (let word = from >> 5; word <= last; word++) {
+    const start = word << 5
     let bits = (a.wordAt(word) | b.wordAt(word)) & maskOf(word, from, to)
+    if (open !== -1) {
+      if (bits === -1) continue
+      const end = lowestNight(word, ~bits)
+      visit(open as Night, end)
+      open = -1
+      bits &= -1 << (end - start)
+    }
     while (bits !== 0) {
-      visit(lowestNight(word, bits))
-      bits &= bits - 1
+      const first = lowestNight(word, bits)
+      const free = ~bits & (-1 << (first - start))
+      if (free === 0) {
+        open = first
+        break
+      }
+      const end = lowestNight(word, free)
+      visit(first, end)
+      bits &= -1 << (end - start)
     }
   }
+  if (open !== -1) visit(open as Night, to)
 }
 
 /** The bits of `word` that stand for nights of `[from, to)`. `word` lies between those of `from` and `to - 1`. */

@@ -28,7 +28,23 @@ export function plainHeaders(requestId: string): Headers {
 
 /** Headers of every answer to a key: beside the contract's trio those of draft-ietf-httpapi-ratelimit-headers. */
 export function rateHeaders(requestId: string, rate: RateDecision, now: number): Headers {
-  const headers = new Headers(headersOf(rate.limit))
+  return withRate(new Headers(headersOf(rate.limit)), requestId, rate, now)
+}
+
+/**
+ * The answer to a key. Its headers are set on the response itself: `new Response` copies what it is given, so that headers made
+ * before it are copied twice.
+ */
+export function rateAnswer(
+  body: string,
+  { status, requestId, rate, now }: { status: number; requestId: string; rate: RateDecision; now: number },
+): Response {
+  const response = new Response(body, { status, headers: headersOf(rate.limit) })
+  withRate(response.headers, requestId, rate, now)
+  return response
+}
+
+function withRate(headers: Headers, requestId: string, rate: RateDecision, now: number): Headers {
   headers.set('X-Request-Id', requestId)
   headers.set('X-RateLimit-Remaining', String(rate.remaining))
   headers.set('X-RateLimit-Reset', String(rate.resetAtS))

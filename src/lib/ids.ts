@@ -5,4 +5,4 @@ export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | '
 export type IdSource = (prefix: IdPrefix) => string
 
 /** Prefix and a UUIDv7 without dashes: sorts by time of making. */
-export const systemIds: IdSource = (prefix) => `${prefix}_${Bun.randomUUIDv7().replaceAll('-', '')}`
+export const systemIds: IdSource = (prefix) => `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { asNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../src/domain/night.ts'
-import { forEachInUnion, NightBitmap, unionNightsIn } from '../../src/domain/night-bitmap.ts'
+import { forEachRunInUnion, NightBitmap, unionNightsIn } from '../../src/domain/night-bitmap.ts'
 
 /** A word border: 20 000 is 625 words of 32 nights. */
 const BORDER = 20_000
@@ -78,16 +78,21 @@ describe('a night bitmap is a set of nights', () => {
     )
   })
 
-  test('the union of two is answered as by two Sets, as a list and as visits', () => {
+  test('the union of two is answered as by two Sets, as a list and as runs', () => {
     fc.assert(
       fc.property(edits, edits, range, (scriptA, scriptB, { from, to }) => {
         const a = build(scriptA)
         const b = build(scriptB)
         const expected = modelNightsIn(new Set([...a.model, ...b.model]), from, to)
         expect(unionNightsIn(a.bitmap, b.bitmap, from, to)).toEqual(expected)
-        const visited: Night[] = []
-        forEachInUnion(a.bitmap, b.bitmap, from, to, (night) => visited.push(night))
-        expect(visited).toEqual(expected)
+        const runs: Night[][] = []
+        forEachRunInUnion(a.bitmap, b.bitmap, from, to, (first, end) => {
+          expect(first).toBeLessThan(end)
+          expect(first).not.toBe(runs.at(-1)?.at(-1))
+          runs.push([first, end])
+        })
+        const ofRuns = runs.flatMap(([first = 0, end = 0]) => Array.from({ length: end - first }, (_, i) => first + i))
+        expect(ofRuns).toEqual([...expected])
       }),
       { numRuns: 3_000 },
     )
@@ -211,7 +216,7 @@ describe('empty ranges', () => {
       expect(bitmap.firstIn(asNight(from), asNight(to))).toBeNull()
       expect(bitmap.nightsIn(asNight(from), asNight(to))).toEqual([])
       expect(unionNightsIn(bitmap, bitmap, asNight(from), asNight(to))).toEqual([])
-      forEachInUnion(bitmap, bitmap, asNight(from), asNight(to), () => {
+      forEachRunInUnion(bitmap, bitmap, asNight(from), asNight(to), () => {
         throw new Error('visited a night of an empty range')
       })
     }

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { formatNight, type Night } from '../../domain/night.ts'
-import { forEachInUnion } from '../../domain/night-bitmap.ts'
 import type { UnitState } from '../../domain/unit-state.ts'
+import { nightListJson } from '../../edge/night-list-json.ts'
 import { RANGE_DAYS_MAX, rangeOf } from '../../edge/night-range.ts'
 import { notFound } from '../../edge/problems.ts'
 import { dateText, text } from '../../edge/text-schema.ts'
@@ -65,10 +65,7 @@ export const availability = (surface: PartnerSurface) => {
 
 /** The answer's text, written directly: this is the route that is asked most. */
 function blockedNights(state: UnitState, slug: string, from: Night, to: Night): string {
-  let nights = ''
-  forEachInUnion(state.occupied, state.cleaning, from, to, (night) => {
-    nights += nights === '' ? `"${formatNight(night)}"` : `,"${formatNight(night)}"`
-  })
+  const nights = nightListJson(state.occupied, state.cleaning, from, to)
   const unit = JSON.stringify(slug)
-  return `{"unit":${unit},"from":"${formatNight(from)}","to":"${formatNight(to)}","blockedNights":[${nights}]}`
+  return `{"unit":${unit},"from":"${formatNight(from)}","to":"${formatNight(to)}","blockedNights":${nights}}`
 }

@@ -9,7 +9,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Agency, ApiKey } from '../../catalogue/agency.ts'
 import type { Caller } from '../../desk/caller.ts'
-import { plainHeaders, problemAnswer, rateHeaders } from '../../edge/answer.ts'
+import { plainHeaders, problemAnswer, rateAnswer, rateHeaders } from '../../edge/answer.ts'
 import { checked } from '../../edge/checked.ts'
 import { type Entrance, missingScope, UNAUTHORIZED } from '../../edge/partner-gate.ts'
 import { failureOf } from '../../edge/problem-of-failure.ts'
@@ -111,12 +111,13 @@ export function partnerRoute<const O extends Operation>(
     return desk.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
   }
 
-  function answer({ requestId, entrance }: Open, outcome: Outcome): Response {
-    const headers = rateHeaders(requestId, entrance.rate, clock.now())
-    if (typeof outcome === 'string') return new Response(outcome, { headers })
-    if ('code' in outcome) return problemAnswer(outcome, requestId, headers)
-    if (outcome.isReplayed === true) headers.set('Idempotency-Replayed', 'true')
-    return new Response(outcome.body, { status: outcome.status, headers })
+  function answer({ requestId, entrance: { rate } }: Open, outcome: Outcome): Response {
+    const now = clock.now()
+    if (typeof outcome === 'string') return rateAnswer(outcome, { status: 200, requestId, rate, now })
+    if ('code' in outcome) return problemAnswer(outcome, requestId, rateHeaders(requestId, rate, now))
+    const response = rateAnswer(outcome.body, { status: outcome.status, requestId, rate, now })
+    if (outcome.isReplayed === true) response.headers.set('Idempotency-Replayed', 'true')
+    return response
   }
 
   function fail(open: Open, error: unknown): Response {

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../domain/night.ts'
-import { forEachInUnion } from '../../domain/night-bitmap.ts'
+import { forEachRunInUnion } from '../../domain/night-bitmap.ts'
 import type { UnitState } from '../../domain/unit-state.ts'
+import { nightListJson } from '../../edge/night-list-json.ts'
 import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../../edge/night-range.ts'
 import { dateText, text } from '../../edge/text-schema.ts'
 import { fault, toolOf, unknownUnit } from './tool.ts'
@@ -52,7 +53,6 @@ export const GET_AVAILABILITY = toolOf({
 
 /** Written directly, as REST does: this is what is asked most. */
 export function availabilityText(state: UnitState, slug: string, { from, to }: NightRange): string {
-  let blocked = ''
   let open = ''
   let openFrom = from
   const addOpen = (end: Night): void => {
@@ -60,12 +60,12 @@ export function availabilityText(state: UnitState, slug: string, { from, to }: N
     const comma = open === '' ? '' : ','
     open += `${comma}{"from":"${formatNight(openFrom)}","to":"${formatNight(end)}","nights":${end - openFrom}}`
   }
-  forEachInUnion(state.occupied, state.cleaning, from, to, (night) => {
-    blocked += blocked === '' ? `"${formatNight(night)}"` : `,"${formatNight(night)}"`
-    addOpen(night)
-    openFrom = (night + 1) as Night
+  forEachRunInUnion(state.occupied, state.cleaning, from, to, (first, end) => {
+    addOpen(first)
+    openFrom = end
   })
   addOpen(to)
+  const blocked = nightListJson(state.occupied, state.cleaning, from, to)
   const head = `{"unit":${JSON.stringify(slug)},"from":"${formatNight(from)}","to":"${formatNight(to)}"`
-  return `${head},"blockedNights":[${blocked}],"openRanges":[${open}]}`
+  return `${head},"blockedNights":${blocked},"openRanges":[${open}]}`
 }
