@@ -30,7 +30,9 @@ try {
           `        ${arm.name.padEnd(12)} ${arm.perSecond.toFixed(0).padStart(7)}/s  p50 ${arm.p50Ms.toFixed(3)}  p99 ${arm.p99Ms.toFixed(3)}  p99.9 ${arm.p999Ms.toFixed(2)} ms  cpu ${(arm.serverCpuMsPerRequest * 1_000).toFixed(0)}+${(arm.postgresCpuMsPerRequest * 1_000).toFixed(0)} us  ${arm.residentMb.toFixed(0)} MB`,
         )
       for (const [name, ratio] of Object.entries(one.ratioTo))
-        console.log(`        to ${name}: ${ratio.throughput.toFixed(2)} x throughput, p50 ${ratio.p50.toFixed(2)} x, p99 ${ratio.p99.toFixed(2)} x`)
+        console.log(
+          `        to ${name}: ${ratio.throughput.toFixed(2)} x throughput, p50 ${ratio.p50.toFixed(2)} x, p99 ${ratio.p99.toFixed(2)} x`,
+        )
     }
 } finally {
   await stage.stop()

@@ -109,7 +109,11 @@ export class Stage {
     const writing =
       beside === undefined
         ? null
-        : this.#ask(this.#besideLoad, { ...arm, ...beside }, { connections: beside.connections, warmMs: 0, runMs: warmMs + runMs + 100 })
+        : this.#ask(
+            this.#besideLoad,
+            { ...arm, ...beside },
+            { connections: beside.connections, warmMs: 0, runMs: warmMs + runMs + 100 },
+          )
     const pid = this.#pidOf(arm.server)
     const [server, postgres] = [cpuSecondsOf(pid), cpuSecondsOfFamily(this.postgres.postmasterPid)]
     const result = await this.#ask(this.#load, arm, { connections, warmMs, runMs })
@@ -143,7 +147,12 @@ export class Stage {
     // A contended load sells the nights of its ten units from their end of the list: those are nobody else's.
     const place = `${arm.server} ${arm.kind === 'contended' ? 'contended' : 'all'}`
     const firstSale = this.#sold.get(place) ?? (arm.kind === 'contended' ? CONTENDED_FIRST : 0)
-    const asked = { kind: arm.kind, size: this.#size, firstSale, ...(arm.units === undefined ? {} : { units: arm.units }) }
+    const asked = {
+      kind: arm.kind,
+      size: this.#size,
+      firstSale,
+      ...(arm.units === undefined ? {} : { units: arm.units }),
+    }
     const result = await load.ask<LoadResult>({ ...asked, ...timing, url: this.#urls[arm.server] })
     this.#sold.set(place, result.sold)
     if (result.fault !== null) throw new Error(`Cannot measure ${arm.kind} of ${arm.server}: ${result.fault}`)

@@ -64,24 +64,33 @@ export class HttpConnection {
   }
 
   #receive(chunk: Buffer): void {
-    const planned = this.#planned
-    if (planned === null) return
+    if (this.#planned === null) return
+    const fault = this.#take(this.#planned, chunk)
+    if (fault !== null) this.#run.failed(fault)
+    else if (this.#missing === 0) this.#answered(this.#planned)
+  }
+
+  /** What is wrong with an answer so far; null when nothing is. */
+  #take(planned: Planned, chunk: Buffer): string | null {
     if (this.#missing === 0) {
       const end = chunk.indexOf(HEAD_END)
-      if (end === -1) return this.#run.failed('an answer whose head came in pieces')
-      const head = chunk.latin1Slice(0, end)
+      if (end === -1) return 'an answer whose head came in pieces'
+      const head = chunk.toString('latin1', 0, end)
       const status = Number(head.slice(PLACE_OF_STATUS, PLACE_OF_STATUS + 3))
-      if (status !== planned.status) return this.#run.failed(`${status} instead of ${planned.status}: ${chunk.latin1Slice(end)}`)
+      if (status !== planned.status) return `${status} instead of ${planned.status}: ${chunk.toString('latin1', end)}`
       const length = Number(LENGTH.exec(head)?.[1] ?? Number.NaN)
-      if (Number.isNaN(length)) return this.#run.failed('an answer without Content-Length')
+      if (Number.isNaN(length)) return 'an answer without Content-Length'
       this.#missing = length - (chunk.length - end - HEAD_END.length)
       if (planned.onAnswer !== undefined) this.#body.push(Buffer.from(chunk.subarray(end + HEAD_END.length)))
     } else {
       this.#missing -= chunk.length
       if (planned.onAnswer !== undefined) this.#body.push(Buffer.from(chunk))
     }
-    if (this.#missing < 0) return this.#run.failed('more bytes than were announced')
-    if (this.#missing > 0) return
+    if (this.#missing < 0) return 'more bytes than were announced'
+    return null
+  }
+
+  #answered(planned: Planned): void {
     this.#run.answered(Bun.nanoseconds() - this.#since)
     if (planned.onAnswer !== undefined) {
       planned.onAnswer(Buffer.concat(this.#body).toString())

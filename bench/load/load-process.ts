@@ -1,7 +1,7 @@
 /** The load generator, a process of its own: one run of load per question. */
 import { answerQuestions } from '../support/json-child.ts'
-import { HttpConnection, type Run } from './http-client.ts'
 import { Latencies } from './histogram.ts'
+import { HttpConnection, type Run } from './http-client.ts'
 import { type Asked, sourceOf } from './requests.ts'
 
 export interface LoadAsked extends Asked {

@@ -1,6 +1,15 @@
 /** What each kind of load asks: endless, and the same from run to run but for the nights that are sold. */
 import { formatNight, type Night } from '../../src/domain/night.ts'
-import { diceOf, listedBookingIdOf, nightOf, SALES_PER_UNIT, saleOf, secretOf, slugOf, type WorldSize } from '../world/world.ts'
+import {
+  diceOf,
+  listedBookingIdOf,
+  nightOf,
+  SALES_PER_UNIT,
+  saleOf,
+  secretOf,
+  slugOf,
+  type WorldSize,
+} from '../world/world.ts'
 import type { Planned } from './http-client.ts'
 
 export type Kind =
@@ -85,7 +94,8 @@ function readerOf(asked: Asked): (n: number) => Planned {
     case 'bookings-page-50':
       return () => get(0, '/partner/v1/bookings?page=50&pageSize=50')
     case 'guest-search':
-      return (n) => get(0, `/partner/v1/guests?search=${['reis', 'silva', 'guest77', '+3519', 'ana'][n % 5]}&pageSize=20`)
+      return (n) =>
+        get(0, `/partner/v1/guests?search=${['reis', 'silva', 'guest77', '+3519', 'ana'][n % 5]}&pageSize=20`)
     case 'mcp':
       return (n) => mcp(place(n), dice(300))
     default:
@@ -108,7 +118,12 @@ function availability({ agency, unit }: ReturnType<Place>, offset: number, days:
 function quote({ agency, unit }: ReturnType<Place>, dice: (n: number) => number): Planned {
   const arrival = (nightOf('2026-12-01') + dice(500)) as Night
   const departure = formatNight((arrival + 2 + dice(12)) as Night)
-  return post(agency, '/partner/v1/quote', { unit: slugOf(unit), arrival: formatNight(arrival), departure, adults: 2 }, 200)
+  return post(
+    agency,
+    '/partner/v1/quote',
+    { unit: slugOf(unit), arrival: formatNight(arrival), departure, adults: 2 },
+    200,
+  )
 }
 
 function mcp({ agency, unit }: ReturnType<Place>, offset: number): Planned {
@@ -135,7 +150,8 @@ function salesAndCancels(asked: Asked): Source {
     sold: () => n,
     next: () => {
       const done = turn++ % 2 === 0 ? undefined : booked.shift()
-      if (done !== undefined) return post(done.agency, `/partner/v1/bookings/${done.id}/cancel`, { reason: 'bench' }, 200)
+      if (done !== undefined)
+        return post(done.agency, `/partner/v1/bookings/${done.id}/cancel`, { reason: 'bench' }, 200)
       const sale = n++
       const agency = sale % Math.min(asked.size.agencies, unitsOf(asked))
       const onAnswer = (body: string) => booked.push({ agency, id: /bkg_[0-9a-f]+/.exec(body)?.[0] ?? '' })

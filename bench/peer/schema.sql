@@ -19,7 +19,7 @@ create table peer.booking (like public.booking including defaults);
 insert into peer.booking select * from public.booking;
 alter table peer.booking drop column seq, drop column version, add primary key (agency_id, booking_id);
 alter table peer.booking add constraint booking_night_sold_once
-  exclude using gist (agency_id with =, unit_id with =, daterange(arrival, departure) with &&)
+  exclude using gist (hashtextextended(agency_id || unit_id, 0) with =, daterange(arrival, departure) with &&)
   where (status <> 'cancelled');
 create index on peer.booking (agency_id, unit_id, departure) where status <> 'cancelled';
 create index on peer.booking (agency_id, arrival desc, booking_id);

@@ -94,7 +94,14 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       const totalAmount = priced.quote.total
       const booking = {
         ...{ id: newId('bkg'), unitSlug: body.unit, unitName: row.name, type: 'guest', status: 'confirmed' },
-        ...{ source: 'partner', arrival, departure, nights: nightOf(departure) - nightOf(arrival), adults, children: 0 },
+        ...{
+          source: 'partner',
+          arrival,
+          departure,
+          nights: nightOf(departure) - nightOf(arrival),
+          adults,
+          children: 0,
+        },
         ...{ totalAmount, sourceRef, createdAt: at, updatedAt: at, holdExpiresAt: null, cancelledAt: null },
         cancelReason: null,
       }
@@ -185,7 +192,8 @@ function price(row: UnitRow, { arrival, departure }: { arrival: string; departur
 function conflictsOf(row: UnitRow, { arrival, departure }: { arrival: string; departure: string }): string[] {
   const [from, to] = [nightOf(arrival), nightOf(departure)]
   const codes: string[] = []
-  if (row.stays.some(([, left]) => left <= from && from < left + row.turnover_nights)) codes.push('TURNOVER_BLOCK_CONFLICT')
+  if (row.stays.some(([, left]) => left <= from && from < left + row.turnover_nights))
+    codes.push('TURNOVER_BLOCK_CONFLICT')
   if (row.stays.some(([came, left]) => came < to && from < left)) codes.push('BOOKING_CONFLICT')
   return codes
 }

@@ -159,11 +159,7 @@ export async function cancelBooking(
   ])
 }
 
-function outbox(
-  tx: Sql,
-  b: { agencyId: string; bookingId: string; event: string; requestId: string },
-  kind: string,
-) {
+function outbox(tx: Sql, b: { agencyId: string; bookingId: string; event: string; requestId: string }, kind: string) {
   return [
     tx`
       insert into peer.outbox (agency_id, event_id, kind, booking_id, body, occurred_at)

@@ -78,7 +78,8 @@ export async function startService(
   while (port === undefined) {
     const line = log.split('\n').find((each) => each.includes('"listening"') && each.endsWith('}'))
     if (line !== undefined) port = JSON.parse(line).port as number
-    else if (child.exitCode !== null || performance.now() > deadline) throw new Error(`The service did not come up:\n${log}`)
+    else if (child.exitCode !== null || performance.now() > deadline)
+      throw new Error(`The service did not come up:\n${log}`)
     else await Bun.sleep(2)
   }
   const url = `http://127.0.0.1:${port}`

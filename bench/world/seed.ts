@@ -2,9 +2,10 @@
  * Fills the databases. The ledger's rows go through `append_batch`, as the service writes them, with journal, booking, audit
  * and event each; the peer's are copied from them.
  */
-import type { Sql } from '../../src/db/connect.ts'
-import { agencyInsert, keyInsert } from '../../src/db/catalogue-rows.ts'
+
 import { SCOPES } from '../../src/catalogue/agency.ts'
+import { agencyInsert, keyInsert } from '../../src/db/catalogue-rows.ts'
+import type { Sql } from '../../src/db/connect.ts'
 import type { Booking } from '../../src/domain/booking.ts'
 import type { UnitEvent } from '../../src/domain/event.ts'
 import { encodeBatch } from '../../src/journal/batch.ts'
@@ -43,7 +44,13 @@ async function seedAgency(sql: Sql, agency: number): Promise<void> {
   })
   await keyInsert(sql, {
     ...{ id: `key_${agency}`, agencyId: id, name: null, prefix: secretOf(agency).slice(0, 14) },
-    ...{ secretSha256: sha256Hex(secretOf(agency)), scopes: [...SCOPES], createdAt: AT, expiresAt: null, revokedAt: null },
+    ...{
+      secretSha256: sha256Hex(secretOf(agency)),
+      scopes: [...SCOPES],
+      createdAt: AT,
+      expiresAt: null,
+      revokedAt: null,
+    },
   })
   for (const fee of feeTypesOf(agency))
     await sql`
@@ -97,7 +104,19 @@ export function bookedOf(agencyId: string, booking: Booking): JournalRecord {
 }
 
 const FIRST_NAMES = ['Ana', 'Rui', 'Maria', 'João', 'Inês', 'Pedro', 'Sofia', 'Tiago', 'Clara', 'Nuno']
-const LAST_NAMES = ['Reis', 'Silva', 'Santos', 'Costa', 'Pereira', 'Almeida', 'Rocha', 'Lopes', 'Pinto', 'Matos', 'Faria']
+const LAST_NAMES = [
+  'Reis',
+  'Silva',
+  'Santos',
+  'Costa',
+  'Pereira',
+  'Almeida',
+  'Rocha',
+  'Lopes',
+  'Pinto',
+  'Matos',
+  'Faria',
+]
 
 function guestOf(n: number): NonNullable<JournalRecord['guest']> {
   const firstName = FIRST_NAMES[n % FIRST_NAMES.length] ?? 'Ana'

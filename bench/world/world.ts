@@ -16,8 +16,18 @@ export interface WorldSize {
   readonly bookingsOfFirst: number
 }
 
-export const FULL_WORLD: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 10_000 }
-export const QUICK_WORLD: WorldSize = { agencies: 100, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 10_000 }
+export const FULL_WORLD: WorldSize = {
+  agencies: 1_000,
+  unitsPerAgency: 20,
+  bookingsPerUnit: 20,
+  bookingsOfFirst: 10_000,
+}
+export const QUICK_WORLD: WorldSize = {
+  agencies: 100,
+  unitsPerAgency: 20,
+  bookingsPerUnit: 20,
+  bookingsOfFirst: 10_000,
+}
 
 export const agencyIdOf = (agency: number): string => `agc_${hex(agency)}`
 export const unitIdOf = (agency: number, unit: number): string => `unt_${hex(agency * 1_000 + unit)}`
@@ -69,8 +79,20 @@ export function unitOf(agency: number, unit: number): Unit {
       turnoverNights: unit % 4 === 3 ? 1 : 0,
       rates: {
         seasons: [2027, 2028, 2029].flatMap((year) => [
-          { name: `Summer ${year}`, from: nightOf(`${year}-06-15`), to: nightOf(`${year}-09-15`), nightlyPrice: base * 2, minStay: 2 },
-          { name: `Carnival ${year}`, from: nightOf(`${year}-02-10`), to: nightOf(`${year}-02-20`), nightlyPrice: base + 3_000, minStay: null },
+          {
+            name: `Summer ${year}`,
+            from: nightOf(`${year}-06-15`),
+            to: nightOf(`${year}-09-15`),
+            nightlyPrice: base * 2,
+            minStay: 2,
+          },
+          {
+            name: `Carnival ${year}`,
+            from: nightOf(`${year}-02-10`),
+            to: nightOf(`${year}-02-20`),
+            nightlyPrice: base + 3_000,
+            minStay: null,
+          },
         ]),
         weekdayAdjustments: [
           { weekday: 5, basisPoints: 1_000 },
@@ -89,7 +111,14 @@ export function feeTypesOf(agency: number): FeeType[] {
   const common = { includesWeeklyCleaning: false, application: 'every_stay', active: true } as const
   return [
     { ...common, id: `fee_${hex(agency * 2)}`, label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null },
-    { ...common, id: `fee_${hex(agency * 2 + 1)}`, label: 'Service fee', kind: 'percent', amount: null, basisPoints: 350 },
+    {
+      ...common,
+      id: `fee_${hex(agency * 2 + 1)}`,
+      label: 'Service fee',
+      kind: 'percent',
+      amount: null,
+      basisPoints: 350,
+    },
   ]
 }
 
