@@ -5,7 +5,7 @@
  * the event to its arrival, so it includes the write. About 35 s.
  */
 import { mkdirSync } from 'node:fs'
-import { cpus } from 'node:os'
+import { cpus, loadavg } from 'node:os'
 import { openWebhooks } from '../src/build-webhooks.ts'
 import type { Agency } from '../src/catalogue/agency.ts'
 import type { Unit } from '../src/domain/unit.ts'
@@ -60,6 +60,7 @@ async function receive(): Promise<void> {
 }
 
 async function measure(): Promise<void> {
+  const loadAverageBefore = Number(loadavg()[0]?.toFixed(2))
   const server = await startTestServer(() => {})
   process.env[SERVER_URL_VARIABLE] = server.url
   const database = await testDatabase()
@@ -130,6 +131,8 @@ async function measure(): Promise<void> {
   const result = {
     at: new Date().toISOString(),
     machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, bun: Bun.version },
+    // Others' work on the machine shows in every figure below.
+    loadAverageBefore,
     endpoints: { hanging: HANGING, healthy: HEALTHY },
     expected: HEALTHY * (ALONE_S + BESIDE_S),
     alone: between(0, besideSince),

@@ -12,7 +12,7 @@ export interface PoolLimits {
   readonly perAgencyMax: number
 }
 
-/** Measured with 500 endpoints that hang beside 50 healthy ones (bench/README.md). */
+/** Measured with 500 endpoints that hang beside 50 healthy ones (bench/webhook-fairness.ts). */
 export const POOL_LIMITS: PoolLimits = { fastMax: 256, parkedMax: 1_536, parkedAtStartMax: 1_024, perAgencyMax: 128 }
 
 /** An attempt older than this is slow: it leaves the fast pool to others. */
