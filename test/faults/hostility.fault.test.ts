@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { connect as connectSocket, type Socket } from 'node:net'
+import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from 'node:net'
 import { connect, type Sql } from '../../src/db/connect.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -10,18 +10,25 @@ let database: TestDatabase
 let sql: Sql
 let service: ServiceProcess
 let load: Load
+/** Takes webhooks, and never answers. */
+let hung: Server
+let hungHost: string
 
 beforeEach(async () => {
   database = await testDatabase()
   sql = connect(database.url, { purpose: 'admin' })
   await prepareForLoad(database.url)
-  service = await startServiceOn(database.url, { LOG_LEVEL: 'trace' })
+  hung = createServer((socket) => socket.on('error', () => socket.destroy()))
+  await new Promise<void>((resolve) => hung.listen(0, '127.0.0.1', resolve))
+  hungHost = `127.0.0.1:${(hung.address() as AddressInfo).port}`
+  service = await startServiceOn(database.url, { LOG_LEVEL: 'trace', WEBHOOK_ALLOW_HOSTS: hungHost })
   load = new Load(() => service.baseUrl)
 })
 afterEach(async () => {
   await load.stop()
   service.kill('SIGKILL')
   await service.exited
+  hung.close()
   await sql.end({ timeout: 1 })
   await database.drop()
 })
@@ -46,6 +53,16 @@ function openFiles(pid: number): number {
 function residentMb(pid: number): number {
   const [, pages] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
   return (Number(pages) * 4_096) / 1_048_576
+}
+
+/** The service's process and its webhook sender's. */
+function processes(): number[] {
+  const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8')
+  return [service.pid, ...children.trim().split(' ').filter(Boolean).map(Number)]
+}
+
+function sum(of: number[]): number {
+  return of.reduce((total, each) => total + each, 0)
 }
 
 /** A socket that sends its request one byte at a time and never finishes. */
@@ -130,22 +147,35 @@ test('no secret is in any log line, error, audit row or answer of a probe', asyn
   }
 })
 
+async function registerHungReceivers(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const response = await fetch(`${service.baseUrl}/portal/v1/agencies/harbour/webhook-endpoints`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `http://${hungHost}/hook-${i}` }),
+    })
+    expect(response.status).toBe(201)
+    await response.arrayBuffer()
+  }
+}
+
 /** SOAK_MS=600000 for the ten minutes that docs/reliability.md reports; less in every run. */
 const SOAK_MS = Number(process.env['SOAK_MS'] ?? 45_000)
 
 test(
-  `a soak of ${SOAK_MS / 1_000} s at full write load: neither memory nor open files creep up`,
+  `a soak of ${SOAK_MS / 1_000} s at full write load, with receivers that hang: neither memory nor open files creep up`,
   async () => {
+    await registerHungReceivers(5)
     load.start(32)
     await Bun.sleep(SOAK_MS / 3)
     const samples: { mb: number; files: number }[] = []
     for (let i = 0; i < 10; i++) {
       await Bun.sleep(SOAK_MS / 15)
-      samples.push({ mb: residentMb(service.pid), files: openFiles(service.pid) })
+      samples.push({ mb: sum(processes().map(residentMb)), files: sum(processes().map(openFiles)) })
     }
     await load.stop()
     const half = samples.length / 2
-    const mean = (of: typeof samples, what: 'mb' | 'files') => of.reduce((sum, s) => sum + s[what], 0) / of.length
+    const mean = (of: typeof samples, what: 'mb' | 'files') => sum(of.map((sample) => sample[what])) / of.length
     const [first, second] = [samples.slice(0, half), samples.slice(half)]
     console.log(
       `${load.booked.size} bookings; memory ${mean(first, 'mb').toFixed(0)} → ${mean(second, 'mb').toFixed(0)} MB, open files ${mean(first, 'files')} → ${mean(second, 'files')}`,
