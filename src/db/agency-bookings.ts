@@ -1,8 +1,8 @@
 import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../desk/agency-bookings.ts'
 import type { Listed } from '../desk/booking-list.ts'
 import type { Guest } from '../desk/guest-list.ts'
-import { formatNight } from '../domain/night.ts'
 import { withDeadline } from '../lib/deadline.ts'
+import { bookingFilter, bookingPage } from './booking-page.ts'
 import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 
@@ -29,7 +29,6 @@ export class PostgresAgencyBookings implements AgencyBookings {
     return row === undefined ? null : agencyBookingOf(row)
   }
 
-  /** One statement, so that the count and the page are of the same moment. */
   async list(
     agencyId: string,
     filter: AgencyBookingFilter,
@@ -37,30 +36,15 @@ export class PostgresAgencyBookings implements AgencyBookings {
   ): Promise<Listed<AgencyBooking>> {
     const sql = this.#sql
     const wanted = sql`
-      booking.agency_id = ${agencyId}
-      ${filter.from === null ? sql`` : sql`and booking.departure >= ${formatNight(filter.from)}::text::date`}
-      ${filter.to === null ? sql`` : sql`and booking.arrival <= ${formatNight(filter.to)}::text::date`}
-      ${filter.status === null ? sql`` : sql`and booking.status = ${filter.status}`}
+      ${bookingFilter(sql, agencyId, filter)}
       ${filter.type === null ? sql`` : sql`and booking.type = ${filter.type}`}
-      ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${filter.unitId}`}
       ${filter.source === null ? sql`` : sql`and booking.source = ${filter.source}`}
       ${filter.sourceRef === null ? sql`` : sql`and booking.source_ref = ${filter.sourceRef}`}
       ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${filter.guestId}`}`
-    const rows = await withDeadline(
-      sql<(StoredAgencyBooking & { total: number })[]>`
-        select counted.total, page.*
-        from (select count(*)::float8 as total from booking where ${wanted}) counted
-        left join lateral (
-          select ${bookingColumns(sql)}, ${guestColumn(sql)} from booking ${guestJoin(sql)} where ${wanted}
-          order by booking.arrival desc, booking.booking_id
-          offset ${page.offset}::text::bigint limit ${page.limit}
-        ) page on true
-        order by page."arrival" desc, page."id"`,
-      QUERY_DEADLINE_MS,
-    )
-    // Without a row on the page, the count comes alone.
-    const found = rows.filter((row) => row.id !== null)
-    return { total: rows[0]?.total ?? 0, rows: found.map(agencyBookingOf) }
+    const columns = sql`${bookingColumns(sql)}, ${guestColumn(sql)}`
+    const selection = { columns, from: sql`booking ${guestJoin(sql)}`, wanted }
+    const { total, rows } = await bookingPage<StoredAgencyBooking>(sql, selection, page)
+    return { total, rows: rows.map(agencyBookingOf) }
   }
 }
 

@@ -3,6 +3,9 @@ import { withMendedResults } from './mended-results.ts'
 
 export type Sql = postgres.Sql
 
+/** A part of a statement. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>
+
 /**
  * `journal`: the writer's only connection. `queries`: the pool behind reads and portal writes. `admin`: migrations and
  * tools, without a statement timeout.

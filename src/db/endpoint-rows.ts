@@ -31,6 +31,16 @@ export class PostgresEndpointRows implements EndpointRows {
     this.#sql = sql
   }
 
+  /** Agencies that have an endpoint, of whatever status but deleted. */
+  async agencies(): Promise<readonly string[]> {
+    const rows = await withDeadline(
+      this.#sql<{ agencyId: string }[]>`
+        select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted'`,
+      QUERY_DEADLINE_MS,
+    )
+    return rows.map(({ agencyId }) => agencyId)
+  }
+
   async list(agencyId: string): Promise<readonly StoredEndpoint[]> {
     const sql = this.#sql
     return await this.#endpoints(sql`

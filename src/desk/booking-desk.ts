@@ -31,6 +31,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
+import { BookingTurns } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
 
 /** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
@@ -79,19 +80,16 @@ export type Announce = (input: {
 const HOUR_MS = 3_600_000
 /** A write whose outcome is unknown is held for so long before its caller is told just that. */
 export const OUTCOME_KNOWN_MS_MAX = 30_000
-/** A booking that keeps moving between units while we look for it is looked for this often. */
-const FIND_ATTEMPTS_MAX = 8
 
 export class BookingDesk {
   readonly #catalogue: Catalogue
   readonly #directory: UnitDirectory
   readonly #journal: Journal
-  readonly #rows: BookingRows
+  readonly #turns: BookingTurns
   readonly #announce: Announce
   readonly #clock: Clock
   readonly #newId: IdSource
-  readonly #heldMsMax: number
-  readonly #onDurable: (event: BookingEvent) => void
+  readonly #onDurable: (event: BookingEvent, agency: Agency) => void
 
   constructor(options: {
     catalogue: Catalogue
@@ -104,16 +102,15 @@ export class BookingDesk {
     /** How long a command waits for its turn before it is refused as surely not written. */
     heldMsMax: number
     /** Called after a change is applied: wakes the hold timer and the webhook sender. */
-    onDurable: (event: BookingEvent) => void
+    onDurable: (event: BookingEvent, agency: Agency) => void
   }) {
     this.#catalogue = options.catalogue
     this.#directory = options.directory
     this.#journal = options.journal
-    this.#rows = options.rows
     this.#announce = options.announce
     this.#clock = options.clock
     this.#newId = options.newId
-    this.#heldMsMax = options.heldMsMax
+    this.#turns = new BookingTurns(options)
     this.#onDurable = options.onDurable
   }
 
@@ -143,7 +140,7 @@ export class BookingDesk {
   async book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome> {
     const { unit, stay } = request
     const tariff = await this.#tariff(agency)
-    const turn = this.#turn(agency, unit.id, async (state): Promise<Outcome> => {
+    const turn = this.#turns.of(agency.id, unit.id, async (state): Promise<Outcome> => {
       const at = this.#clock.now()
       const holdHours = request.holdHours ?? agency.defaultHoldHours
       const decision = decideBookStay(state, {
@@ -180,7 +177,7 @@ export class BookingDesk {
     caller: Caller,
     keep?: KeepAnswer,
   ): Promise<FoundOutcome> {
-    const turn = this.#turnOfBooking(agency, asked.bookingId, async (state, { booking }) => {
+    const turn = this.#turns.ofBooking(agency.id, asked.bookingId, async (state, { booking }) => {
       const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
       return this.#settle({ agency, caller, decision, states: [state], keep })
     })
@@ -201,15 +198,15 @@ export class BookingDesk {
     }
     const turn =
       target === undefined
-        ? this.#turnOfBooking(agency, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
-        : this.#turnOfMove(agency, asked.bookingId, target, decideAndSettle)
+        ? this.#turns.ofBooking(agency.id, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
+        : this.#turns.ofMove(agency.id, asked.bookingId, target, decideAndSettle)
     return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), asked.bookingId)
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
   async expire(agency: Agency, bookingId: string): Promise<FoundOutcome> {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
-    return this.#turnOfBooking(agency, bookingId, async (state, { booking }) => {
+    return this.#turns.ofBooking(agency.id, bookingId, async (state, { booking }) => {
       const decision = decideExpiry(state, { booking, at: this.#clock.now() })
       return this.#settle({ agency, caller, decision, states: [state] })
     })
@@ -226,7 +223,7 @@ export class BookingDesk {
     decide: (current: Unit | null) => Unit | null,
     caller: Caller,
   ): Promise<Unit | null> {
-    return this.#turn(agency, unitId, async (state) => {
+    return this.#turns.of(agency.id, unitId, async (state) => {
       const shelf = await this.#catalogue.shelf(agency.id)
       const unit = decide(shelf.unitById(unitId))
       if (unit === null) return null
@@ -288,7 +285,7 @@ export class BookingDesk {
       ...(request?.notes == null ? {} : { notes: request.notes }),
     })
     this.#apply(input.states, event, seq)
-    this.#onDurable(event)
+    this.#onDurable(event, agency)
     return { kind: 'done', booking, seq }
   }
 
@@ -349,68 +346,5 @@ export class BookingDesk {
       )
       turn.then(resolve, reject).finally(callOff)
     })
-  }
-
-  /** Waits for the unit's turn, but not for longer than a write may be held. */
-  #turn<T>(agency: Agency, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
-    const since = this.#clock.monotonicMs()
-    return this.#directory.turn({ agencyId: agency.id, unitId }, (state) => {
-      if (this.#clock.monotonicMs() - since < this.#heldMsMax) return run(state)
-      return Promise.reject(new JournalError('held_too_long', `Cannot take a command: it waited ${this.#heldMsMax} ms`))
-    })
-  }
-
-  /** Runs with the unit that the booking is in and its current row. Another write may move it while we wait: look again. */
-  async #turnOfBooking(
-    agency: Agency,
-    bookingId: string,
-    run: (state: UnitState, row: BookingRow) => Promise<Outcome>,
-  ): Promise<FoundOutcome> {
-    for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
-      const found = await this.#rows.find(agency.id, bookingId)
-      if (found === null) return { kind: 'not_found' }
-      const unitId = found.booking.unitId
-      const outcome = await this.#turn(agency, unitId, async (state) => {
-        const row = await this.#currentRow(state, found)
-        return row.booking.unitId === unitId ? run(state, row) : null
-      })
-      if (outcome !== null) return outcome
-    }
-    throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
-  }
-
-  async #turnOfMove(
-    agency: Agency,
-    bookingId: string,
-    targetUnitId: string,
-    run: (from: UnitState, to: UnitState, row: BookingRow) => Promise<Outcome>,
-  ): Promise<FoundOutcome> {
-    for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
-      const found = await this.#rows.find(agency.id, bookingId)
-      if (found === null) return { kind: 'not_found' }
-      const unitId = found.booking.unitId
-      const settle = async (from: UnitState, to: UnitState): Promise<Outcome | null> => {
-        const row = await this.#currentRow(from, found)
-        return row.booking.unitId === unitId ? run(from, to, row) : null
-      }
-      const outcome =
-        unitId === targetUnitId
-          ? await this.#turn(agency, unitId, (state) => settle(state, state))
-          : await this.#directory.turnOfTwo(
-              { agencyId: agency.id, unitId },
-              { agencyId: agency.id, unitId: targetUnitId },
-              settle,
-            )
-      if (outcome !== null) return outcome
-    }
-    throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
-  }
-
-  /** The row as it stands now. While we hold the unit's turn nobody changes it, so one more read is enough. */
-  async #currentRow(state: UnitState, found: BookingRow): Promise<BookingRow> {
-    if (found.seq === state.seq) return found
-    const current = await this.#rows.find(found.agencyId, found.booking.id)
-    assert(current !== null, 'Cannot change a booking: its row has vanished')
-    return current
   }
 }

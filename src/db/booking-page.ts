@@ -1,0 +1,41 @@
+import type { BookingFilter, Listed } from '../desk/booking-list.ts'
+import { formatNight } from '../domain/night.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './booking-rows.ts'
+import type { Fragment, Sql } from './connect.ts'
+
+/** The condition of every list of bookings (contract, GET /bookings). */
+export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter): Fragment {
+  return sql`
+    booking.agency_id = ${agencyId}
+    ${filter.from === null ? sql`` : sql`and booking.departure >= ${formatNight(filter.from)}::text::date`}
+    ${filter.to === null ? sql`` : sql`and booking.arrival <= ${formatNight(filter.to)}::text::date`}
+    ${filter.status === null ? sql`` : sql`and booking.status = ${filter.status}`}
+    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${filter.unitId}`}`
+}
+
+/**
+ * One page of bookings, newest arrival first, ties by id, with the count of all. One statement, so that both are of the same
+ * moment, and a page beyond the end still has a count.
+ * @param columns what is selected of `from`; the booking's id as "id" and its arrival as "arrival" among it
+ */
+export async function bookingPage<Row extends { id: string }>(
+  sql: Sql,
+  { columns, from, wanted }: { columns: Fragment; from: Fragment; wanted: Fragment },
+  page: { offset: number; limit: number },
+): Promise<Listed<Row>> {
+  const rows = await withDeadline(
+    sql<(Row & { total: number })[]>`
+      select counted.total, page.*
+      from (select count(*)::float8 as total from booking where ${wanted}) counted
+      left join lateral (
+        select ${columns} from ${from} where ${wanted}
+        order by booking.arrival desc, booking.booking_id
+        offset ${page.offset}::text::bigint limit ${page.limit}
+      ) page on true
+      order by page."arrival" desc, page."id"`,
+    QUERY_DEADLINE_MS,
+  )
+  // Without a row on the page, the count comes alone.
+  return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null) }
+}
