@@ -3,6 +3,7 @@ import type { Ledger } from './build.ts'
 import { PostgresEndpointRows } from './db/endpoint-rows.ts'
 import { senderCommand } from './send-webhooks.ts'
 import { DnsResolver } from './webhooks/dns-resolver.ts'
+import { EndpointHolders } from './webhooks/endpoint-holders.ts'
 import { guardedPost } from './webhooks/guarded-post.ts'
 import { SecretBox } from './webhooks/secret-box.ts'
 import { SenderProcess } from './webhooks/sender-process.ts'
@@ -26,9 +27,11 @@ export interface Webhooks {
   readonly desk: WebhookDesk
   /** Its `vitals` are for the metrics page. */
   readonly sender: SenderProcess
+  /** A booking of the agency changed: to be called after each change. */
+  bookingChanged(agencyId: string): void
 }
 
-/** Starts the sender; `sender.stop` ends it. `sender.wake` is to be called after each change of a booking. */
+/** Starts the sender; `sender.stop` ends it. `bookingChanged` is to be called after each change of a booking. */
 export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
   options: WebhookOptions,
@@ -45,11 +48,21 @@ export function openWebhooks(
     onExit: options.onSenderExit,
   })
   sender.start()
+  const holders = new EndpointHolders()
+  // Until they are read, and if they cannot be, every booking wakes the sender.
+  new PostgresEndpointRows(ledger.sql).agencies().then(
+    (agencyIds) => holders.load(agencyIds),
+    () => {},
+  )
   const desk = openWebhookDesk(ledger, {
     ...options,
     onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
+    onRegister: (agencyId) => holders.add(agencyId),
   })
-  return { desk, sender }
+  const bookingChanged = (agencyId: string) => {
+    if (holders.mayHave(agencyId)) sender.wake()
+  }
+  return { desk, sender, bookingChanged }
 }
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
@@ -57,15 +70,16 @@ export function openWebhookDesk(
   { sql, clock, newId }: Pick<Ledger, 'sql' | 'clock' | 'newId'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
+    onRegister?: (agencyId: string) => void
   },
 ): WebhookDesk {
-  const { secretKey, allowHosts, trustedCa, onChange = () => {} } = options
+  const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
   const resolver = new DnsResolver()
   return new WebhookDesk({
     rows: new PostgresEndpointRows(sql),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),
-    ...{ clock, newId, allowHosts, onChange },
+    ...{ clock, newId, allowHosts, onChange, onRegister },
   })
 }

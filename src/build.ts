@@ -95,7 +95,7 @@ export async function openLedger(options: {
   /** Who writes, for `writer_fence`: host and process. */
   holder: string
   /** A change of a booking is durable: its webhooks are due. Called with each. */
-  onBookingChange?: () => void
+  onBookingChange?: (agencyId: string) => void
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -136,8 +136,8 @@ export async function openLedger(options: {
     clock,
     newId: systemIds,
     heldMsMax: limits.heldMsMax,
-    onDurable: ({ after }) => {
-      options.onBookingChange?.()
+    onDurable: ({ after }, agency) => {
+      options.onBookingChange?.(agency.id)
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
     },
   })

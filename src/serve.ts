@@ -54,7 +54,7 @@ async function run(config: Config): Promise<void> {
     databaseUrl: database.url,
     clock: systemClock,
     limits: config.limits,
-    onBookingChange: () => service.webhooksDue(),
+    onBookingChange: (agencyId) => service.bookingChanged(agencyId),
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause) => service.endAfterFence(cause),
@@ -133,8 +133,8 @@ class Service {
     this.#webhooks = webhooks
   }
 
-  webhooksDue(): void {
-    this.#webhooks?.sender.wake()
+  bookingChanged(agencyId: string): void {
+    this.#webhooks?.bookingChanged(agencyId)
   }
 
   isUp(app: App, ledger: Ledger): void {

@@ -58,6 +58,7 @@ export class WebhookDesk {
   readonly #newId: IdSource
   readonly #allowHosts: readonly string[]
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
+  readonly #onRegister: (agencyId: string) => void
   #pingsAtOnce = 0
 
   constructor(options: {
@@ -71,6 +72,8 @@ export class WebhookDesk {
     allowHosts: readonly string[]
     /** The sender should look again: something is due, or an endpoint is not what it was. */
     onChange: (change: { agencyId: string; endpointId: string }) => void
+    /** The agency may have an endpoint from now on; told before it is stored. */
+    onRegister?: (agencyId: string) => void
   }) {
     this.#rows = options.rows
     this.#resolver = options.resolver
@@ -80,6 +83,7 @@ export class WebhookDesk {
     this.#newId = options.newId
     this.#allowHosts = options.allowHosts
     this.#onChange = options.onChange
+    this.#onRegister = options.onRegister ?? (() => {})
   }
 
   /** @param description at most `DESCRIPTION_LENGTH_MAX` characters; the caller has checked */
@@ -106,6 +110,7 @@ export class WebhookDesk {
       createdAt: now,
       updatedAt: now,
     }
+    this.#onRegister(agencyId)
     const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
     return { kind: 'registered', endpoint: shown(endpoint, now), secret }

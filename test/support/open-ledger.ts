@@ -19,7 +19,7 @@ export interface Reports {
 /** The real ledger on a test database, as main.ts opens it. */
 export async function openTestDatabaseLedger(
   url: string,
-  options: { limits?: Partial<LedgerLimits>; clock?: Clock; onBookingChange?: () => void } = {},
+  options: { limits?: Partial<LedgerLimits>; clock?: Clock; onBookingChange?: (agencyId: string) => void } = {},
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], failures: [] }
   const ledger = await openLedger({
@@ -27,7 +27,7 @@ export async function openTestDatabaseLedger(
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     holder: 'test',
-    onBookingChange: () => options.onBookingChange?.(),
+    onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
       onSnapshotDefect: (defect) => reports.defects.push(defect),

@@ -33,7 +33,9 @@ beforeEach(async () => {
   await database.sql`truncate agency cascade`
   await database.sql`truncate journal, snapshot, booking, audit, webhook_event, webhook_delivery, webhook_attempt`
   receiver.received.length = 0
-  ledger = await openTestDatabaseLedger(database.url, { onBookingChange: () => webhooks.sender.wake() })
+  ledger = await openTestDatabaseLedger(database.url, {
+    onBookingChange: (agencyId) => webhooks.bookingChanged(agencyId),
+  })
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())
   webhooks = openWebhooks(ledger, {
