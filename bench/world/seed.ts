@@ -63,10 +63,11 @@ async function seedAgency(sql: Sql, agency: number): Promise<void> {
 export class BatchWriter {
   readonly #sql: Sql
   #records: JournalRecord[] = []
-  #seq = 1
+  #seq: number
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, firstSeq = 1) {
     this.#sql = sql
+    this.#seq = firstSeq
   }
 
   async add(record: JournalRecord): Promise<void> {

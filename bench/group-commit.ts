@@ -1,0 +1,82 @@
+/** The group-commit curve: how many bookings per second the desk makes durable, and how long one takes, by clients. */
+import { DEFAULT_LIMITS, openLedger } from '../src/build.ts'
+import type { Caller } from '../src/desk/caller.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { Latencies } from './load/histogram.ts'
+import { writeResult } from './report.ts'
+import { startPostgres } from './support/processes.ts'
+import { seedLedger } from './world/seed.ts'
+import { agencyIdOf, nightOf, saleOf, slugOf, type WorldSize } from './world/world.ts'
+
+const CLIENTS = [1, 16, 64, 256] as const
+const RUN_MS = 2_500
+const SIZE: WorldSize = { agencies: 100, unitsPerAgency: 20, bookingsPerUnit: 0, bookingsOfFirst: 0 }
+const CALLER: Caller = { actor: { kind: 'key', id: 'key' }, route: 'POST /partner/v1/bookings', requestId: 'req_bench' }
+
+export async function measureGroupCommit(say: (text: string) => void): Promise<void> {
+  const postgres = await startPostgres()
+  const rows: Record<string, number>[] = []
+  try {
+    const { url, sql } = await postgres.createDatabase('bench')
+    await seedLedger(sql, SIZE, () => {})
+    const ignore = () => {}
+    const ledger = await openLedger({
+      databaseUrl: url,
+      clock: systemClock,
+      limits: DEFAULT_LIMITS,
+      holder: 'bench',
+      watch: {
+        ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
+        ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore },
+      },
+    })
+    let n = 0
+    const units = SIZE.agencies * SIZE.unitsPerAgency
+    const bookOnce = async (): Promise<void> => {
+      const sale = n++
+      const agency = ledger.catalogue.agencyById(agencyIdOf(sale % SIZE.agencies))
+      const shelf = agency === null ? null : await ledger.catalogue.shelf(agency.id)
+      const unit = shelf?.sellableUnit(slugOf(Math.floor((sale % units) / SIZE.agencies)))
+      if (agency === null || unit == null) throw new Error('Cannot book: the world lacks a unit')
+      const { arrival, departure } = saleOf(Math.floor(sale / units))
+      const outcome = await ledger.desk.book(
+        agency,
+        {
+          ...{ unit, stay: { arrival: nightOf(arrival), departure: nightOf(departure) }, type: 'guest' },
+          ...{ status: 'confirmed', source: 'partner', sourceRef: null, adults: 2, children: 0, extraBed: false },
+          ...{ notes: null, holdHours: null, guest: null, binding: 'partner' },
+        },
+        CALLER,
+      )
+      if (outcome.kind !== 'done') throw new Error('Cannot book: the nights are taken')
+    }
+    for (let i = 0; i < units; i++) await bookOnce()
+    for (const clients of CLIENTS) {
+      const latencies = new Latencies()
+      const before = ledger.journal.vitals
+      const until = performance.now() + RUN_MS
+      const since = performance.now()
+      const client = async () => {
+        while (performance.now() < until) {
+          const start = Bun.nanoseconds()
+          await bookOnce()
+          latencies.add(Bun.nanoseconds() - start)
+        }
+      }
+      await Promise.all(Array.from({ length: clients }, client))
+      const seconds = (performance.now() - since) / 1_000
+      const perBatch =
+        (ledger.journal.vitals.records - before.records) / Math.max(1, ledger.journal.vitals.batches - before.batches)
+      const recordsPerSecond = latencies.size / seconds
+      const [p50Ms, p99Ms] = latencies.percentiles([0.5, 0.99])
+      rows.push({ clients, recordsPerSecond, p50Ms, p99Ms, perBatch })
+      say(
+        `group commit, ${clients} clients: ${recordsPerSecond.toFixed(0)} bookings/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms, ${perBatch.toFixed(1)} a batch`,
+      )
+    }
+    await ledger.close()
+  } finally {
+    await postgres.stop()
+  }
+  await writeResult('group-commit', { rows })
+}

@@ -1,0 +1,165 @@
+/**
+ * What grows with the number of units stored, and what does not: start-up and memory of the service, activation of a unit, its
+ * snapshot, memory of a resident unit.
+ */
+import { heapStats } from 'bun:jsc'
+import { DEFAULT_LIMITS, openLedger } from '../src/build.ts'
+import type { Sql } from '../src/db/connect.ts'
+import { UnitState } from '../src/domain/unit-state.ts'
+import { decodeSnapshot, encodeSnapshot } from '../src/journal/snapshot-codec.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { UnitActor } from '../src/units/unit-actor.ts'
+import { Latencies } from './load/histogram.ts'
+import { writeResult } from './report.ts'
+import { residentMbOf, startPostgres, startService } from './support/processes.ts'
+import { BatchWriter, bookedOf, seedLedger } from './world/seed.ts'
+import { agencyIdOf, calendarOf, unitIdOf, unitOf, type WorldSize } from './world/world.ts'
+
+const UNITS = [1_000, 10_000, 100_000] as const
+const UNITS_PER_AGENCY = 20
+/** Bookings of the sampled units, and how many units of each are sampled. */
+const CALENDARS = [
+  { bookings: 10, units: 200 },
+  { bookings: 20, units: 500 },
+  { bookings: 100, units: 100 },
+  { bookings: 1_000, units: 20 },
+] as const
+const RESIDENT_SAMPLED = 20_000
+
+export async function measureGrowth(say: (text: string) => void): Promise<void> {
+  const memory = memoryPerUnit()
+  say(`memory of a resident unit with 20 bookings: ${memory.heapBytes} bytes of heap, ${memory.residentBytes} resident`)
+  const postgres = await startPostgres()
+  const rows: object[] = []
+  try {
+    for (const units of UNITS) {
+      const { url, sql } = await postgres.createDatabase(`growth_${units}`)
+      const size = {
+        agencies: units / UNITS_PER_AGENCY,
+        unitsPerAgency: UNITS_PER_AGENCY,
+        bookingsPerUnit: 0,
+        bookingsOfFirst: 0,
+      }
+      await seedLedger(sql, size, () => {})
+      await seedCalendars(sql, size)
+      const service = await startService(url)
+      const { readyMs } = service
+      const residentMb = residentMbOf(service.pid)
+      await service.stop()
+      say(`${units} units stored: ready in ${readyMs.toFixed(0)} ms, ${residentMb.toFixed(0)} MB`)
+      const replayed = await activations(url, size)
+      const fromSnapshot = await activations(url, size)
+      const snapshots = await snapshotSizes(sql, size)
+      for (const [i, { bookings }] of CALENDARS.entries())
+        say(
+          `  ${bookings} bookings: activation ${told(replayed[i])} from the journal, ${told(fromSnapshot[i])} from a snapshot of ${snapshots[i]} bytes`,
+        )
+      rows.push({ units, readyMs, residentMb, calendars: CALENDARS, replayed, fromSnapshot, snapshotBytes: snapshots })
+    }
+  } finally {
+    await postgres.stop()
+  }
+  await writeResult('growth', { memory, rows })
+}
+
+/** The sampled units: from the first on, as many of each calendar as its row says. */
+function sampled(size: WorldSize): { agency: number; unit: number; calendar: number }[] {
+  let n = 0
+  return CALENDARS.flatMap(({ units }, calendar) =>
+    Array.from({ length: units }, () => {
+      const place = { agency: Math.floor(n / size.unitsPerAgency), unit: n % size.unitsPerAgency, calendar }
+      n += 1
+      return place
+    }),
+  )
+}
+
+async function seedCalendars(sql: Sql, size: WorldSize): Promise<void> {
+  const writer = new BatchWriter(sql, size.agencies * size.unitsPerAgency + 1)
+  for (const { agency, unit, calendar } of sampled(size)) {
+    const bookingsPerUnit = CALENDARS[calendar]?.bookings ?? 0
+    for (const booking of calendarOf({ ...size, bookingsPerUnit }, agency, unit))
+      await writer.add(bookedOf(agencyIdOf(agency), booking))
+  }
+  await writer.end()
+  await sql`vacuum analyze`
+}
+
+/** Latency of each sampled unit's first touch, by calendar. Closing writes the snapshots that the next call starts from. */
+async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50Ms: number; p99Ms: number }[]> {
+  const ignore = () => {}
+  const ledger = await openLedger({
+    ...{ databaseUrl, clock: systemClock, limits: DEFAULT_LIMITS, holder: 'bench' },
+    watch: {
+      ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
+      ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore },
+    },
+  })
+  const latencies = CALENDARS.map(() => new Latencies())
+  // The first few open the pool's connections and compile the code: they are no unit that is sampled.
+  for (let unit = 0; unit < 20; unit++) await ledger.directory.read(addressOf(size.agencies - 1, unit))
+  for (const { agency, unit, calendar } of sampled(size)) {
+    const since = Bun.nanoseconds()
+    await ledger.directory.read(addressOf(agency, unit))
+    latencies[calendar]?.add(Bun.nanoseconds() - since)
+  }
+  await ledger.close()
+  return latencies.map((of) => {
+    const [p50Ms, p99Ms] = of.percentiles([0.5, 0.99])
+    return { p50Ms, p99Ms }
+  })
+}
+
+function addressOf(agency: number, unit: number): { agencyId: string; unitId: string } {
+  return { agencyId: agencyIdOf(agency), unitId: unitIdOf(agency, unit) }
+}
+
+async function snapshotSizes(sql: Sql, size: WorldSize): Promise<number[]> {
+  const firsts = CALENDARS.map((_, calendar) => sampled(size).find((place) => place.calendar === calendar))
+  return Promise.all(
+    firsts.map(async (place) => {
+      const unitId = unitIdOf(place?.agency ?? 0, place?.unit ?? 0)
+      const [row] = await sql<
+        { bytes: number }[]
+      >`select max(length(state))::float8 as bytes from snapshot where unit_id = ${unitId}`
+      return row?.bytes ?? 0
+    }),
+  )
+}
+
+/** Actors as the directory holds them, each recovered from its snapshot. */
+function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
+  const size: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
+  const snapshots = Array.from({ length: 200 }, (_, n) => {
+    const unit = unitOf(n, n % 20)
+    const state = UnitState.empty(unit.id)
+    state.apply({ kind: 'unit_set', unit }, 1)
+    for (const [i, after] of calendarOf(size, n, n % 20).entries())
+      state.apply({ kind: 'booking_created', after }, i + 2)
+    return encodeSnapshot(agencyIdOf(n), state)
+  })
+  const held = new Map<string, UnitActor>()
+  Bun.gc(true)
+  const before = { heap: heapBytes(), resident: process.memoryUsage.rss() }
+  for (let n = 0; n < RESIDENT_SAMPLED; n++) {
+    const snapshot = snapshots[n % snapshots.length]
+    const state = snapshot === undefined ? null : decodeSnapshot(snapshot).state
+    if (state === null) throw new Error('Cannot measure: a snapshot is bad')
+    held.set(`unt_${n}`, new UnitActor({ agencyId: 'agc', state, mailboxMax: 256, snapshotSeq: 1, nowMs: 0 }))
+  }
+  Bun.gc(true)
+  const perUnit = (bytes: number) => Math.round(bytes / held.size)
+  return {
+    heapBytes: perUnit(heapBytes() - before.heap),
+    residentBytes: perUnit(process.memoryUsage.rss() - before.resident),
+  }
+}
+
+function heapBytes(): number {
+  const { heapSize, extraMemorySize } = heapStats()
+  return heapSize + extraMemorySize
+}
+
+function told(of: { p50Ms: number; p99Ms: number } | undefined): string {
+  return of === undefined ? '' : `p50 ${of.p50Ms.toFixed(2)} ms, p99 ${of.p99Ms.toFixed(2)} ms`
+}

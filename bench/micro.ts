@@ -1,0 +1,45 @@
+/** What single steps cost, in this process: `bun bench/micro.ts`. */
+import { bench, do_not_optimize, run } from 'mitata'
+import { decideBookStay } from '../src/domain/decide.ts'
+import type { Night } from '../src/domain/night.ts'
+import { quoteStay } from '../src/domain/quote-stay.ts'
+import { UnitState } from '../src/domain/unit-state.ts'
+import { nightListJson } from '../src/edge/night-list-json.ts'
+import { decodeEntry, encodeEntry } from '../src/journal/entry-codec.ts'
+import { decodeSnapshot, encodeSnapshot } from '../src/journal/snapshot-codec.ts'
+import { sha256Hex } from '../src/lib/sha256-hex.ts'
+import { calendarOf, feeTypesOf, nightOf, secretOf, unitOf } from './world/world.ts'
+
+const size = { agencies: 1, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
+const unit = unitOf(0, 3)
+const events = calendarOf(size, 0, 3).map((after) => ({ kind: 'booking_created', after }) as const)
+const entries = [{ kind: 'unit_set', unit } as const, ...events].map((event, i) => encodeEntry(event, i + 1))
+const recovered = (): UnitState => {
+  const state = UnitState.empty(unit.id)
+  for (const entry of entries) state.apply(decodeEntry(entry), entry.seq)
+  return state
+}
+const state = recovered()
+const snapshot = encodeSnapshot('agc', state)
+const from = nightOf('2026-12-01')
+const stay = { arrival: nightOf('2035-03-01'), departure: nightOf('2035-03-08') }
+const tariff = { currency: 'EUR', feeTypes: feeTypesOf(0) }
+const [booked] = events
+if (booked === undefined) throw new Error('Cannot measure: the calendar is empty')
+const draft = { ...booked.after, ...stay, totalAmount: undefined, version: undefined, updatedAt: undefined }
+
+bench('range test, 7 nights', () => do_not_optimize(state.occupied.anyIn(stay.arrival, stay.departure)))
+bench('blocked nights as JSON, 31 nights', () =>
+  do_not_optimize(nightListJson(state.occupied, state.cleaning, from, (from + 31) as Night)),
+)
+bench('blocked nights as JSON, 366 nights', () =>
+  do_not_optimize(nightListJson(state.occupied, state.cleaning, from, (from + 366) as Night)),
+)
+bench('quote, 7 nights', () => do_not_optimize(quoteStay(state, { stay, children: 0, extraBed: false, tariff })))
+bench('decide a booking', () => do_not_optimize(decideBookStay(state, { tariff, binding: 'partner', booking: draft })))
+bench('encode a snapshot, 20 bookings', () => do_not_optimize(encodeSnapshot('agc', state)))
+bench('decode a snapshot, 20 bookings', () => do_not_optimize(decodeSnapshot(snapshot)))
+bench('recover from 21 entries', () => do_not_optimize(recovered()))
+bench('SHA-256 of a key', () => do_not_optimize(sha256Hex(secretOf(7))))
+
+await run()
