@@ -8,6 +8,7 @@ import { nightListJson } from '../src/edge/night-list-json.ts'
 import { decodeEntry, encodeEntry } from '../src/journal/entry-codec.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/journal/snapshot-codec.ts'
 import { sha256Hex } from '../src/lib/sha256-hex.ts'
+import { writeResult } from './report.ts'
 import { calendarOf, feeTypesOf, nightOf, secretOf, unitOf } from './world/world.ts'
 
 const size = { agencies: 1, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
@@ -42,4 +43,8 @@ bench('decode a snapshot, 20 bookings', () => do_not_optimize(decodeSnapshot(sna
 bench('recover from 21 entries', () => do_not_optimize(recovered()))
 bench('SHA-256 of a key', () => do_not_optimize(sha256Hex(secretOf(7))))
 
-await run()
+const { benchmarks } = await run()
+const steps = benchmarks.flatMap(({ alias, runs }) =>
+  runs.map(({ stats }) => ({ step: alias, p50Ns: stats?.p50, p99Ns: stats?.p99, averageNs: stats?.avg })),
+)
+await writeResult('micro', { steps })

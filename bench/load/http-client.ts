@@ -32,6 +32,8 @@ export class HttpConnection {
   /** Bytes of the answer still to come. */
   #missing = 0
   #body: Buffer[] = []
+  /** The beginning of an answer whose head came in pieces: a large answer leaves the server in several writes. */
+  #begun: Buffer | null = null
 
   private constructor(run: Run) {
     this.#run = run
@@ -67,14 +69,19 @@ export class HttpConnection {
     if (this.#planned === null) return
     const fault = this.#take(this.#planned, chunk)
     if (fault !== null) this.#run.failed(fault)
-    else if (this.#missing === 0) this.#answered(this.#planned)
+    else if (this.#missing === 0 && this.#begun === null) this.#answered(this.#planned)
   }
 
   /** What is wrong with an answer so far; null when nothing is. */
-  #take(planned: Planned, chunk: Buffer): string | null {
+  #take(planned: Planned, arrived: Buffer): string | null {
+    const chunk = this.#begun === null ? arrived : Buffer.concat([this.#begun, arrived])
+    this.#begun = null
     if (this.#missing === 0) {
       const end = chunk.indexOf(HEAD_END)
-      if (end === -1) return 'an answer whose head came in pieces'
+      if (end === -1) {
+        this.#begun = Buffer.from(chunk)
+        return null
+      }
       const head = chunk.toString('latin1', 0, end)
       const status = Number(head.slice(PLACE_OF_STATUS, PLACE_OF_STATUS + 3))
       if (status !== planned.status) return `${status} instead of ${planned.status}: ${chunk.toString('latin1', end)}`
