@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { Shelf } from '../../catalogue/shelf.ts'
 import { notFound } from '../../edge/problems.ts'
 import { UnitJson, unitJson } from '../../edge/unit-json.ts'
 import { described } from '../described.ts'
@@ -32,14 +33,23 @@ const GET_UNIT = {
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
+/** A shelf never changes, and partners read it often: its text is written once and goes when the shelf goes. */
+const listTexts = new WeakMap<Shelf, string>()
+
+function unitListJson(shelf: Shelf): string {
+  const known = listTexts.get(shelf)
+  if (known !== undefined) return known
+  const text = JSON.stringify({ units: shelf.listed.map(unitJson) })
+  listTexts.set(shelf, text)
+  return text
+}
+
 export const units = (surface: PartnerSurface) => {
   const { catalogue } = surface.ledger
   return new Elysia()
     .get(
       LIST_UNITS.path,
-      partnerRoute(surface, LIST_UNITS, ({ agency }) =>
-        onShelf(catalogue, agency.id, (shelf) => JSON.stringify({ units: shelf.listed.map(unitJson) })),
-      ),
+      partnerRoute(surface, LIST_UNITS, ({ agency }) => onShelf(catalogue, agency.id, unitListJson)),
       described(LIST_UNITS),
     )
     .get(
