@@ -129,7 +129,7 @@ export function calendarOf(size: WorldSize, agency: number, unit: number): Booki
   let arrival = FIRST + dice(10)
   for (let n = 0; n < size.bookingsPerUnit; n++) {
     const departure = arrival + 2 + dice(8)
-    const id = `bkg_${hex((agency * 1_000 + unit) * 100 + n)}`
+    const id = `bkg_${hex((agency * 1_000 + unit) * 2_000 + n)}`
     bookings.push(bookingOf(id, unitIdOf(agency, unit), arrival as Night, departure as Night))
     arrival = departure + 1 + dice(12)
   }
