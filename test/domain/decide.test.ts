@@ -123,6 +123,15 @@ describe('booking a stay (contract, POST /bookings)', () => {
     expect(refusalOf(state, bookStay('2027-03-07', '2027-03-09'))).toBe('accepted')
   })
 
+  test('no date is offered on which the stay would be too short for its season', () => {
+    const season = { name: 'Easter', from: night('2027-03-12'), to: night('2027-03-16'), nightlyPrice: 1, minStay: 4 }
+    const rates = { seasons: [season], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
+    const state = unitWith({ rates }, [stay('2027-03-10', '2027-03-12')])
+    expect(refusalOf(state, bookStay('2027-03-11', '2027-03-13'))).toMatchObject({
+      conflict: { bookableFrom: night('2027-03-16') },
+    })
+  })
+
   test('nothing is offered when the calendar is full as far as we look', () => {
     const state = unitWith({}, [{ type: 'block', arrival: night('2027-01-01'), departure: night('2099-12-31') }])
     expect(refusalOf(state, bookStay('2027-03-07', '2027-03-09'))).toMatchObject({ conflict: { bookableFrom: null } })

@@ -140,3 +140,56 @@ test('a write whose outcome stays unknown is answered as just that after 30 s, a
   await ledger.clock.advance(100)
   expect((await ledger.desk.calendar(AGENCY, unit)).occupied.count()).toBe(2)
 })
+
+describe('commands that meet', () => {
+  /** Two units, a booking in each, and a store that takes its time to look rows up. */
+  async function twoBooked() {
+    const all = units(2)
+    const ledger = await MemoryLedger.open(all)
+    const booked = await Promise.all(
+      all.map((unit, i) =>
+        ledger.desk.book(AGENCY, requestFor(unit, `2027-0${i + 3}-01`, `2027-0${i + 3}-03`), CALLER),
+      ),
+    )
+    const ids = booked.map((outcome) => (outcome.kind === 'done' ? outcome.booking.id : 'none'))
+    return { ledger, ids: ids as [string, string] }
+  }
+
+  test('two cancels of one booking at once are one cancellation and one repeat', async () => {
+    const { ledger, ids } = await twoBooked()
+    const cancel = () => ledger.desk.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
+    const outcomes = await Promise.all([cancel(), cancel(), cancel()])
+    expect(outcomes.map((outcome) => (outcome.kind === 'done' ? outcome.seq === null : outcome.kind))).toEqual([
+      false,
+      true,
+      true,
+    ])
+    expect(ledger.store.events).toHaveLength(3)
+  })
+
+  test('a cancel that waits while its booking moves away finds it in the other unit', async () => {
+    const { ledger, ids } = await twoBooked()
+    let release = () => {}
+    ledger.store.delay = () => new Promise((resolve) => (release = resolve))
+    const move = ledger.desk.change(AGENCY, { bookingId: ids[0], change: { unitId: 'unt_1' } }, CALLER)
+    await settle()
+    const cancel = ledger.desk.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
+    await settle()
+    ledger.store.delay = async () => {}
+    release()
+    expect((await move).kind).toBe('done')
+    expect(await cancel).toMatchObject({ kind: 'done', booking: { unitId: 'unt_1', status: 'cancelled', version: 3 } })
+  })
+
+  test('U4: moves in opposite directions at once do not wait for each other for ever', async () => {
+    const { ledger, ids } = await twoBooked()
+    const seen: string[] = []
+    for (const [i, bookingId] of ids.entries()) {
+      ledger.desk
+        .change(AGENCY, { bookingId, change: { unitId: `unt_${1 - i}` } }, CALLER)
+        .then(({ kind }) => seen.push(kind))
+    }
+    await ledger.clock.advance(100)
+    expect(seen).toEqual(['done', 'done'])
+  })
+})
