@@ -64,9 +64,11 @@ async function compareAll(): Promise<void> {
   if (only !== null) return
   const result = { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared }
   await writeResult(isQuick ? 'quick' : 'full', result)
-  await writePicture(
-    compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
-  )
+  // The README's picture is of full runs.
+  if (!isQuick)
+    await writePicture(
+      compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
+    )
 }
 
 function toldOf({ arms, ratioTo }: Compared): string {

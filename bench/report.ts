@@ -78,7 +78,7 @@ export async function writePicture(compared: readonly Compared[]): Promise<void>
   const title =
     '<text x="10" y="18" font-size="13" font-weight="600">Requests per second (scenario · connections), longer is better</text>'
   const background = `<rect width="${WIDTH_PX}" height="${y}" fill="#fff"/>`
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH_PX}" height="${y}" ${style}>${background}${title}\n${parts.join('\n')}\n</svg>\n`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH_PX}" height="${y}" ${style}><title>Requests per second, by scenario</title>${background}${title}\n${parts.join('\n')}\n</svg>\n`
   mkdirSync(FOLDER, { recursive: true })
   await Bun.write(`${FOLDER}/throughput.svg`, svg)
 }
