@@ -183,12 +183,18 @@ describe('commands that meet', () => {
 
   test('U4: moves in opposite directions at once do not wait for each other for ever', async () => {
     const { ledger, ids } = await twoBooked()
+    // Both units are busy, so that each move waits in one mailbox before it can ask for the other.
+    const busy = Promise.withResolvers<void>()
+    const blocking = ['unt_0', 'unt_1'].map((unitId) => ledger.directory.turn(addressOf(unitId), () => busy.promise))
     const seen: string[] = []
     for (const [i, bookingId] of ids.entries()) {
       ledger.desk
         .change(AGENCY, { bookingId, change: { unitId: `unt_${1 - i}` } }, CALLER)
         .then(({ kind }) => seen.push(kind))
     }
+    await settle()
+    busy.resolve()
+    await Promise.all(blocking)
     await ledger.clock.advance(100)
     expect(seen).toEqual(['done', 'done'])
   })
