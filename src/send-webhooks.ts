@@ -44,15 +44,18 @@ export function sendWebhooks(): void {
         process.exit(error instanceof SenderOverError ? EXIT_OVER : 1)
       })
     } else if (message.kind === 'stop' && run === null) process.exit(0)
-    else void run?.then((running) => running.heard(message)).catch(() => {})
+    else void run?.then((running) => running.heard(message), alreadyEnding)
   })
   process.on('disconnect', () => {
     if (run === null) process.exit(0)
     setTimeout(() => process.exit(0), ORPHANED_MS_MAX + 500)
-    void run.then((running) => running.end(ORPHANED_MS_MAX)).catch(() => {})
+    void run.then((running) => running.end(ORPHANED_MS_MAX), alreadyEnding)
   })
   say({ kind: 'up' })
 }
+
+/** A run that did not start ends the process by itself; a fault of one that runs is a bug, and is not caught. */
+function alreadyEnding(): void {}
 
 class SenderRun {
   readonly #store: PostgresSenderStore
