@@ -242,14 +242,18 @@ describe('what an answer may cost', () => {
 
 describe('a DNS answer that changes', () => {
   test('between check and connect gains nothing: 1,000 sends, no connection to the forbidden address', async () => {
+    // A name of its own, counted anew for each send: a query that another test left behind, or that the resolver sent
+    // twice on a busy machine, must not shift whose turn it is.
+    const name = 'changing.example'
     let asked = 0
-    // Good at first, forbidden the next time: whoever asks twice connects inside.
-    zone = (name, family) => {
-      if (name !== NAME || family !== 'A') return []
+    // Half the sends find it good at first and forbidden the next time: whoever asks twice connects inside.
+    zone = (queried, family) => {
+      if (queried !== name || family !== 'A') return []
       asked += 1
       return [asked % 2 === 1 ? '127.0.0.1' : '127.0.0.2']
     }
-    const outside = await startOddReceiver(certificate, (socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'))
+    const outside = startReceiver(await authority.issue({ names: [name] }))
+    let insideConnections = 0
     const inside = Bun.listen({
       hostname: '127.0.0.2',
       port: outside.port,
@@ -261,16 +265,17 @@ describe('a DNS answer that changes', () => {
         data: () => {},
       },
     })
-    let insideConnections = 0
     const send = post({ deadlineMs: 10_000 })
     const tally = new Map<string, number>()
     for (let i = 0; i < 1_000; i++) {
-      const { outcome } = await send(`https://${NAME}:${outside.port}/`, MESSAGE)
-      tally.set(outcome.kind, (tally.get(outcome.kind) ?? 0) + 1)
+      asked = i % 2
+      const { outcome } = await send(`https://${name}:${outside.port}/`, MESSAGE)
+      const kind = outcome.kind === 'unreachable' ? `unreachable by ${outcome.cause}` : outcome.kind
+      tally.set(kind, (tally.get(kind) ?? 0) + 1)
     }
     expect(insideConnections).toBe(0)
     expect(Object.fromEntries(tally)).toEqual({ answered: 500, refused: 500 })
-    expect(outside.connections()).toBe(500)
+    expect(outside.received).toHaveLength(500)
     inside.stop(true)
     await outside.stop()
   })
