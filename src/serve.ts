@@ -79,7 +79,7 @@ async function run(config: Config): Promise<void> {
       ledger: openPortal(ledger, { secretKey: secrets.secretKey, webhooks: webhooks.desk }),
       token: secrets.portalToken,
     },
-    mounts: [({ onFailure }) => mcpEndpoint({ ledger, onFailure })],
+    mounts: [({ tally, onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
     log,
     onBug: (error) => service.endAfterBug(error),
   })

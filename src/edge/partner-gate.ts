@@ -25,11 +25,20 @@ export const UNAUTHORIZED = problem(
 )
 const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
 
+/** Requests that were refused at the door since the start. */
+export interface GateVitals {
+  readonly unauthorized: number
+  readonly featureDisabled: number
+  readonly rateLimited: number
+  readonly quotaExceeded: number
+}
+
 export class PartnerGate {
   readonly #catalogue: Pick<Catalogue, 'holderByHash'>
   readonly #clock: Clock
   readonly #limiter: RateLimiter
   readonly #meter: UsageMeter
+  readonly #refused = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
 
   constructor(options: {
     catalogue: Pick<Catalogue, 'holderByHash'>
@@ -43,27 +52,41 @@ export class PartnerGate {
     this.#meter = options.meter
   }
 
+  get vitals(): GateVitals {
+    return { ...this.#refused }
+  }
+
   /** Null: 401 (contract, Authentication rule 9). `authorization`: the header, null when absent. */
   enter(authorization: string | null): Entrance | null {
     const holder = authenticate(authorization, this.#catalogue, this.#clock.now())
-    if (holder === null) return null
+    if (holder === null) {
+      this.#refused.unauthorized += 1
+      return null
+    }
     const { agency, key } = holder
     const { plan } = agency
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute)
-    if (!rate.allowed) return { holder, rate, refusal: plan.apiAccess ? rateLimited(rate) : FEATURE_DISABLED }
+    if (!rate.allowed)
+      return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
     const usage = this.#meter.take(agency.id, plan.requestsPerMonth)
-    if (!plan.apiAccess) return { holder, rate, refusal: FEATURE_DISABLED }
+    if (!plan.apiAccess) return { holder, rate, refusal: this.#featureDisabled() }
     if (usage.allowed) return { holder, rate, refusal: null }
+    this.#refused.quotaExceeded += 1
     const { quota, used, resetsAt, retryAfterS } = usage
     const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
     return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
   }
-}
 
-function rateLimited(rate: RateDecision): Problem {
-  const { limit, retryAfterS } = rate
-  const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
-  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+  #rateLimited({ limit, retryAfterS }: RateDecision): Problem {
+    this.#refused.rateLimited += 1
+    const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
+    return problem('RATE_LIMITED', title, {}, { retryAfterS })
+  }
+
+  #featureDisabled(): Problem {
+    this.#refused.featureDisabled += 1
+    return FEATURE_DISABLED
+  }
 }
 
 /** Null when the key has the scope (contract, Authentication rule 6). */

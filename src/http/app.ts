@@ -3,6 +3,7 @@ import { plainHeaders, problemAnswer, rateHeaders } from '../edge/answer.ts'
 import { failureOf } from '../edge/problem-of-failure.ts'
 import { notFound } from '../edge/problems.ts'
 import { requestIdOf } from '../edge/request-id.ts'
+import { RequestTally, UNKNOWN_ROUTE } from '../edge/request-tally.ts'
 import { targetOf } from '../edge/request-target.ts'
 import { docsPage } from './docs/docs-page.ts'
 import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
@@ -10,6 +11,7 @@ import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
 import type { PortalLedger } from './portal/portal-ledger.ts'
 import { portalResources } from './portal/portal-surface.ts'
 import { preflightAnswer } from './preflight.ts'
+import { watchedRoute } from './watched-route.ts'
 
 /** Where the service says what went wrong: pino's shape. */
 export interface ErrorLog {
@@ -26,8 +28,10 @@ export interface AppOptions {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
   readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
-  /** Surfaces beside these, each made with where it tells what went wrong. */
-  readonly mounts?: readonly ((options: { onFailure(report: FailureReport): void }) => Mount)[]
+  /** Surfaces beside these, each made with where it tells what went wrong and what it answered. */
+  readonly mounts?: readonly ((options: { tally: RequestTally; onFailure(report: FailureReport): void }) => Mount)[]
+  /** Where every answer is counted; left out, nobody asks for the counts. */
+  readonly tally?: RequestTally
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
@@ -43,8 +47,10 @@ const IDLE_TIMEOUT_S = 30
 const BUG_ANSWER_MS = 20
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
-export function createApp({ ledger, portal, mounts = [], log, onBug }: AppOptions) {
+export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: AppOptions) {
   const { newId, clock, gate } = ledger
+  const tally = rest.tally ?? new RequestTally({ clock, log: null })
+  const unknown = tally.route(UNKNOWN_ROUTE)
   const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
 
   const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
@@ -54,12 +60,20 @@ export function createApp({ ledger, portal, mounts = [], log, onBug }: AppOption
 
   /** An unknown route is 404 whatever the key; a valid one still sees its budget (contract, Limits: on every answer). */
   const notFoundAnswer = (request: Request): Response => {
+    const arrivedMs = unknown.arrived()
     const requestId = requestIdFor(request)
     const isPartners = targetOf(request.url).path.startsWith(`${PARTNER_PREFIX}/`)
     const entrance = isPartners ? gate.enter(request.headers.get('authorization')) : null
     const headers = entrance === null ? plainHeaders(requestId) : rateHeaders(requestId, entrance.rate, clock.now())
-    return problemAnswer(notFound('route'), requestId, headers)
+    const response = problemAnswer(notFound('route'), requestId, headers)
+    unknown.answered({ arrivedMs, requestId, entrance }, response.status)
+    return response
   }
+  const preflight = watchedRoute(
+    { tally, requestIdFor },
+    { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
+    preflightAnswer,
+  )
 
   const app = new Elysia({
     // `/units/` is no list.
@@ -76,17 +90,19 @@ export function createApp({ ledger, portal, mounts = [], log, onBug }: AppOption
   })
     .onError(({ code, error, request }) => {
       if (code === 'NOT_FOUND') return notFoundAnswer(request)
+      const arrivedMs = unknown.arrived()
       const { problem, isBug } = failureOf(error)
       const requestId = requestIdFor(request)
       onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
+      unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)
       return problemAnswer(problem, requestId, plainHeaders(requestId))
     })
-    .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflightAnswer(request, requestIdFor(request)))
-    .use(docsPage(requestIdFor))
-  for (const resource of partnerResources({ ledger, onFailure })) app.use(resource)
-  if (portal !== undefined) for (const resource of portalResources({ ...portal, onFailure })) app.use(resource)
+    .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
+    .use(docsPage({ tally, requestIdFor }))
+  for (const resource of partnerResources({ ledger, tally, onFailure })) app.use(resource)
+  if (portal !== undefined) for (const resource of portalResources({ ...portal, tally, onFailure })) app.use(resource)
   for (const mount of mounts) {
-    const { path, fetch } = mount({ onFailure })
+    const { path, fetch } = mount({ tally, onFailure })
     // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
     app.all(path, ({ request }) => fetch(request))
   }

@@ -10,6 +10,7 @@ import { plainHeaders, problemAnswer, rateHeaders } from '../edge/answer.ts'
 import { type Entrance, type PartnerGate, UNAUTHORIZED } from '../edge/partner-gate.ts'
 import { failureOf } from '../edge/problem-of-failure.ts'
 import { requestIdOf } from '../edge/request-id.ts'
+import type { OpenRequest, RequestTally, RouteWatch } from '../edge/request-tally.ts'
 import { readJson } from '../edge/strict-json.ts'
 import { eraOf } from './era.ts'
 import {
@@ -37,9 +38,8 @@ export interface McpEndpoint {
 }
 
 /** An admitted request. `entrance`: the latest one, whose budget the answer tells. */
-interface Open {
+interface Open extends OpenRequest {
   readonly request: Request
-  readonly requestId: string
   entrance: Entrance
   /** Set where the answer should be tried again later. */
   retryAfterS: number | null
@@ -53,19 +53,36 @@ interface Reply {
 
 const ACCEPTED: Reply = { httpStatus: 202, text: null }
 
-export function mcpEndpoint(options: { ledger: McpLedger; onFailure(failure: McpFailure): void }): McpEndpoint {
-  const { ledger, onFailure } = options
+export function mcpEndpoint(options: {
+  ledger: McpLedger
+  tally: RequestTally
+  onFailure(failure: McpFailure): void
+}): McpEndpoint {
+  const { ledger, tally, onFailure } = options
   const { gate, clock, newId } = ledger
+  const watchOf = (method: string) => tally.route({ surface: 'mcp', method, path: MCP_PATH })
+  const posts = watchOf('POST')
+  const preflights = watchOf('OPTIONS')
+  const others = watchOf('any')
 
   function fetch(request: Request): Response | Promise<Response> {
+    const arrivedMs = posts.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
-    if (request.method === 'OPTIONS') return preflightAnswer(requestId)
+    if (request.method === 'OPTIONS')
+      return ended(preflights, { arrivedMs, requestId, entrance: null }, preflightAnswer(requestId))
     const entrance = gate.enter(request.headers.get('authorization'))
-    if (request.method !== 'POST') return methodNotAllowed(requestId, entrance)
-    if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
-    const open: Open = { request, requestId, entrance, retryAfterS: null }
-    if (entrance.refusal !== null) return problemAnswer(entrance.refusal, requestId, headersOf(open))
-    return serve(open)
+    if (request.method !== 'POST')
+      return ended(others, { arrivedMs, requestId, entrance }, methodNotAllowed(requestId, entrance))
+    if (entrance === null)
+      return ended(
+        posts,
+        { arrivedMs, requestId, entrance },
+        problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId)),
+      )
+    const open: Open = { request, arrivedMs, requestId, entrance, retryAfterS: null }
+    if (entrance.refusal !== null)
+      return ended(posts, open, problemAnswer(entrance.refusal, requestId, headersOf(open)))
+    return serve(open).then((response) => ended(posts, open, response))
   }
 
   /** No streams to open and no sessions to end: 405 whatever the key; a valid one still sees its budget. */
@@ -142,6 +159,11 @@ export function mcpEndpoint(options: { ledger: McpLedger; onFailure(failure: Mcp
   }
 
   return { path: MCP_PATH, fetch }
+}
+
+function ended(watch: RouteWatch, request: OpenRequest, response: Response): Response {
+  watch.answered(request, response.status)
+  return response
 }
 
 function refusal(error: RpcError): Reply {

@@ -34,7 +34,7 @@ export async function startMcpService(options: Parameters<typeof openTestLedger>
   const clients: Client[] = []
   const app = createApp({
     ledger,
-    mounts: [({ onFailure }) => mcpEndpoint({ ledger, onFailure })],
+    mounts: [({ tally, onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })

@@ -4,6 +4,7 @@ import type { Unit } from '../../src/domain/unit.ts'
 import { newKeySecret } from '../../src/edge/key-secret.ts'
 import { PartnerGate } from '../../src/edge/partner-gate.ts'
 import { RateLimiter } from '../../src/edge/rate-limit.ts'
+import { RequestTally } from '../../src/edge/request-tally.ts'
 import { UsageMeter } from '../../src/edge/usage-meter.ts'
 import { type McpEndpoint, mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
 import type { McpFailure, McpLedger } from '../../src/mcp/mcp-ledger.ts'
@@ -41,6 +42,7 @@ export async function openMemoryMcp(
       desk: (options.desk ?? desk) as McpLedger['desk'],
       bookingList: { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] },
     },
+    tally: new RequestTally({ clock, log: null }),
     onFailure: (failure) => failures.push(failure),
   })
   let keys = 0

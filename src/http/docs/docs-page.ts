@@ -6,6 +6,7 @@
 import { Elysia } from 'elysia'
 import styles from 'swagger-ui-dist/swagger-ui.css' with { type: 'text' }
 import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'text' }
+import { type Watched, watchedRoute } from '../watched-route.ts'
 
 const DOCS_PATH = '/docs'
 
@@ -36,28 +37,21 @@ const POLICY =
 
 const CACHED = 'public, max-age=3600'
 
-export const docsPage = (requestIdFor: (request: Request) => string) =>
-  new Elysia()
-    .get(DOCS_PATH, ({ request }) => file(requestIdFor(request), PAGE, 'text/html; charset=utf-8', 'no-cache'), {
-      detail: { hide: true },
-    })
-    .get(
-      `${DOCS_PATH}/start.js`,
-      ({ request }) => file(requestIdFor(request), START, 'text/javascript; charset=utf-8', CACHED),
-      { detail: { hide: true } },
+export function docsPage(watched: Watched) {
+  const serve = (path: string, content: string, type: string, caching: string) =>
+    watchedRoute(watched, { surface: 'docs', method: 'GET', path }, (_, requestId) =>
+      file(requestId, content, type, caching),
     )
-    .get(
-      `${DOCS_PATH}/swagger-ui.css`,
-      ({ request }) => file(requestIdFor(request), styles, 'text/css; charset=utf-8', CACHED),
-      { detail: { hide: true } },
-    )
-    .get(
-      `${DOCS_PATH}/swagger-ui-bundle.js`,
-      ({ request }) => file(requestIdFor(request), script, 'text/javascript; charset=utf-8', CACHED),
-      {
-        detail: { hide: true },
-      },
-    )
+  const page = serve(DOCS_PATH, PAGE, 'text/html; charset=utf-8', 'no-cache')
+  const start = serve(`${DOCS_PATH}/start.js`, START, 'text/javascript; charset=utf-8', CACHED)
+  const css = serve(`${DOCS_PATH}/swagger-ui.css`, styles, 'text/css; charset=utf-8', CACHED)
+  const bundle = serve(`${DOCS_PATH}/swagger-ui-bundle.js`, script, 'text/javascript; charset=utf-8', CACHED)
+  return new Elysia()
+    .get(DOCS_PATH, ({ request }) => page(request), { detail: { hide: true } })
+    .get(`${DOCS_PATH}/start.js`, ({ request }) => start(request), { detail: { hide: true } })
+    .get(`${DOCS_PATH}/swagger-ui.css`, ({ request }) => css(request), { detail: { hide: true } })
+    .get(`${DOCS_PATH}/swagger-ui-bundle.js`, ({ request }) => bundle(request), { detail: { hide: true } })
+}
 
 function file(requestId: string, content: string, type: string, caching: string): Response {
   return new Response(content, {

@@ -4,6 +4,7 @@ import { plainHeaders } from '../../edge/answer.ts'
 import { requestIdOf } from '../../edge/request-id.ts'
 import { described } from '../described.ts'
 import type { Operation } from '../operation.ts'
+import { watchedRoute } from '../watched-route.ts'
 import type { PartnerSurface } from './partner-ledger.ts'
 
 const GET_OPENAPI = {
@@ -19,12 +20,12 @@ const GET_OPENAPI = {
 } as const satisfies Operation
 
 /** @param document its text; made once, at start */
-export const openapi = ({ ledger }: PartnerSurface, document: () => Promise<string>) =>
-  new Elysia().get(
-    GET_OPENAPI.path,
-    async ({ request }) => {
-      const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
-      return new Response(await document(), { headers: plainHeaders(requestId) })
-    },
-    described(GET_OPENAPI),
+export const openapi = ({ ledger, tally }: PartnerSurface, document: () => Promise<string>) => {
+  const serve = watchedRoute(
+    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { surface: 'partner', method: GET_OPENAPI.method, path: GET_OPENAPI.path },
+    async (_, requestId) => new Response(await document(), { headers: plainHeaders(requestId) }),
   )
+  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return new Elysia().get(GET_OPENAPI.path, ({ request }) => serve(request), described(GET_OPENAPI))
+}

@@ -6,6 +6,7 @@ import type { GuestList } from '../../desk/guest-list.ts'
 import type { IdempotencyDesk } from '../../edge/idempotency.ts'
 import type { PartnerGate } from '../../edge/partner-gate.ts'
 import type { RefusalCounter } from '../../edge/refusal-counter.ts'
+import type { RequestTally } from '../../edge/request-tally.ts'
 import type { UsageMeter } from '../../edge/usage-meter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
@@ -37,5 +38,6 @@ export interface FailureReport {
 /** What every partner route is made with. */
 export interface PartnerSurface {
   readonly ledger: PartnerLedger
+  readonly tally: RequestTally
   onFailure(report: FailureReport): void
 }

@@ -16,6 +16,7 @@ import { failureOf } from '../../edge/problem-of-failure.ts'
 import { invalid, invalidField, type Problem } from '../../edge/problems.ts'
 import { decodeStrictly, queryReader } from '../../edge/query-string.ts'
 import { requestIdOf } from '../../edge/request-id.ts'
+import type { OpenRequest } from '../../edge/request-tally.ts'
 import { targetOf } from '../../edge/request-target.ts'
 import { type ReadBody, readJson } from '../../edge/strict-json.ts'
 import { type BodyOf, type Operation, type QueryOf, routeNameOf } from '../operation.ts'
@@ -43,28 +44,32 @@ export interface Answer {
 }
 
 /** An admitted request while its answer is not yet known. */
-interface Open {
+interface Open extends OpenRequest {
   readonly request: Request
-  readonly requestId: string
   readonly entrance: Entrance
 }
 
 export function partnerRoute<const O extends Operation>(
-  { ledger, onFailure }: PartnerSurface,
+  { ledger, tally, onFailure }: PartnerSurface,
   operation: O,
   handle: (call: Call<QueryOf<O>, BodyOf<O>>) => Outcome | Promise<Outcome>,
 ): (context: { request: Request }) => Response | Promise<Response> {
   const { gate, clock, newId, desk, refusals } = ledger
   const { scope, isWrite = false } = operation
   const route = routeNameOf(operation)
+  const watch = tally.route({ surface: 'partner', method: operation.method, path: operation.path })
   const readTarget = targetReader(operation)
   const readBody = operation.body === undefined ? null : bodyReader(operation.body, operation.isBodyOptional ?? false)
 
   function serve({ request }: { request: Request }): Response | Promise<Response> {
+    const arrivedMs = watch.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const entrance = gate.enter(request.headers.get('authorization'))
-    if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
-    const open = { request, requestId, entrance }
+    if (entrance === null) {
+      watch.answered({ arrivedMs, requestId, entrance }, UNAUTHORIZED.status)
+      return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+    }
+    const open = { request, arrivedMs, requestId, entrance }
     try {
       const outcome = decide(open)
       if (!(outcome instanceof Promise)) return answer(open, outcome)
@@ -111,7 +116,13 @@ export function partnerRoute<const O extends Operation>(
     return desk.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
   }
 
-  function answer({ requestId, entrance: { rate } }: Open, outcome: Outcome): Response {
+  function answer(open: Open, outcome: Outcome): Response {
+    const response = answerOf(open, outcome)
+    watch.answered(open, response.status)
+    return response
+  }
+
+  function answerOf({ requestId, entrance: { rate } }: Open, outcome: Outcome): Response {
     const now = clock.now()
     if (typeof outcome === 'string') return rateAnswer(outcome, { status: 200, requestId, rate, now })
     if ('code' in outcome) return problemAnswer(outcome, requestId, rateHeaders(requestId, rate, now))

@@ -12,6 +12,7 @@ import { targetOf } from '../../edge/request-target.ts'
 import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
+import { watchedRoute } from '../watched-route.ts'
 import type { PortalLedger, PortalSurface } from './portal-ledger.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, refuse } from './portal-route.ts'
@@ -76,9 +77,14 @@ function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
  * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
  * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
  */
-export const calendarIcs = ({ ledger, onFailure }: PortalSurface): AnyElysia =>
-  new Elysia().get('/portal/v1/agencies/:agencySlug/units/:unitSlug/calendar.ics', async ({ request }) => {
-    const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
+export const calendarIcs = ({ ledger, tally, onFailure }: PortalSurface): AnyElysia => {
+  const serve = watchedRoute(
+    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
+    answered,
+  )
+
+  async function answered(request: Request, requestId: string): Promise<Response> {
     const headers = plainHeaders(requestId)
     try {
       const text = await feedText(ledger, request)
@@ -91,7 +97,13 @@ export const calendarIcs = ({ ledger, onFailure }: PortalSurface): AnyElysia =>
       onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
       return problemAnswer(problem, requestId, headers)
     }
-  })
+  }
+
+  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return new Elysia().get('/portal/v1/agencies/:agencySlug/units/:unitSlug/calendar.ics', ({ request }) =>
+    serve(request),
+  )
+}
 
 async function feedText(ledger: PortalLedger, request: Request): Promise<string | null> {
   const { path, query } = targetOf(request.url)

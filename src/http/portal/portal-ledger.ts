@@ -10,6 +10,7 @@ import type { GuestDesk } from '../../desk/guest-desk.ts'
 import type { GuestList } from '../../desk/guest-list.ts'
 import type { KeyDesk } from '../../desk/key-desk.ts'
 import type { UnitDesk } from '../../desk/unit-desk.ts'
+import type { RequestTally } from '../../edge/request-tally.ts'
 import type { UsageMeter } from '../../edge/usage-meter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
@@ -52,5 +53,6 @@ export interface PortalSurface {
   readonly ledger: PortalLedger
   /** The operator's token: visible ASCII, at least 32 characters. */
   readonly token: string
+  readonly tally: RequestTally
   onFailure(report: FailureReport): void
 }

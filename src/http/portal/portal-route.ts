@@ -138,12 +138,13 @@ interface AnyCall extends PortalCall<unknown, unknown> {
 }
 
 function served(
-  { ledger, onFailure }: PortalSurface,
+  { ledger, tally, onFailure }: PortalSurface,
   isAllowed: IsAllowed,
   operation: PortalOperation,
   handle: (call: AnyCall) => PortalOutcome | Promise<PortalOutcome>,
 ): (request: Request) => Promise<Response> {
   const route = `${operation.method} ${operation.path}`
+  const watch = tally.route({ surface: 'portal', method: operation.method, path: operation.path })
   const readTarget = targetReader(operation)
   const readBody = bodyReader(operation)
 
@@ -163,8 +164,7 @@ function served(
     return outcome
   }
 
-  return async (request) => {
-    const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
+  async function answered(request: Request, requestId: string): Promise<Response> {
     const headers = plainHeaders(requestId)
     if (!isAllowed(request.headers.get('authorization'))) return problemAnswer(UNAUTHORIZED, requestId, headers)
     try {
@@ -176,6 +176,14 @@ function served(
       onFailure({ error, requestId, route, isBug })
       return problemAnswer(isWrite(operation) ? ofUnknownOutcome(error, problem) : problem, requestId, headers)
     }
+  }
+
+  return async (request) => {
+    const arrivedMs = watch.arrived()
+    const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
+    const response = await answered(request, requestId)
+    watch.answered({ arrivedMs, requestId, entrance: null }, response.status)
+    return response
   }
 }
 
