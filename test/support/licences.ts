@@ -27,13 +27,14 @@ export function runtimePackages(): Package[] {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     packages: Record<
       string,
-      { version: string; license?: string; dev?: boolean; devOptional?: boolean; optional?: boolean }
+      { name?: string; version: string; license?: string; dev?: boolean; devOptional?: boolean; optional?: boolean }
     >
   }
   return Object.entries(lock.packages)
     .filter(([path, { dev, devOptional, optional }]) => path !== '' && !dev && !devOptional && !optional)
-    .map(([path, { version, license }]) => ({
-      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+    .map(([path, { name, version, license }]) => ({
+      // `name` is there where an override puts one package in the place of another.
+      name: name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
       version,
       licence: license ?? 'none given',
     }))
