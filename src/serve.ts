@@ -12,6 +12,7 @@ import { fenceEpoch } from './db/fence.ts'
 import { MigrationError } from './db/migrate.ts'
 import { offerDemo } from './demo/offer-demo.ts'
 import { createApp } from './http/app.ts'
+import { drain } from './http/drain.ts'
 import { healthRoutes } from './http/health.ts'
 import { systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
@@ -23,6 +24,9 @@ import { welcome } from './welcome.ts'
 
 /** SIGTERM to exit takes at most this long (design, Running it). */
 const DRAIN_MS_MAX = 9_500
+
+/** Requests may take so long to their answer: longer than a write is held for a database that is away. */
+const ANSWERS_MS_MAX = 6_000
 
 /** Attempts under way may finish for so long; what is cut off is sent again after the next start. */
 const SENDER_DRAIN_MS_MAX = 5_000
@@ -166,8 +170,11 @@ class Service {
       process.exit(1)
     }, DRAIN_MS_MAX)
     if (this.#database.isEmbedded) removeServiceFile(this.#dataDir, process.pid)
-    await this.#app?.stop()
-    await Promise.all([this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX), this.#ledger?.close()])
+    const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)
+    if (this.#app !== null && !(await drain(this.#app, systemClock, ANSWERS_MS_MAX))) {
+      this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
+    }
+    await Promise.all([senderEnded, this.#ledger?.close()])
     await this.#database.stop()
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')

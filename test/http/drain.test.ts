@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { drain } from '../../src/http/drain.ts'
+import { sleep, systemClock } from '../../src/lib/clock.ts'
+import { keepAliveClient, noOutcomes } from '../support/keep-alive-client.ts'
+
+const REQUEST = 'GET /work HTTP/1.1\r\nHost: here\r\n\r\n'
+
+/** A server whose answers take up to 5 ms. */
+function serve(answerMs = () => Math.random() * 5) {
+  const fetch = async () => {
+    await sleep(systemClock, answerMs())
+    return new Response('done')
+  }
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
+  return { fetch, server, port: server.port ?? 0 }
+}
+
+test('of the requests that many busy clients send while the server ends, every one is answered', async () => {
+  const FIXTURE = join(import.meta.dir, '../support/keep-alive-clients.ts')
+  for (let round = 0; round < 5; round++) {
+    const serving = serve()
+    // In a process of their own, so that they send while the server is busy with ending.
+    const clients = Bun.spawn([process.execPath, FIXTURE, String(serving.port), '64', '100'], { stdout: 'pipe' })
+    await Bun.sleep(300)
+    expect(await drain(serving, systemClock, 2_000)).toBe(true)
+    const seen = JSON.parse(await clients.stdout.text())
+    expect(seen).toMatchObject({ lost: [], refused: 64 })
+    expect(seen.statuses['200']).toBeGreaterThan(64)
+    // Each was told not to come back on its connection.
+    expect(seen.closing).toBe(64)
+  }
+})
+
+test('an answer that is on its way is waited for', async () => {
+  const serving = serve(() => 700)
+  const outcomes = noOutcomes()
+  const client = keepAliveClient({ port: serving.port, nextRequest: () => REQUEST, thinkMs: 0, outcomes })
+  await Bun.sleep(100)
+  expect(await drain(serving, systemClock, 2_000)).toBe(true)
+  await client
+  expect(outcomes).toMatchObject({ lost: [], refused: 1 })
+  // The next one, too, which it could not know to be too late.
+  expect([...outcomes.statuses]).toEqual([[200, 2]])
+})
+
+test('half a request holds the end up for no longer than it may', async () => {
+  const serving = serve()
+  const socket = connect(serving.port, '127.0.0.1')
+  socket.write('GET /work HTTP/1.1\r\nHo')
+  await Bun.sleep(50)
+  const since = performance.now()
+  expect(await drain(serving, systemClock, 300)).toBe(false)
+  expect(performance.now() - since).toBeLessThan(2_000)
+  socket.destroy()
+})
+
+test('without a server there is nothing to do', async () => {
+  expect(await drain({ fetch: () => new Response(), server: null }, systemClock, 100)).toBe(true)
+})
