@@ -26,8 +26,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib', 'build.ts'],
   // Implements the ports that the parts above declare.
   db: ['db', 'verify', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  // A client of the portal over HTTP; of the database it knows the migrations.
-  cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'service-file.ts', 'verify'],
+  // A client of the portal over HTTP; of the database it knows the migrations and the sealed secrets.
+  cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'config.ts', 'service-file.ts', 'verify', 'webhooks'],
   'service-file.ts': ['lib'],
   'config.ts': ['lib'],
   'secrets.ts': ['config.ts', 'lib'],

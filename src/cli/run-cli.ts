@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { VERSION } from '../lib/version.ts'
 import { agencies } from './agencies.ts'
 import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
@@ -9,10 +10,12 @@ import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { feeTypes } from './fee-types.ts'
 import { guests } from './guests.ts'
+import { health } from './health.ts'
 import { importFolder } from './import-folder.ts'
 import { keys } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { rates } from './rates.ts'
+import { rotateSecretKey } from './rotate-secret-key.ts'
 import type { Terminal } from './terminal.ts'
 import { units } from './units.ts'
 import { verifyCommand } from './verify.ts'
@@ -35,11 +38,13 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   const program = new Command('nightledger')
     .description("The agency's and the operator's side of nightledger.")
     .addHelpText('after', HELP)
+    .version(VERSION)
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const add of [
     ...[agencies, keys, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
+    ...[health, rotateSecretKey],
   ])
     add(program, terminal)
   program

@@ -3,6 +3,7 @@
  * MCP specification, https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning.
  */
 import type { Implementation, InitializeResult } from '@modelcontextprotocol/sdk/types.js'
+import { VERSION } from '../lib/version.ts'
 
 /** Spoken without a handshake: each request carries version and capabilities in `_meta`. */
 export const MODERN_VERSION = '2026-07-28'
@@ -27,8 +28,7 @@ export const META = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** As in package.json. */
-export const SERVER_VERSION = '0.1.0'
+export const SERVER_VERSION = VERSION
 
 const SERVER_INFO: Implementation = { name: 'nightledger', title: 'Nightledger', version: SERVER_VERSION }
 

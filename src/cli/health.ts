@@ -1,0 +1,31 @@
+import type { Command } from 'commander'
+import { connectionOf } from './connection.ts'
+import { CliError, EXIT } from './exit-codes.ts'
+import type { Terminal } from './terminal.ts'
+
+const DEADLINE_MS = 3_000
+
+/** `health`: the readiness probe for where there is no shell and no curl, such as a container's HEALTHCHECK. */
+export function health(program: Command, terminal: Terminal): void {
+  program
+    .command('health')
+    .summary('ask the service whether it can sell nights now; exit code 1 when it cannot, 4 when none answers')
+    .option('--alive', 'ask only whether the process answers, whatever the database does')
+    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
+    .action(async (options: { alive?: boolean; url?: string }) => {
+      const { url } = connectionOf({ url: options.url, token: '' }, terminal.env)
+      const { status, text } = await ask(`${url}/${options.alive === true ? 'healthz' : 'readyz'}`)
+      if (status !== 200) throw new CliError(`The service at ${url} is not ready: ${status} ${text}`)
+      terminal.out(`${text}\n`)
+    })
+}
+
+async function ask(url: string): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(DEADLINE_MS) })
+    return { status: response.status, text: await response.text() }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
+  }
+}

@@ -1,0 +1,67 @@
+import { type SecretBox, SecretBoxError, type SecretOwner } from './secret-box.ts'
+
+/** The sealed secrets of an endpoint's row: the one in use, and during an overlap the one before. */
+export interface SealedSecrets extends SecretOwner {
+  readonly secretSealed: string
+  readonly previousSecretSealed: string | null
+}
+
+/** `owner`'s secrets open with neither key. */
+export class UnopenedError extends Error {
+  override readonly name = 'UnopenedError'
+  constructor(readonly owners: readonly SecretOwner[]) {
+    super(
+      `Cannot open the secrets of ${owners.length} webhook endpoints with either key: ${owners
+        .slice(0, 10)
+        .map(({ endpointId }) => endpointId)
+        .join(', ')}`,
+    )
+  }
+}
+
+export interface Resealed {
+  readonly before: SealedSecrets
+  readonly after: SealedSecrets
+}
+
+/**
+ * What must change so that every secret opens with the new key alone. Rows that already do are left out, so that doing it
+ * again changes nothing.
+ * @throws UnopenedError naming every row that neither key opens; nothing is to be changed then
+ */
+export function resealed(
+  rows: readonly SealedSecrets[],
+  { from, to }: { from: SecretBox; to: SecretBox },
+): readonly Resealed[] {
+  const unopened: SecretOwner[] = []
+  const changes: Resealed[] = []
+  for (const row of rows) {
+    try {
+      const secretSealed = resealedText(row.secretSealed, row, { from, to })
+      const previousSecretSealed =
+        row.previousSecretSealed === null ? null : resealedText(row.previousSecretSealed, row, { from, to })
+      if (secretSealed === row.secretSealed && previousSecretSealed === row.previousSecretSealed) continue
+      changes.push({ before: row, after: { ...row, secretSealed, previousSecretSealed } })
+    } catch (error) {
+      if (!(error instanceof SecretBoxError)) throw error
+      unopened.push(row)
+    }
+  }
+  if (unopened.length > 0) throw new UnopenedError(unopened)
+  return changes
+}
+
+function resealedText(sealed: string, owner: SecretOwner, { from, to }: { from: SecretBox; to: SecretBox }): string {
+  if (opens(to, sealed, owner)) return sealed
+  return to.seal(from.open(sealed, owner), owner)
+}
+
+function opens(box: SecretBox, sealed: string, owner: SecretOwner): boolean {
+  try {
+    box.open(sealed, owner)
+    return true
+  } catch (error) {
+    if (error instanceof SecretBoxError) return false
+    throw error
+  }
+}
