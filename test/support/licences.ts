@@ -4,6 +4,7 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dir, '../..')
 
 interface Package {
+  readonly path: string
   readonly name: string
   readonly version: string
   readonly licence: string
@@ -22,19 +23,34 @@ export const ACCEPTED = [
   'Unlicense',
 ]
 
+interface Locked {
+  /** Where an override puts one package in the place of another. */
+  readonly name?: string
+  readonly version: string
+  readonly license?: string
+  readonly dev?: boolean
+  readonly devOptional?: boolean
+  readonly optional?: boolean
+}
+
+/** What package-lock.json says, by the path where npm puts it; '' is the project itself. */
+export function lockedPackages(): Record<string, Locked> {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, Locked> }
+  return lock.packages
+}
+
+/** The package's name, from where it is put. */
+export function nameAt(path: string): string {
+  return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+}
+
 /** Every package that the running service needs, by the lock file. */
 export function runtimePackages(): Package[] {
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-    packages: Record<
-      string,
-      { name?: string; version: string; license?: string; dev?: boolean; devOptional?: boolean; optional?: boolean }
-    >
-  }
-  return Object.entries(lock.packages)
+  return Object.entries(lockedPackages())
     .filter(([path, { dev, devOptional, optional }]) => path !== '' && !dev && !devOptional && !optional)
     .map(([path, { name, version, license }]) => ({
-      // `name` is there where an override puts one package in the place of another.
-      name: name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      path,
+      name: name ?? nameAt(path),
       version,
       licence: license ?? 'none given',
     }))
