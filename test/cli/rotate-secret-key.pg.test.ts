@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { runCliProcess } from '../support/cli-process.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+
+const NEW_KEY = 'ff'.repeat(32)
+
+let database: TestDatabase
+let receiver: Bun.Server<undefined>
+/** What came in: the body, and the signatures it came with. */
+const received: { body: string; at: string; signatures: string[] }[] = []
+let service: ServiceProcess
+
+beforeAll(async () => {
+  database = await testDatabase()
+  receiver = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const [at = '', ...signatures] = (request.headers.get('x-service-signature') ?? '').split(', ')
+      received.push({
+        body: await request.text(),
+        at: at.slice(2),
+        signatures: signatures.map((text) => text.slice(3)),
+      })
+      return new Response()
+    },
+  })
+})
+afterAll(async () => {
+  await receiver.stop(true)
+  await database.drop()
+})
+
+function start(secretKey: string): Promise<ServiceProcess> {
+  return startServiceOn(database.url, { SECRET_KEY: secretKey, WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
+}
+
+async function stop(): Promise<void> {
+  service.kill('SIGTERM')
+  expect(await service.exited).toBe(0)
+}
+
+async function cli(...args: string[]) {
+  const run = await runCliProcess([...args, '--json'], {
+    env: { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN },
+  })
+  if (run.code !== 0) throw new Error(`${args.join(' ')} ended with ${run.code}: ${run.stderr}`)
+  return run.json
+}
+
+function rotate(env: Record<string, string>) {
+  return runCliProcess(['rotate-secret-key', '--json'], { env: { DATABASE_URL: database.url, ...env } })
+}
+
+const rows = async () => [
+  ...(await database.sql`select endpoint_id, secret_sealed, previous_secret_sealed from webhook_endpoint order by 1`),
+]
+
+test('after SECRET_KEY was changed, webhooks are signed with the secrets that the receivers have', async () => {
+  service = await start(TEST_SECRET_KEY)
+  const agency = ['--slug', 'harbour', '--name', 'Harbour', '--currency', 'EUR', '--timezone', 'Europe/Lisbon']
+  await cli('agencies', 'create', ...agency)
+  const made = await cli('webhooks', 'create', '--endpoint-url', `http://127.0.0.1:${receiver.port}/in`)
+  const endpoint = made.webhookEndpoint.id
+  const changed = await cli('webhooks', 'rotate-secret', endpoint, '--overlap-hours', '24')
+  await stop()
+
+  const outcome = await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })
+  expect([outcome.stderr, outcome.json]).toEqual(['', { endpoints: 1, changed: 1 }])
+  // Once more is no harm.
+  expect((await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })).json).toEqual({
+    endpoints: 1,
+    changed: 0,
+  })
+
+  service = await start(NEW_KEY)
+  await cli('webhooks', 'ping', endpoint)
+  const { body, at, signatures } = received.at(-1) ?? { body: '', at: '', signatures: [] }
+  const signed = (secret: string) => createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
+  expect(signatures).toEqual([signed(changed.secret), signed(made.secret)])
+  await stop()
+})
+
+test('with a wrong old key nothing is changed, and the endpoints are named', async () => {
+  const before = await rows()
+  const outcome = await rotate({ SECRET_KEY_OLD: 'aa'.repeat(32), SECRET_KEY: 'bb'.repeat(32) })
+  expect(outcome.code).toBe(1)
+  expect(outcome.stderr).toContain('Cannot open the secrets of 1 webhook endpoints with either key: whe_')
+  expect(await rows()).toEqual(before)
+})
+
+test('without a key, or with half a one, it says so', async () => {
+  const outcome = await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: 'beef' })
+  expect([outcome.code, outcome.stderr]).toEqual([
+    2,
+    'Cannot change the key: SECRET_KEY is not set, or not 32 bytes in hexadecimal or base64.\n',
+  ])
+})
