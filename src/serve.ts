@@ -2,6 +2,7 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { type Ledger, openLedger } from './build.ts'
+import { openMetrics } from './build-metrics.ts'
 import { openPortal } from './build-portal.ts'
 import { openWebhooks, type Webhooks } from './build-webhooks.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -11,9 +12,12 @@ import { EmbeddedError } from './db/embedded-error.ts'
 import { fenceEpoch } from './db/fence.ts'
 import { MigrationError } from './db/migrate.ts'
 import { offerDemo } from './demo/offer-demo.ts'
+import { requestIdOf } from './edge/request-id.ts'
+import { RequestTally } from './edge/request-tally.ts'
 import { createApp } from './http/app.ts'
 import { drain } from './http/drain.ts'
 import { healthRoutes } from './http/health.ts'
+import { metricsRoute } from './http/metrics.ts'
 import { systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
 import { mcpEndpoint } from './mcp/mcp-endpoint.ts'
@@ -77,23 +81,34 @@ async function run(config: Config): Promise<void> {
   })
   service.sends(webhooks)
   const demo = database.isEmbedded ? await offerDemo(ledger, config.dataDir, (step) => console.log(step)) : null
+  const tally = new RequestTally({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const app = createApp({
     ledger,
     portal: {
       ledger: openPortal(ledger, { secretKey: secrets.secretKey, webhooks: webhooks.desk }),
       token: secrets.portalToken,
     },
-    mounts: [({ tally, onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
+    mounts: [({ onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
+    tally,
     log,
     onBug: (error) => service.endAfterBug(error),
   })
+  const watched = {
+    tally,
+    requestIdFor: (request: Request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId),
+  }
   app.use(
-    healthRoutes({
-      epoch: ledger.epoch,
-      vitals: () => ledger.journal.vitals,
-      fenceEpoch: () => fenceEpoch(ledger.sql),
-    }),
+    healthRoutes(
+      {
+        epoch: ledger.epoch,
+        vitals: () => ledger.journal.vitals,
+        fenceEpoch: () => fenceEpoch(ledger.sql),
+      },
+      watched,
+    ),
   )
+  const openRequests = () => app.server?.pendingRequests ?? 0
+  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, tally, openRequests }), watched))
   app.listen({ hostname: config.host, port: config.port })
   service.isUp(app, ledger)
 

@@ -20,6 +20,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
   http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  // What the running parts tell of themselves, in Prometheus's words.
+  metrics: ['metrics', 'edge', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Holds everything derived against the journal.
   verify: ['verify', 'desk', 'journal', 'webhooks', 'domain', 'lib'],
   // Fills an empty database through the same commands.
@@ -37,6 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Texts that calendars of other services are read from and ours are written as.
   ical: ['ical', 'domain', 'lib'],
   'build.ts': ['*'],
+  'build-metrics.ts': ['*'],
   'build-webhooks.ts': ['*'],
   'send-webhooks.ts': ['*'],
   'build-portal.ts': ['*'],
@@ -52,6 +55,7 @@ const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
   '@elysiajs/cors': ['http'],
   '@elysiajs/swagger': ['http'],
   '@modelcontextprotocol/sdk': ['mcp'],
+  'prom-client': ['metrics'],
 }
 
 /** Parts that import no package at all; `node:` modules count as packages. */

@@ -8,6 +8,7 @@
  */
 import type { KeyHolder } from '../catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 
 /**
  * Upper bounds of the latency histogram, in milliseconds, inclusive. Reads are answered from memory in tens of microseconds,
@@ -16,8 +17,6 @@ import type { Clock } from '../lib/clock.ts'
 export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
 ] as const
-
-const BOUNDS_MS = Float64Array.from(LATENCY_BOUNDS_MS)
 
 export const SURFACES = ['partner', 'portal', 'mcp', 'docs', 'operating', 'none'] as const
 export type Surface = (typeof SURFACES)[number]
@@ -54,9 +53,8 @@ export interface RouteCounts {
   readonly route: RouteName
   /** Answers by status; only statuses that occurred. */
   readonly statuses: readonly { readonly status: number; readonly count: number }[]
-  /** Answers by latency: one for each bound, which the slower ones are not part of, and one for what is slower than the last. */
-  readonly latencies: readonly number[]
-  readonly latencyMsSum: number
+  /** From the arrival of a request until its answer was ready, milliseconds. */
+  readonly latencies: HistogramReading
 }
 
 /** Where requests are told one by one: pino's shape. */
@@ -97,8 +95,7 @@ class RouteTally implements RouteWatch {
   readonly route: RouteName
   readonly #clock: Clock
   readonly #statuses = new Float64Array(STATUS_COUNT)
-  readonly #latencies = new Float64Array(LATENCY_BOUNDS_MS.length + 1)
-  #latencyMsSum = 0
+  readonly #latencies = new Histogram(LATENCY_BOUNDS_MS)
 
   constructor(route: RouteName, clock: Clock) {
     this.route = route
@@ -116,16 +113,14 @@ class RouteTally implements RouteWatch {
   count(status: number, latencyMs: number): void {
     const place = status - STATUS_MIN
     this.#statuses[place] = (this.#statuses[place] ?? 0) + 1
-    const bound = boundOf(latencyMs)
-    this.#latencies[bound] = (this.#latencies[bound] ?? 0) + 1
-    this.#latencyMsSum += latencyMs
+    this.#latencies.count(latencyMs)
   }
 
   counts(): RouteCounts {
     const statuses = [...this.#statuses.entries()]
       .filter(([, count]) => count > 0)
       .map(([place, count]) => ({ status: place + STATUS_MIN, count }))
-    return { route: this.route, statuses, latencies: [...this.#latencies], latencyMsSum: this.#latencyMsSum }
+    return { route: this.route, statuses, latencies: this.#latencies.read() }
   }
 }
 
@@ -154,11 +149,4 @@ class LoggedRoute implements RouteWatch {
     const who = holder === undefined ? {} : { agencyId: holder.agency.id, keyId: holder.key.id }
     this.#log.debug({ route: this.#route, status, durationMs, requestId, ...who }, 'request answered')
   }
-}
-
-/** The first bound that holds the latency; most are among the first, so they are tried from there. */
-function boundOf(latencyMs: number): number {
-  let bound = 0
-  while (bound < BOUNDS_MS.length && latencyMs > (BOUNDS_MS[bound] ?? 0)) bound += 1
-  return bound
 }

@@ -1,10 +1,12 @@
 import { Elysia } from 'elysia'
+import type { RouteName } from '../edge/request-tally.ts'
 import type { JournalVitals } from '../journal/journal.ts'
+import { type Watched, watchedRoute } from './watched-route.ts'
 
 /** What the readiness probe asks. */
 export interface Health {
   readonly epoch: number
-  vitals(): JournalVitals
+  vitals(): Pick<JournalVitals, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
   /** The epoch that the database's fence says; rejects when the database does not answer in time. */
   fenceEpoch(): Promise<number>
 }
@@ -16,28 +18,33 @@ const JOURNAL_LAG_MS_MAX = 2_000
  * `/healthz`: the process runs. `/readyz`: it can sell nights now, that is, the database answers, nobody has taken over,
  * and the journal moves; 503 with what is wrong otherwise (design, Running it).
  */
-export function healthRoutes(health: Health) {
-  return new Elysia()
-    .get('/healthz', () => json(200, { status: 'ok' }))
-    .get('/readyz', async () => {
-      const { state, waiting, inFlightMs, durableSeq } = health.vitals()
-      const fence = await health.fenceEpoch().catch(() => null)
-      const faults = [
-        ...(fence === null ? ['database: it does not answer'] : []),
-        ...(fence !== null && fence !== health.epoch ? ['fence: another writer has taken over'] : []),
-        ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
-        ...(inFlightMs > JOURNAL_LAG_MS_MAX
-          ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
-          : []),
-      ]
-      const status = faults.length === 0 ? 'ready' : 'not ready'
-      return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } })
-    })
+export function healthRoutes(health: Health, watched: Watched) {
+  const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
+  const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
+    const { state, waiting, inFlightMs, durableSeq } = health.vitals()
+    const fence = await health.fenceEpoch().catch(() => null)
+    const faults = [
+      ...(fence === null ? ['database: it does not answer'] : []),
+      ...(fence !== null && fence !== health.epoch ? ['fence: another writer has taken over'] : []),
+      ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
+      ...(inFlightMs > JOURNAL_LAG_MS_MAX
+        ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
+        : []),
+    ]
+    const status = faults.length === 0 ? 'ready' : 'not ready'
+    return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } }, requestId)
+  })
+  // Literals of their own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
 }
 
-function json(status: number, body: unknown): Response {
+function named(path: string): RouteName {
+  return { surface: 'operating', method: 'GET', path }
+}
+
+function json(status: number, body: unknown, requestId: string): Response {
   return new Response(JSON.stringify(body), {
     status,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': requestId },
   })
 }

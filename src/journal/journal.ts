@@ -10,8 +10,9 @@
 import { assert, unreachable } from '../lib/assert.ts'
 import { BoundedQueue } from '../lib/bounded-queue.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 import { type EncodedBatch, encodeBatch } from './batch.ts'
-import { JournalError } from './journal-error.ts'
+import { JournalError, type JournalErrorKind } from './journal-error.ts'
 import type { AppendFailure, BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
 import type { JournalRecord } from './record.ts'
 
@@ -56,7 +57,18 @@ export interface JournalVitals {
   readonly resends: number
   /** Milliseconds since the batch in flight was first sent; 0 when there is none. */
   readonly inFlightMs: number
+  /** Milliseconds since the oldest record that is not settled came, in flight or not; 0 when there is none. */
+  readonly oldestMs: number
+  /** Records of each durable batch. */
+  readonly batchSizes: HistogramReading
+  /** From a batch's first send until it was known to be durable, milliseconds. */
+  readonly appendMs: HistogramReading
+  /** Records that did not become durable, by reason. */
+  readonly refused: Readonly<Record<JournalErrorKind, number>>
 }
+
+const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const
+const APPEND_BOUNDS_MS = [0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000] as const
 
 export class Journal {
   readonly #store: JournalStore
@@ -69,10 +81,14 @@ export class Journal {
   readonly #drained: (() => void)[] = []
   #state: State = { kind: 'idle' }
   #nextSeq: number
-  #sentSince: number | null = null
+  /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
+  #sent: { readonly at: number; readonly oldest: number } | null = null
   #batches = 0
   #records = 0
   #resends = 0
+  readonly #batchSizes = new Histogram(BATCH_SIZE_BOUNDS)
+  readonly #appendMs = new Histogram(APPEND_BOUNDS_MS)
+  readonly #refused = { full: 0, held_too_long: 0, fenced: 0, closed: 0, poisoned: 0, outcome_unknown: 0 }
 
   constructor(options: {
     store: JournalStore
@@ -94,6 +110,8 @@ export class Journal {
   }
 
   get vitals(): JournalVitals {
+    const now = this.#clock.monotonicMs()
+    const oldest = this.#sent?.oldest ?? this.#waiting.peek()?.since ?? now
     return {
       state: this.#state.kind,
       waiting: this.#waiting.size,
@@ -101,7 +119,11 @@ export class Journal {
       batches: this.#batches,
       records: this.#records,
       resends: this.#resends,
-      inFlightMs: this.#sentSince === null ? 0 : this.#clock.monotonicMs() - this.#sentSince,
+      inFlightMs: this.#sent === null ? 0 : now - this.#sent.at,
+      oldestMs: now - oldest,
+      batchSizes: this.#batchSizes.read(),
+      appendMs: this.#appendMs.read(),
+      refused: { ...this.#refused },
     }
   }
 
@@ -112,9 +134,9 @@ export class Journal {
   append(record: JournalRecord): Promise<Appended> {
     switch (this.#state.kind) {
       case 'closed':
-        return Promise.reject(new JournalError('closed', 'Cannot append: the journal is closed'))
+        return Promise.reject(this.#counted(new JournalError('closed', 'Cannot append: the journal is closed')))
       case 'fenced':
-        return Promise.reject(fenced(this.#state.cause))
+        return Promise.reject(this.#counted(fenced(this.#state.cause)))
       case 'idle':
       case 'flushing':
         break
@@ -124,7 +146,7 @@ export class Journal {
     return new Promise((resolve, reject) => {
       const taken = this.#waiting.push({ record, since: this.#clock.monotonicMs(), resolve, reject })
       if (!taken) {
-        reject(new JournalError('full', `Cannot append: ${this.#waiting.size} records already wait`))
+        reject(this.#counted(new JournalError('full', `Cannot append: ${this.#waiting.size} records already wait`)))
         return
       }
       if (this.#state.kind === 'idle') {
@@ -160,7 +182,8 @@ export class Journal {
   }
 
   async #send(batch: readonly Waiting[]): Promise<void> {
-    if (batch.length === 0) return
+    const [first] = batch
+    if (first === undefined) return
     const encoded = encodeBatch(
       batch.map(({ record }) => record),
       this.#nextSeq,
@@ -171,9 +194,11 @@ export class Journal {
       firstSeq: this.#nextSeq,
       content: encoded.content,
     }
-    this.#sentSince = this.#clock.monotonicMs()
+    const at = this.#clock.monotonicMs()
+    this.#sent = { at, oldest: first.since }
     const outcome = await this.#sendUntilKnown(toAppend, batch)
-    this.#sentSince = null
+    this.#sent = null
+    if (outcome === 'durable') this.#appendMs.count(this.#clock.monotonicMs() - at)
 
     if (outcome === 'durable') this.#settleDurable(batch, encoded)
     else if (outcome === 'given_back') this.#giveBack(batch)
@@ -206,6 +231,7 @@ export class Journal {
     this.#nextSeq = encoded.lastSeq + 1
     this.#batches += 1
     this.#records += batch.length
+    this.#batchSizes.count(batch.length)
     for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.seqs[i] ?? null })
   }
 
@@ -219,7 +245,7 @@ export class Journal {
     this.#state = { kind: 'fenced', cause }
     const written = await this.#store.wasWritten(toAppend)
     if (written === true) this.#settleDurable(batch, encoded)
-    else for (const waiting of batch) waiting.reject(written === false ? fenced(cause) : outcomeUnknown(cause))
+    else this.#rejectAll(batch, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
     this.#rejectWaiting(
       () => true,
       () => fenced(cause),
@@ -230,14 +256,17 @@ export class Journal {
   /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
   async #bisect(batch: readonly Waiting[], cause: unknown): Promise<void> {
     if (batch.length === 1) {
-      batch[0]?.reject(new JournalError('poisoned', 'Cannot append: the database refused the record', { cause }))
+      this.#rejectAll(
+        batch,
+        () => new JournalError('poisoned', 'Cannot append: the database refused the record', { cause }),
+      )
       return
     }
     const middle = batch.length >> 1
     await this.#send(batch.slice(0, middle))
     // The first half may have found the fence, or been given back: the second must then not overtake it.
     if (this.#state.kind === 'flushing') await this.#send(batch.slice(middle))
-    else for (const waiting of batch.slice(middle)) waiting.reject(fenced(cause))
+    else this.#rejectAll(batch.slice(middle), () => fenced(cause))
   }
 
   #isOverdue(waiting: Waiting): boolean {
@@ -246,7 +275,10 @@ export class Journal {
 
   /** The batch surely was not written: those who have waited too long are refused, the others wait on in front. */
   #giveBack(batch: readonly Waiting[]): void {
-    for (const waiting of batch) if (this.#isOverdue(waiting)) waiting.reject(heldTooLong(this.#limits))
+    this.#rejectAll(
+      batch.filter((waiting) => this.#isOverdue(waiting)),
+      () => heldTooLong(this.#limits),
+    )
     this.#waiting.unshiftAll(batch.filter((waiting) => !this.#isOverdue(waiting)))
   }
 
@@ -266,10 +298,19 @@ export class Journal {
   #rejectWaiting(which: (waiting: Waiting) => boolean, error: () => JournalError): void {
     const kept: Waiting[] = []
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      if (which(next)) next.reject(error())
+      if (which(next)) next.reject(this.#counted(error()))
       else kept.push(next)
     }
     this.#waiting.unshiftAll(kept)
+  }
+
+  #rejectAll(batch: readonly Waiting[], error: () => JournalError): void {
+    for (const waiting of batch) waiting.reject(this.#counted(error()))
+  }
+
+  #counted(error: JournalError): JournalError {
+    this.#refused[error.kind] += 1
+    return error
   }
 }
 

@@ -12,9 +12,13 @@ export class BoundedQueue<T> {
     return this.#items.length - this.#head
   }
 
+  get isFull(): boolean {
+    return this.size >= this.#max
+  }
+
   /** False when the queue is full: the element is not taken. */
   push(item: T): boolean {
-    if (this.size >= this.#max) return false
+    if (this.isFull) return false
     this.#items.push(item)
     return true
   }

@@ -54,6 +54,11 @@ export class UnitActor {
     return !this.#running && this.#mailbox.size === 0
   }
 
+  /** The next turn would be refused. */
+  get isFull(): boolean {
+    return this.#mailbox.isFull
+  }
+
   get waiting(): number {
     return this.#mailbox.size
   }

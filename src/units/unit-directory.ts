@@ -25,7 +25,11 @@ export interface DirectoryLimits {
 export interface DirectoryVitals {
   readonly resident: number
   readonly activating: number
+  /** Commands that wait for their unit's turn, over all units, and for the unit where most wait. */
   readonly waiting: number
+  readonly deepest: number
+  /** Commands that found the mailbox of their unit full. */
+  readonly refused: number
   readonly activations: number
   readonly passivations: number
   readonly snapshots: number
@@ -45,6 +49,7 @@ export class UnitDirectory {
   /** In the order in which the second-chance hand passes them. */
   readonly #resident = new Map<string, UnitActor>()
   readonly #activating = new Map<string, Promise<UnitActor>>()
+  #refused = 0
   #activations = 0
   #passivations = 0
   #snapshots = 0
@@ -65,11 +70,17 @@ export class UnitDirectory {
 
   get vitals(): DirectoryVitals {
     let waiting = 0
-    for (const actor of this.#resident.values()) waiting += actor.waiting
+    let deepest = 0
+    for (const { waiting: depth } of this.#resident.values()) {
+      waiting += depth
+      deepest = Math.max(deepest, depth)
+    }
     return {
       resident: this.#resident.size,
       activating: this.#activating.size,
       waiting,
+      deepest,
+      refused: this.#refused,
       activations: this.#activations,
       passivations: this.#passivations,
       snapshots: this.#snapshots,
@@ -99,6 +110,7 @@ export class UnitDirectory {
     // Between an activation and this turn the actor may have been passivated again: it would then be a second owner.
     if (this.#resident.get(unit.unitId) !== actor) return this.turn(unit, turn)
     actor.touched = true
+    if (actor.isFull) this.#refused += 1
     const answer = await actor.turn(turn)
     this.#snapshotIfDue(actor)
     return answer

@@ -1,0 +1,59 @@
+/** The composition root of the metrics page. */
+import type { Ledger } from './build.ts'
+import { deliveryBacklog } from './db/delivery-backlog.ts'
+import { fenceEpoch } from './db/fence.ts'
+import type { RequestTally } from './edge/request-tally.ts'
+import type { MetricsPage } from './http/metrics.ts'
+import { EventLoopDelay } from './lib/event-loop-delay.ts'
+import { VERSION } from './lib/version.ts'
+import { ALL_METRICS } from './metrics/all-metrics.ts'
+import { METRICS_CONTENT_TYPE, metricsText } from './metrics/metric.ts'
+import { readProcess } from './metrics/process-vitals.ts'
+import type { ServiceVitals } from './metrics/service-vitals.ts'
+import type { SenderProcess } from './webhooks/sender-process.ts'
+
+export interface MetricsOptions {
+  readonly ledger: Ledger
+  readonly sender: Pick<SenderProcess, 'vitals'>
+  readonly tally: RequestTally
+  /** Requests that have no answer yet. */
+  openRequests(): number
+}
+
+/** Begins to sample the event loop, until `stop`. */
+export function openMetrics(options: MetricsOptions): MetricsPage & { stop(): void } {
+  const eventLoop = new EventLoopDelay(options.ledger.clock)
+  eventLoop.start()
+  return {
+    contentType: METRICS_CONTENT_TYPE,
+    text: async () => metricsText(ALL_METRICS, await read(options, eventLoop)),
+    stop: () => eventLoop.stop(),
+  }
+}
+
+/** A database that is away, or slow, is told of by what is missing: the rest is known without it. */
+async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
+  const { ledger, sender, tally } = options
+  const [fence, backlog] = await Promise.all([
+    fenceEpoch(ledger.sql).catch(() => null),
+    deliveryBacklog(ledger.sql).catch(() => null),
+  ])
+  return {
+    nowMs: ledger.clock.now(),
+    version: VERSION,
+    bun: Bun.version,
+    epoch: ledger.epoch,
+    routes: tally.counts(),
+    openRequests: options.openRequests(),
+    gate: ledger.gate.vitals,
+    refusedWrites: ledger.refusals.vitals,
+    idempotentRequests: ledger.idempotency.open,
+    journal: ledger.journal.vitals,
+    units: ledger.directory.vitals,
+    sender: sender.vitals,
+    fenceEpoch: fence,
+    backlog,
+    eventLoopDelay: eventLoop.read(),
+    process: readProcess(),
+  }
+}

@@ -1,0 +1,71 @@
+import { byLabel, type Metric, only } from './metric.ts'
+import type { ServiceVitals } from './service-vitals.ts'
+
+/** Millisecond readings told in seconds. */
+const FROM_MS = 0.001
+
+const ROUTE_LABELS = ['surface', 'method', 'route'] as const
+
+function labelsOf({ surface, method, path }: ServiceVitals['routes'][number]['route']) {
+  return { surface, method, route: path }
+}
+
+export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_http_requests_total',
+    type: 'counter',
+    help: 'Requests answered, by surface, route template, method and status. What leads nowhere has the one route "unknown".',
+    labels: [...ROUTE_LABELS, 'status'],
+    read: ({ routes }) =>
+      routes.flatMap(({ route, statuses }) =>
+        statuses.map(({ status, count }) => ({ labels: { ...labelsOf(route), status }, value: count })),
+      ),
+  },
+  {
+    name: 'nightledger_http_request_duration_seconds',
+    type: 'histogram',
+    help: 'From the arrival of a request in the process until its answer was ready to be sent.',
+    labels: ROUTE_LABELS,
+    read: ({ routes }) =>
+      routes
+        .filter(({ statuses }) => statuses.length > 0)
+        .map(({ route, latencies }) => ({ labels: labelsOf(route), reading: latencies, scale: FROM_MS })),
+  },
+  {
+    name: 'nightledger_http_requests_open',
+    type: 'gauge',
+    help: 'Requests that have no answer yet.',
+    read: ({ openRequests }) => only(openRequests),
+  },
+  {
+    name: 'nightledger_key_refusals_total',
+    type: 'counter',
+    help: 'Requests of REST and MCP refused at the door: no valid key, a plan without API access, the budget per minute, the quota per month.',
+    labels: ['reason'],
+    read: ({ gate }) =>
+      byLabel('reason', {
+        unauthorized: gate.unauthorized,
+        feature_disabled: gate.featureDisabled,
+        rate_limited: gate.rateLimited,
+        quota_exceeded: gate.quotaExceeded,
+      }),
+  },
+  {
+    name: 'nightledger_refused_write_lines',
+    type: 'gauge',
+    help: 'Lines of the audit trail in memory that count the writes refused with 429, one per key, code and minute.',
+    read: ({ refusedWrites }) => only(refusedWrites.rows),
+  },
+  {
+    name: 'nightledger_refused_writes_unrecorded_total',
+    type: 'counter',
+    help: 'Writes refused with 429 that found no place for their line of the audit trail.',
+    read: ({ refusedWrites }) => only(refusedWrites.uncounted),
+  },
+  {
+    name: 'nightledger_idempotent_requests_open',
+    type: 'gauge',
+    help: 'Requests with an Idempotency-Key that are open, those that wait for an earlier one of the same key among them.',
+    read: ({ idempotentRequests }) => only(idempotentRequests),
+  },
+]

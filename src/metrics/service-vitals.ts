@@ -1,0 +1,34 @@
+import type { Instant } from '../domain/booking.ts'
+import type { GateVitals } from '../edge/partner-gate.ts'
+import type { RouteCounts } from '../edge/request-tally.ts'
+import type { JournalVitals } from '../journal/journal.ts'
+import type { HistogramReading } from '../lib/histogram.ts'
+import type { DirectoryVitals } from '../units/unit-directory.ts'
+import type { DeliveryBacklog } from '../webhooks/delivery-backlog.ts'
+import type { SenderProcessVitals } from '../webhooks/sender-process.ts'
+import type { ProcessVitals } from './process-vitals.ts'
+
+/** Everything that the metrics page tells, as it is at one moment. */
+export interface ServiceVitals {
+  /** Wall clock. */
+  readonly nowMs: Instant
+  readonly version: string
+  readonly bun: string
+  readonly epoch: number
+  readonly routes: readonly RouteCounts[]
+  /** Requests whose answer is not ready yet. */
+  readonly openRequests: number
+  readonly gate: GateVitals
+  readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
+  readonly idempotentRequests: number
+  readonly journal: JournalVitals
+  readonly units: DirectoryVitals
+  readonly sender: SenderProcessVitals
+  /** The epoch that may write now, as the database says; null when it did not answer in time. */
+  readonly fenceEpoch: number | null
+  /** Null when the database did not answer in time. */
+  readonly backlog: DeliveryBacklog | null
+  /** Milliseconds. */
+  readonly eventLoopDelay: HistogramReading
+  readonly process: ProcessVitals
+}
