@@ -6,6 +6,7 @@ import { findCluster } from '../../src/db/cluster.ts'
 import type { Sql } from '../../src/db/connect.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
 import { startService, startServiceOn } from '../support/service-process.ts'
+import { SetUpOtherwise } from '../support/set-up-otherwise.ts'
 
 /** What the service says when it does not start. */
 async function refusalOf(starting: Promise<{ kill(signal: NodeJS.Signals): void }>): Promise<string> {
@@ -61,6 +62,36 @@ describe('the service refuses to start, and says what to do,', () => {
     const service = await startServiceOn(postgres.url)
     service.kill('SIGTERM')
     expect(await service.exited).toBe(0)
+  })
+})
+
+describe('the service refuses a server that is set up to lose what it has acknowledged:', () => {
+  const FSYNC = 'Its setting fsync is off, so that a power cut loses bookings: set fsync = on.'
+  const COMMIT = 'Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.'
+  let server: SetUpOtherwise
+  beforeAll(async () => {
+    server = await SetUpOtherwise.make()
+  })
+  afterAll(() => server.remove())
+
+  test.each([
+    [{ fsync: 'off' }, FSYNC],
+    [{ synchronous_commit: 'off' }, COMMIT],
+    [{ fsync: 'off', synchronous_commit: 'off' }, `${FSYNC} ${COMMIT}`],
+  ])('one started with %j', async (settings, advice) => {
+    const refusal = await server.run(settings, (url) => refusalOf(startServiceOn(url)))
+    expect(refusal).toContain(`Cannot use this database server: ${advice}`)
+    // Not zero, so that whatever started the service knows.
+    expect(refusal).toStartWith('The service ended with 1 before it was up')
+  })
+
+  test('and takes the same server once it is set up as the sentence says', async () => {
+    const exitCode = await server.run({ fsync: 'on', synchronous_commit: 'on' }, async (url) => {
+      const service = await startServiceOn(url)
+      service.kill('SIGTERM')
+      return service.exited
+    })
+    expect(exitCode).toBe(0)
   })
 })
 
