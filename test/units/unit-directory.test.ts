@@ -199,3 +199,20 @@ describe('commands that meet', () => {
     expect(seen).toEqual(['done', 'done'])
   })
 })
+
+describe('vitals', () => {
+  test('tell how many commands wait, where most do, and how many found a full mailbox', async () => {
+    const ledger = await MemoryLedger.open(units(2))
+    await ledger.takeOver()
+    const busy = Promise.withResolvers<void>()
+    const turns = (unitId: string, count: number) =>
+      Array.from({ length: count }, () => ledger.directory.turn(addressOf(unitId), () => busy.promise).catch(() => {}))
+    const all = [...turns('unt_0', 3), ...turns('unt_1', 103)]
+    await settle()
+    // One of each unit has the turn; the mailbox of the second holds 100 more.
+    expect(ledger.directory.vitals).toMatchObject({ resident: 2, waiting: 102, deepest: 100, refused: 2 })
+    busy.resolve()
+    await Promise.all(all)
+    expect(ledger.directory.vitals).toMatchObject({ waiting: 0, deepest: 0, refused: 2 })
+  })
+})
