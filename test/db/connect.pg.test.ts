@@ -35,7 +35,7 @@ describe('a connection', () => {
   test('that is cut by the server leaves the outcome unknown', async () => {
     const sql = connect(database.url, { purpose: 'journal' })
     const [own] = await sql`select pg_backend_pid() as pid`
-    const waiting = sql`select pg_sleep(1)`.then(
+    const waiting = sql`select pg_sleep(30)`.then(
       () => 'done',
       (error: unknown) => classifyDatabaseError(error),
     )

@@ -11,6 +11,7 @@ import { AssertionError } from '../../src/lib/assert.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { MailboxFullError } from '../../src/units/unit-actor.ts'
+import { eventually } from '../support/eventually.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import { sampleUnit } from '../support/samples.ts'
 
@@ -98,7 +99,7 @@ describe('a broken invariant', () => {
     const { status, body } = await call(path, json)
     expect([status, body['code'], bugs]).toEqual([500, 'INTERNAL', []])
     expect(JSON.stringify(body)).not.toContain('occupy')
-    await Bun.sleep(100)
+    await eventually('the process is told', () => bugs.length > 0)
     expect(bugs).toEqual([bug])
     expect(logged).toHaveLength(1)
   })

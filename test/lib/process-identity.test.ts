@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { identityOf, isAlive, isSameRun } from '../../src/lib/process-identity.ts'
+import { eventually } from '../support/eventually.ts'
 
 describe('process identity', () => {
   test('this process lives, and stays the same run', () => {
@@ -28,8 +29,7 @@ describe('process identity', () => {
     const parent = Bun.spawn(['sh', '-c', 'sleep 0.05 & echo $!; exec sleep 60'], { stdout: 'pipe' })
     const reader = parent.stdout.getReader()
     const pid = Number(new TextDecoder().decode((await reader.read()).value))
-    await Bun.sleep(200)
-    expect(await Bun.file(`/proc/${pid}/stat`).text()).toContain(') Z ')
+    await eventually('the child has ended', async () => (await Bun.file(`/proc/${pid}/stat`).text()).includes(') Z '))
     expect(isAlive(pid)).toBe(false)
     parent.kill('SIGKILL')
     await parent.exited

@@ -6,6 +6,7 @@ import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
 import { type LiveUnit, verify } from '../../src/verify/verify.ts'
+import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
@@ -61,7 +62,7 @@ function check() {
 
 test('a ledger that nobody has touched is as its journal says, memory included', async () => {
   await live()
-  await Bun.sleep(50)
+  await eventually('a snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
   const report = await check()
   expect(report.differences).toEqual([])
   expect(report).toMatchObject({ units: 2, bookings: 3, entries: report.lastSeq, events: 6 })

@@ -2,11 +2,12 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openWebhookDesk } from '../../src/build-webhooks.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
+import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
-import { eventually, type Receiver, startReceiver } from './support/receiver.ts'
+import { type Receiver, startReceiver } from './support/receiver.ts'
 
 /*
  * The real service and its sender, killed. Receivers are plain http on loopback, which WEBHOOK_ALLOW_HOSTS permits.

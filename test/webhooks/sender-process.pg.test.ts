@@ -6,10 +6,11 @@ import { openWebhooks, type Webhooks } from '../../src/build-webhooks.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
+import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
-import { eventually, type Receiver, startReceiver } from './support/receiver.ts'
+import { type Receiver, startReceiver } from './support/receiver.ts'
 import { TestAuthority } from './support/test-authority.ts'
 
 /** The sender in its own process, against a real https receiver. */

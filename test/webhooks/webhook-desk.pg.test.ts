@@ -12,11 +12,11 @@ import { serviceSignature } from '../../src/webhooks/signature.ts'
 import { PINGS_AT_ONCE_MAX, WebhookDesk } from '../../src/webhooks/webhook-desk.ts'
 import { ENDPOINTS_PER_AGENCY_MAX } from '../../src/webhooks/webhook-endpoint.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
+import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
-import { eventually } from './support/receiver.ts'
 
 const OK: AttemptOutcome = { kind: 'answered', httpStatus: 200 }
 const FAIL: AttemptOutcome = { kind: 'timed_out', during: 'answer' }

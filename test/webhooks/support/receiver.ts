@@ -40,15 +40,4 @@ export function startReceiver(certificate: ServerCertificate | null, hostname = 
   return Object.assign(receiver, { port: server.port ?? 0, stop: () => server.stop(true) })
 }
 
-/** Waits until `isThere` holds. @throws Error naming `what` after `withinMs` */
-export async function eventually(
-  what: string,
-  isThere: () => boolean | Promise<boolean>,
-  withinMs = 10_000,
-): Promise<void> {
-  const until = performance.now() + withinMs
-  while (!(await isThere())) {
-    if (performance.now() > until) throw new Error(`Did not happen within ${withinMs} ms: ${what}`)
-    await Bun.sleep(5)
-  }
-}
+export { eventually } from '../../support/eventually.ts'
