@@ -143,10 +143,11 @@ class LoggedRoute implements RouteWatch {
 
   /** Of who asked, the ids at most: a name or an e-mail would be personal data, a path or a query may hold a secret. */
   answered({ arrivedMs, requestId, entrance }: OpenRequest, status: number): void {
-    const durationMs = this.#clock.monotonicMs() - arrivedMs
-    this.#tally.count(status, durationMs)
+    const latencyMs = this.#clock.monotonicMs() - arrivedMs
+    this.#tally.count(status, latencyMs)
     const holder = entrance?.holder
     const who = holder === undefined ? {} : { agencyId: holder.agency.id, keyId: holder.key.id }
+    const durationMs = Math.round(latencyMs * 1_000) / 1_000
     this.#log.debug({ route: this.#route, status, durationMs, requestId, ...who }, 'request answered')
   }
 }

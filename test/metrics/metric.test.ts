@@ -22,8 +22,8 @@ test('a counter and a gauge tell what they are given, with their labels', async 
   ]
   const page = await scraped(metrics, { sold: 3, left: -1.5 })
   expect(page.families.map(({ name, help, type }) => [name, help, type])).toEqual([
-    ['nightledger_sold_total', 'Nights sold.', 'COUNTER'],
-    ['nightledger_left', 'Nights left.', 'GAUGE'],
+    ['nightledger_sold_total', 'Nights sold.', 'counter'],
+    ['nightledger_left', 'Nights left.', 'gauge'],
   ])
   expect(page.value('nightledger_sold_total', { kind: 'guest', status: '200' })).toBe(3)
   expect(page.text).toContain('nightledger_sold_total{kind="owner",status="200"} 0\n')

@@ -1,47 +1,66 @@
-import parse from 'parse-prometheus-text-format'
+import { readQuery } from './promql.ts'
 
-type Family = ReturnType<typeof parse>[number]
+type Labels = Readonly<Record<string, string>>
 
-/** A metrics page, read by a parser that is not ours. */
+interface Sample {
+  readonly name: string
+  readonly labels: Labels
+  readonly value: number
+}
+
+export interface Family {
+  readonly name: string
+  readonly help: string
+  readonly type: string
+  readonly samples: readonly Sample[]
+}
+
+/**
+ * A metrics page, read strictly: a family is its `HELP`, its `TYPE` and then its samples, and a sample is a selector that Prometheus's
+ * own grammar reads, a space, and a number.
+ */
 export class Scrape {
   readonly text: string
   readonly families: readonly Family[]
 
+  /** @throws Error when the text is not as the format asks for */
   constructor(text: string) {
+    if (!text.endsWith('\n')) throw new Error('Cannot read a metrics page: its last line does not end')
     this.text = text
-    this.families = parse(text)
+    this.families = familiesIn(text)
   }
 
   /** The value of the sample with exactly these labels; 0 when there is none, as a series that has not begun. */
-  value(name: string, labels: Record<string, string> = {}): number {
-    return Number(this.#sample(name, labels)?.value ?? 0)
+  value(name: string, labels: Labels = {}): number {
+    return this.#find(name, labels)?.value ?? 0
   }
 
   /** How many values the histogram with exactly these labels has counted. */
-  countOf(name: string, labels: Record<string, string> = {}): number {
-    return Number(this.#sample(name, labels)?.count ?? 0)
+  countOf(name: string, labels: Labels = {}): number {
+    return this.value(`${name}_count`, labels)
   }
 
-  /** Names of series, as a query may use them. */
+  /** As a query may use them. */
   seriesNames(): Set<string> {
-    return new Set(
-      this.families.flatMap(({ name, type }) =>
-        type === 'HISTOGRAM' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
-      ),
-    )
+    return new Set(this.#samples().map(({ name }) => name))
   }
 
-  /** Labels that series of a name carry, `le` of histograms among them. */
-  labelsOf(seriesName: string): Set<string> {
-    const family = this.families.find(({ name }) => seriesName === name || isPartOf(seriesName, name))
-    const own = (family?.metrics ?? []).flatMap(({ labels }) => Object.keys(labels ?? {}))
-    return new Set([...own, ...(family?.type === 'HISTOGRAM' ? ['le'] : [])])
+  /** Values that series of this name have under a label. */
+  labelValues(name: string, label: string): Set<string> {
+    return new Set(this.samplesOf(name).flatMap(({ labels }) => labels[label] ?? []))
   }
 
-  #sample(name: string, labels: Record<string, string>) {
+  samplesOf(name: string): readonly Sample[] {
+    return this.#samples().filter((sample) => sample.name === name)
+  }
+
+  #samples(): readonly Sample[] {
+    return this.families.flatMap(({ samples }) => samples)
+  }
+
+  #find(name: string, labels: Labels): Sample | undefined {
     const wanted = sorted(labels)
-    const family = this.families.find((candidate) => candidate.name === name)
-    return family?.metrics.find((sample) => sorted(sample.labels ?? {}) === wanted)
+    return this.samplesOf(name).find((sample) => sorted(sample.labels) === wanted)
   }
 }
 
@@ -51,10 +70,43 @@ export async function scrape(baseUrl: string): Promise<Scrape> {
   return new Scrape(await response.text())
 }
 
-function isPartOf(seriesName: string, name: string): boolean {
-  return ['_bucket', '_sum', '_count'].some((part) => seriesName === name + part)
+const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
+  counter: [''],
+  gauge: [''],
+  histogram: ['_bucket', '_sum', '_count'],
 }
 
-function sorted(labels: Readonly<Record<string, string>>): string {
+function familiesIn(text: string): Family[] {
+  const families: (Omit<Family, 'samples'> & { type: string; samples: Sample[] })[] = []
+  const seen = new Set<string>()
+  for (const line of text.split('\n').filter((line) => line !== '')) {
+    const [, kind, name = '', rest = ''] = /^# (HELP|TYPE) (\w+) (.+)$/.exec(line) ?? []
+    const family = families.at(-1)
+    if (kind === 'HELP') families.push({ name, help: rest, type: '', samples: [] })
+    else if (kind === 'TYPE' && family?.name === name && rest in SUFFIXES) family.type = rest
+    else {
+      const sample = sampleIn(line)
+      const isOfFamily = SUFFIXES[family?.type ?? '']?.some((suffix) => family?.name + suffix === sample.name)
+      const key = sample.name + sorted(sample.labels)
+      if (family === undefined || isOfFamily !== true || seen.has(key)) throw new Error(`Cannot place the line ${line}`)
+      seen.add(key)
+      family.samples.push(sample)
+    }
+  }
+  return families
+}
+
+function sampleIn(line: string): Sample {
+  const end = line.lastIndexOf(' ')
+  const { errors, selectors } = readQuery(line.slice(0, end))
+  const [selector, ...others] = selectors
+  const value = Number(line.slice(end + 1))
+  if (errors.length > 0 || selector === undefined || others.length > 0 || Number.isNaN(value))
+    throw new Error(`Cannot read the line ${line}`)
+  const labels = Object.fromEntries(selector.matchers.map((matcher) => [matcher.label, matcher.value]))
+  return { name: selector.name, labels, value }
+}
+
+function sorted(labels: Labels): string {
   return JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
