@@ -17,7 +17,12 @@ import { type ServerCertificate, selfSigned, TestAuthority } from './support/tes
 
 const NAME = 'hooks.example'
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
+/** Of the sends that end by it. */
 const DEADLINE_MS = 400
+/** Of all others, on a machine that may be busy. */
+const PATIENT_MS = 15_000
+/** Past a limit that did not hold, nothing would end for a long time: this much may a busy machine be late. */
+const LATE_MS_MAX = 5_000
 
 let authority: TestAuthority
 let certificate: ServerCertificate
@@ -39,7 +44,7 @@ function post(options: Partial<GuardedPostOptions> = {}) {
     allowHosts: [],
     trustedCa: [authority.pem],
     refusalOf: (address) => (address === '127.0.0.1' ? null : refusalOfAddress(address)),
-    deadlineMs: DEADLINE_MS,
+    deadlineMs: PATIENT_MS,
     ...options,
   })
 }
@@ -165,21 +170,22 @@ describe('the deadline ends', () => {
     zone = onLoopback
     const receiver = await startOddReceiver(isTls ? certificate : null, onRequest)
     const since = performance.now()
-    const { outcome, durationMs } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+    const send = post({ deadlineMs: DEADLINE_MS })
+    const { outcome, durationMs } = await send(`https://${NAME}:${receiver.port}/`, MESSAGE)
     expect(outcome).toEqual({ kind: 'timed_out', during: 'answer' })
     expect(coarseReason(outcome)).toBe('no answer within 10s')
     expect(durationMs).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
-    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + 300)
+    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS_MAX)
     await receiver.stop()
   })
 
   test('a name server that does not answer', async () => {
     zone = () => 'silent'
     const since = performance.now()
-    const { outcome } = await post()(`https://${NAME}:4443/`, MESSAGE)
+    const { outcome } = await post({ deadlineMs: DEADLINE_MS })(`https://${NAME}:4443/`, MESSAGE)
     expect(outcome).toEqual({ kind: 'timed_out', during: 'name' })
     expect(coarseReason(outcome)).toBe('no answer within 10s')
-    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + 300)
+    expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS_MAX)
   })
 
   test('a slow body a second after its headers at the latest, and the answer counts', async () => {
@@ -191,8 +197,9 @@ describe('the deadline ends', () => {
     const since = performance.now()
     const { outcome, durationMs } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
     expect(outcome).toEqual({ kind: 'answered', httpStatus: 200 })
-    expect(durationMs).toBeLessThan(DEADLINE_MS)
-    expect(performance.now() - since).toBeLessThan(1_500)
+    // The body alone would take twenty seconds.
+    expect(durationMs).toBeLessThan(LATE_MS_MAX)
+    expect(performance.now() - since).toBeLessThan(1_000 + LATE_MS_MAX)
     await receiver.stop()
   })
 })
@@ -232,7 +239,7 @@ describe('what an answer may cost', () => {
     const send = post()
     const since = performance.now()
     const grown = await growthMb(5, () => send(`https://${NAME}:${receiver.port}/`, MESSAGE))
-    expect(performance.now() - since).toBeLessThan(9_000)
+    expect(performance.now() - since).toBeLessThan(6 * 1_000 + 4 * LATE_MS_MAX)
     // What the sockets hold of six answers before they are cut off.
     expect(written).toBeLessThan(6 * 16_777_216)
     expect(grown).toBeLessThan(5)
