@@ -15,16 +15,23 @@ export interface SessionOptions {
 
 /** One run of a command against the service. */
 export class Session {
-  readonly client: PortalClient
   readonly terminal: Terminal
   readonly isJson: boolean
   readonly #agency: string | undefined
+  readonly #options: SessionOptions
+  #client: PortalClient | null = null
 
   constructor(options: SessionOptions, terminal: Terminal) {
-    this.client = new PortalClient(connectionOf(options, terminal.env))
     this.terminal = terminal
+    this.#options = options
     this.isJson = options.json === true
     this.#agency = options.agency ?? (terminal.env['NIGHTLEDGER_AGENCY'] || undefined)
+  }
+
+  /** Looked for on first use: a command that asks the database needs no portal token. */
+  get client(): PortalClient {
+    this.#client ??= new PortalClient(connectionOf(this.#options, this.terminal.env))
+    return this.#client
   }
 
   /** The agency that was named; without a name, the only one there is. */

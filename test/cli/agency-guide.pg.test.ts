@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ServiceProcess, startService } from '../support/service-process.ts'
+import { shellBlocksOf } from '../support/shell-blocks.ts'
 
 /*
  * Runs what docs/agency-guide.md tells an agency to run, word for word and in one shell, against a service with a database of its own.
@@ -26,10 +27,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-function commandsIn(guide: string): string[] {
-  return [...guide.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
-}
-
 async function bash(script: string): Promise<{ code: number; stdout: string; stderr: string }> {
   const child = Bun.spawn(['bash', '-euo', 'pipefail', '-c', script], {
     cwd: folder,
@@ -46,7 +43,7 @@ async function bash(script: string): Promise<{ code: number; stdout: string; std
 }
 
 test('the guide takes an agency from nothing to its first partner booking, and on', async () => {
-  const blocks = commandsIn(readFileSync(GUIDE, 'utf8'))
+  const blocks = shellBlocksOf(readFileSync(GUIDE, 'utf8')).map(({ script }) => script)
   expect(blocks.length).toBeGreaterThan(8)
   const script = ['nightledger() { "$BUN" run "$MAIN" "$@"; }', ...blocks.map((block, i) => `echo "== ${i}"\n${block}`)]
   const run = await bash(script.join('\n'))

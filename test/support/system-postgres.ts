@@ -1,0 +1,68 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from '../../src/db/connect.ts'
+import { serverAccount } from '../../src/db/server-account.ts'
+
+const ROOT = '/usr/lib/postgresql'
+const READY_MS_MAX = 20_000
+
+/** The folder with the programs of the machine's own PostgreSQL, pg_dump among them; null when there is none. */
+export function systemPostgres(): string | null {
+  const versions = existsSync(ROOT) ? readdirSync(ROOT).toSorted((a, b) => Number(b) - Number(a)) : []
+  const folders = versions.map((version) => join(ROOT, version, 'bin'))
+  const needed = ['initdb', 'postgres', 'pg_dump', 'pg_restore']
+  return folders.find((folder) => needed.every((program) => existsSync(join(folder, program)))) ?? null
+}
+
+/** A server made from them, in a temporary folder, that lets in whoever comes from this machine. */
+export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
+  const account = serverAccount({ cluster: null, onStep: () => {} })
+  if (account !== null) chownSync(folder, account.uid, account.gid)
+  const cluster = join(folder, 'cluster')
+  const options = { cwd: folder, stdio: 'ignore' as const, ...account }
+  execFileSync(
+    join(programs, 'initdb'),
+    ['-D', cluster, '-U', 'nightledger', '-E', 'UTF8', '--locale=C.UTF-8', '-A', 'trust'],
+    options,
+  )
+  const port = freePort()
+  const server = spawn(
+    join(programs, 'postgres'),
+    ['-D', cluster, '-p', String(port), '-c', `unix_socket_directories=${folder}`],
+    options,
+  )
+  const url = `postgres://nightledger@127.0.0.1:${port}/postgres`
+  await untilReady(url)
+  return {
+    url,
+    stop: () => {
+      server.kill('SIGQUIT')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilReady(url: string): Promise<void> {
+  const deadline = performance.now() + READY_MS_MAX
+  for (;;) {
+    const sql = connect(url, { purpose: 'admin' })
+    try {
+      await sql`select 1`
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await Bun.sleep(50)
+    } finally {
+      await sql.end({ timeout: 0 })
+    }
+  }
+}
+
+function freePort(): number {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
+  server.stop(true)
+  return server.port
+}
