@@ -39,5 +39,3 @@ export function startReceiver(certificate: ServerCertificate | null, hostname = 
   })
   return Object.assign(receiver, { port: server.port ?? 0, stop: () => server.stop(true) })
 }
-
-export { eventually } from '../../support/eventually.ts'
