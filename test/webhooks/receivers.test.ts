@@ -1,18 +1,28 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { signedHeaders } from '../../src/webhooks/signature.ts'
 import { newSecret } from '../../src/webhooks/signing-secret.ts'
 
 /*
- * The receivers of docs/webhooks/receivers, run as the guide says. Those whose language is not on the machine are skipped; the
- * guide says which are not run here.
+ * The receivers of docs/webhooks/receivers, run as the guide says. Those whose language is not on the machine are skipped.
  */
 
 const FOLDER = 'docs/webhooks/receivers'
+const GO_PROGRAM = join(mkdtempSync(join(tmpdir(), 'nightledger-receiver-')), 'receiver')
+afterAll(() => rmSync(dirname(GO_PROGRAM), { recursive: true, force: true }))
+
 const RECEIVERS: { name: string; program: string; command: (program: string, port: number) => string[] }[] = [
   { name: 'Bun', program: process.execPath, command: (bun) => [bun, `${FOLDER}/receiver.js`] },
   { name: 'Node', program: 'node', command: (node) => [node, `${FOLDER}/receiver.js`] },
   { name: 'Python', program: 'python3', command: (python) => [python, `${FOLDER}/receiver.py`] },
-  { name: 'Go', program: 'go', command: (go) => [go, 'run', `${FOLDER}/receiver.go`] },
+  // As `go run` does it, which would leave the program behind when it is ended itself.
+  {
+    name: 'Go',
+    program: 'go',
+    command: (go) => ['sh', '-c', `${go} build -o "$0" ${FOLDER}/receiver.go && exec "$0"`, GO_PROGRAM],
+  },
   { name: 'PHP', program: 'php', command: (php, port) => [php, '-S', `127.0.0.1:${port}`, `${FOLDER}/receiver.php`] },
 ]
 

@@ -1,4 +1,4 @@
-// A webhook receiver for Go 1.21 or newer. No packages beyond the standard library.
+// A webhook receiver for Go 1.18 or newer. No packages beyond the standard library.
 //
 //	WEBHOOK_SECRET=whsec_… PORT=9000 go run receiver.go
 package main
@@ -29,10 +29,11 @@ func isGenuine(rawBody []byte, header, secret string, now time.Time) bool {
 	var t string
 	var given []string
 	for _, part := range strings.Split(header, ",") {
-		part = strings.TrimSpace(part)
-		if value, ok := strings.CutPrefix(part, "t="); ok {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch name {
+		case "t":
 			t = value
-		} else if value, ok := strings.CutPrefix(part, "v1="); ok {
+		case "v1":
 			given = append(given, value)
 		}
 	}
