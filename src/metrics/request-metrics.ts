@@ -1,3 +1,4 @@
+import type { RouteCounts } from '../edge/request-tally.ts'
 import { byLabel, type Metric, only } from './metric.ts'
 import type { ServiceVitals } from './service-vitals.ts'
 
@@ -10,6 +11,16 @@ function labelsOf({ surface, method, path }: ServiceVitals['routes'][number]['ro
   return { surface, method, route: path }
 }
 
+/** Routes that nobody has asked for would be most of the page. */
+function answeredRoutes(routes: ServiceVitals['routes']): ServiceVitals['routes'] {
+  return routes.filter(({ statuses }) => statuses.length > 0)
+}
+
+/** A series that begins with its first fault has a rate of 0 at that moment: this one begins before. */
+function withFaults(statuses: RouteCounts['statuses']): RouteCounts['statuses'] {
+  return statuses.some(({ status }) => status === 500) ? statuses : [...statuses, { status: 500, count: 0 }]
+}
+
 export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_http_requests_total',
@@ -17,8 +28,8 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
     help: 'Requests answered, by surface, route template, method and status. What leads nowhere has the one route "unknown".',
     labels: [...ROUTE_LABELS, 'status'],
     read: ({ routes }) =>
-      routes.flatMap(({ route, statuses }) =>
-        statuses.map(({ status, count }) => ({ labels: { ...labelsOf(route), status }, value: count })),
+      answeredRoutes(routes).flatMap(({ route, statuses }) =>
+        withFaults(statuses).map(({ status, count }) => ({ labels: { ...labelsOf(route), status }, value: count })),
       ),
   },
   {
@@ -27,9 +38,11 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
     help: 'From the arrival of a request in the process until its answer was ready to be sent.',
     labels: ROUTE_LABELS,
     read: ({ routes }) =>
-      routes
-        .filter(({ statuses }) => statuses.length > 0)
-        .map(({ route, latencies }) => ({ labels: labelsOf(route), reading: latencies, scale: FROM_MS })),
+      answeredRoutes(routes).map(({ route, latencies }) => ({
+        labels: labelsOf(route),
+        reading: latencies,
+        scale: FROM_MS,
+      })),
   },
   {
     name: 'nightledger_http_requests_open',

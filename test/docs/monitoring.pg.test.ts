@@ -1,0 +1,212 @@
+/** The dashboard and the alerts ask for what the running service tells, and every alert says what to do. */
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ALL_METRICS } from '../../src/metrics/all-metrics.ts'
+import { eventually } from '../support/eventually.ts'
+import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
+import { readQuery } from '../support/promql.ts'
+import type { Scrape } from '../support/scrape.ts'
+
+const FOLDER = join(import.meta.dir, '../../docs/operating')
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly for?: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+interface Panel {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly datasource?: { readonly type: string; readonly uid: string }
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string; readonly datasource: unknown }[]
+}
+
+function read(name: string): string {
+  return readFileSync(join(FOLDER, name), 'utf8')
+}
+
+const GROUPS = (Bun.YAML.parse(read('alerts.yaml')) as { groups: { name: string; rules: Rule[] }[] }).groups
+const RULES = GROUPS.flatMap(({ rules }) => rules)
+const ALERTS_MD = read('alerts.md')
+const DASHBOARD = JSON.parse(read('grafana-dashboard.json'))
+const PANELS: readonly Panel[] = DASHBOARD.panels
+const QUERIES = PANELS.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr, legendFormat }) => ({ title, expr: inNumbers(expr), legendFormat })),
+)
+
+/** Grafana puts these in before Prometheus sees the query. */
+function inNumbers(expression: string): string {
+  return expression.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.+')
+}
+
+/** Labels that Prometheus adds to every series it scrapes. */
+const TARGET_LABELS = ['instance', 'job']
+
+/** What a query asks for that the page does not tell; empty when there is nothing. */
+function faultsIn(expression: string, page: Scrape): string[] {
+  const { errors, selectors, groupingLabels } = readQuery(expression)
+  const known = new Set(TARGET_LABELS)
+  const faults = errors.map((error) => `does not parse ${error}`)
+  for (const { name, matchers } of selectors) {
+    const samples = page.samplesOf(name)
+    if (samples.length === 0) faults.push(`asks for ${name}, which is not there`)
+    const labels = new Set([...TARGET_LABELS, ...samples.flatMap((sample) => Object.keys(sample.labels))])
+    for (const label of labels) known.add(label)
+    for (const { label, operator, value } of matchers) {
+      if (!labels.has(label)) faults.push(`asks for the label ${label}, which ${name} does not have`)
+      // Which statuses have occurred is a matter of what was asked for.
+      else if (operator === '=' && label !== 'status' && !page.labelValues(name, label).has(value))
+        faults.push(`asks for ${label}="${value}", which ${name} does not have`)
+    }
+  }
+  return [...faults, ...groupingLabels.filter((label) => !known.has(label)).map((label) => `groups by ${label}`)]
+}
+
+let page: Scrape
+beforeAll(async () => {
+  const metered = await startMeteredService({ requestsPerMinute: 1_000, requestsPerMonth: 1_000 })
+  await metered.partner('/units')
+  await metered.partner('/bookings', { unit: UNIT_SLUG, arrival: '2027-05-01', departure: '2027-05-04', adults: 2 })
+  await fetch(`${metered.service.baseUrl}/readyz`)
+  await eventually('a webhook was delivered', async () => {
+    page = await metered.scrape()
+    return page.value('nightledger_webhook_attempts_total', { outcome: 'delivered' }) > 0
+  })
+  await metered.close()
+})
+
+describe('the page', () => {
+  test('has every metric that is declared, with a sample', () => {
+    const families = page.families.map(({ name, samples }) => [name, samples.length > 0])
+    expect(families).toEqual(ALL_METRICS.map(({ name }) => [name, true]))
+  })
+})
+
+describe('the alert', () => {
+  test.each(RULES.map((rule) => [rule.alert, rule] as const))(
+    '%s asks for what there is, and says what it means',
+    (name, rule) => {
+      expect(faultsIn(rule.expr, page)).toEqual([])
+      expect(name).toMatch(/^Nightledger[A-Z][A-Za-z]+$/)
+      expect(rule.for ?? '1m').toMatch(/^\d+[smh]$/)
+      expect(['critical', 'warning', 'info']).toContain(rule.labels['severity'] ?? '')
+      expect(Object.keys(rule.annotations)).toEqual(['summary', 'description', 'runbook'])
+      expect(rule.annotations['runbook']).toBe(`docs/operating/alerts.md#${name.toLowerCase()}`)
+      // What a description fills in must be left over by the query.
+      const { groupingLabels, selectors } = readQuery(rule.expr)
+      const left = rule.expr.includes(' by (') ? groupingLabels : selectors.flatMap(() => TARGET_LABELS)
+      const filled = [...(rule.annotations['description'] ?? '').matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label)
+      expect(filled.filter((label) => !left.includes(label ?? ''))).toEqual([])
+    },
+  )
+
+  test('has a name of its own', () => {
+    expect(new Set(RULES.map(({ alert }) => alert)).size).toBe(RULES.length)
+    expect(new Set(GROUPS.map(({ name }) => name)).size).toBe(GROUPS.length)
+  })
+})
+
+describe('alerts.md', () => {
+  test('has a section for every alert, in their order, and none for another', () => {
+    const sections = [...ALERTS_MD.matchAll(/^## (Nightledger\w+)$/gm)].map(([, name]) => name)
+    expect(sections).toEqual(RULES.map(({ alert }) => alert))
+  })
+
+  test('names only alerts that there are', () => {
+    const named = new Set([...ALERTS_MD.matchAll(/\bNightledger\w+/g)].map(([name]) => name))
+    expect([...named].filter((name) => !RULES.some(({ alert }) => alert === name))).toEqual([])
+  })
+
+  test('has a scrape configuration that is YAML, for the rules beside it', () => {
+    const block = /```yaml\n([\s\S]*?)```/.exec(ALERTS_MD)?.[1] ?? ''
+    expect(Bun.YAML.parse(block)).toMatchObject({
+      rule_files: ['alerts.yaml'],
+      scrape_configs: [{ job_name: 'nightledger', static_configs: [{ targets: ['nightledger:3000'] }] }],
+    })
+  })
+
+  test('leads to files that are there', () => {
+    const links = [...ALERTS_MD.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path ?? '')
+    expect(links.filter((path) => !existsSync(join(FOLDER, path)))).toEqual([])
+  })
+
+  test('names only commands that there are', async () => {
+    const commands = new Set(
+      [...ALERTS_MD.matchAll(/`nightledger ([a-z-]+(?: [a-z][a-z-]*)?)/g)].map(([, words]) => words ?? ''),
+    )
+    expect(commands.size).toBeGreaterThan(5)
+    for (const words of commands) {
+      const child = Bun.spawn([process.execPath, 'run', MAIN, ...words.split(' '), '--help'], {
+        stdout: 'pipe',
+        stderr: 'pipe',
+      })
+      const usage = await child.stdout.text()
+      expect([words, await child.exited, usage.split('\n')[0]]).toEqual([
+        words,
+        0,
+        expect.stringContaining(` ${words} `),
+      ])
+    }
+  }, 60_000)
+})
+
+describe('the dashboard', () => {
+  test.each(QUERIES.map(({ title, ...query }, i) => [`${title} ${i}`, query] as const))(
+    'asks for what there is: %s',
+    (_, query) => {
+      expect(faultsIn(query.expr, page)).toEqual([])
+      const { groupingLabels } = readQuery(query.expr)
+      const filled = [...query.legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '')
+      expect(filled.filter((label) => !groupingLabels.includes(label))).toEqual([])
+    },
+  )
+
+  test('shows every metric', () => {
+    const asked = new Set(QUERIES.flatMap(({ expr }) => readQuery(expr).selectors.map(({ name }) => name)))
+    const shown = (name: string) => [name, `${name}_bucket`, `${name}_sum`].some((series) => asked.has(series))
+    expect(ALL_METRICS.map(({ name }) => name).filter((name) => !shown(name))).toEqual([])
+  })
+
+  test('asks the data source that is chosen when it is imported', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how Grafana writes a variable
+    const chosen = { type: 'prometheus', uid: '${datasource}' }
+    const variables = DASHBOARD.templating.list.map(({ name, type }: { name: string; type: string }) => [name, type])
+    expect(variables).toEqual([
+      ['datasource', 'datasource'],
+      ['instance', 'query'],
+    ])
+    for (const { type, datasource, targets = [] } of PANELS) {
+      if (type !== 'row') expect(datasource).toEqual(chosen)
+      for (const target of targets) expect(target.datasource).toEqual(chosen)
+    }
+  })
+
+  test('has panels with ids of their own, that lie side by side', () => {
+    expect(new Set(PANELS.map(({ id }) => id)).size).toBe(PANELS.length)
+    const overlaps = (a: Panel['gridPos'], b: Panel['gridPos']) =>
+      a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
+    for (const [i, { gridPos }] of PANELS.entries()) {
+      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+      expect(PANELS.slice(i + 1).filter((other) => overlaps(gridPos, other.gridPos))).toEqual([])
+    }
+  })
+})
+
+describe('the rules see', () => {
+  test.each([
+    ['a metric that is not there', 'rate(nightledger_requests_total[5m])', 'nightledger_requests_total'],
+    ['a label that is not there', 'nightledger_database_up{agency="a"}', 'the label agency'],
+    ['a value that is not there', 'nightledger_journal_state{state="asleep"}', 'state="asleep"'],
+    ['a grouping that is not there', 'sum by (agency) (nightledger_database_up)', 'groups by agency'],
+    ['a bracket that is not closed', 'sum(nightledger_database_up', 'does not parse'],
+  ])('%s', (_, expression, fault) => {
+    expect(faultsIn(expression, page).join()).toContain(fault)
+  })
+})
