@@ -20,14 +20,13 @@ export interface MetricsOptions {
   openRequests(): number
 }
 
-/** Begins to sample the event loop, until `stop`. */
-export function openMetrics(options: MetricsOptions): MetricsPage & { stop(): void } {
+/** Begins to sample the event loop, for as long as the process runs. */
+export function openMetrics(options: MetricsOptions): MetricsPage {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
   return {
     contentType: METRICS_CONTENT_TYPE,
     text: async () => metricsText(ALL_METRICS, await read(options, eventLoop)),
-    stop: () => eventLoop.stop(),
   }
 }
 

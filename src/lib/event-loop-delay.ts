@@ -10,22 +10,18 @@ const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000] as
 export class EventLoopDelay {
   readonly #clock: Clock
   readonly #histogram = new Histogram(BOUNDS_MS)
-  #callOff = () => {}
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
+  /** To be called once: it samples until the process ends. */
   start(): void {
     const dueMs = this.#clock.monotonicMs() + SAMPLE_EVERY_MS
-    this.#callOff = this.#clock.after(SAMPLE_EVERY_MS, () => {
+    this.#clock.after(SAMPLE_EVERY_MS, () => {
       this.#histogram.count(Math.max(0, this.#clock.monotonicMs() - dueMs))
       this.start()
     })
-  }
-
-  stop(): void {
-    this.#callOff()
   }
 
   /** Milliseconds. */
