@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { version } from '../../package.json'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { scrape } from '../support/scrape.ts'
 import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
 
 /*
@@ -13,6 +14,8 @@ import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY }
 
 const CLIENTS = 48
 const THINK_MS = 20
+
+const BOOK = { surface: 'partner', method: 'POST', route: '/partner/v1/bookings' }
 
 let folder: string
 let database: TestDatabase
@@ -79,7 +82,7 @@ describe('the binary, from an empty folder,', () => {
     }
   })
 
-  test('serves: the page for people, the document, a booking, its health', async () => {
+  test('serves: the page for people, the document, a booking, its metrics, its health', async () => {
     const service = await start(['serve'])
     const load = new Load(() => service.baseUrl)
     expect(await load.bookOnce()).toStartWith('bkg_')
@@ -94,6 +97,8 @@ describe('the binary, from an empty folder,', () => {
     expect(await document.json()).toMatchObject({ openapi: expect.stringMatching(/^3\./) })
     const tools = await fetch(`${service.baseUrl}/mcp`, { method: 'POST', body: '{}' })
     expect(tools.status).toBe(401)
+    const metrics = await scrape(service.baseUrl)
+    expect(metrics.value('nightledger_http_requests_total', { ...BOOK, status: '201' })).toBe(1)
 
     expect(await run(['health', '--url', service.baseUrl])).toMatchObject({ code: 0 })
     service.kill('SIGTERM')
