@@ -14,21 +14,19 @@ export type Binding = 'partner' | 'agency'
 export const OFFER_HORIZON_NIGHTS = 732
 
 /**
- * Every rule that refuses the stay with a 409, in the order a partner's booking is checked (contract, POST /bookings
- * rule 3): cleaning block, expected extension, night guard. Empty when the stay can be sold.
+ * The codes of every rule that refuses the stay with a 409, in the order a partner's booking is checked (contract,
+ * POST /bookings rule 3): cleaning block, expected extension, night guard. Empty when the stay can be sold. Only
+ * the codes: the offers that a refusal makes cost twenty times as much, and a quote does not make them.
  */
-export function stayConflicts(state: UnitState, stay: Stay): StayConflict[] {
-  const conflicts: StayConflict[] = []
-  const turnover = turnoverConflict(state, stay)
-  if (turnover !== null) conflicts.push(turnover)
-  const extension = extensionConflict(state, stay)
-  if (extension !== null) conflicts.push(extension)
-  const taken = nightConflict(state, stay, { binding: 'partner' })
-  if (taken !== null) conflicts.push(taken)
-  return conflicts
+export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['code'][] {
+  const codes: StayConflict['code'][] = []
+  if (isTurnover(state, stay)) codes.push('TURNOVER_BLOCK_CONFLICT')
+  if (state.extensions.some((extension) => isExtended(extension, stay))) codes.push('EXPECTED_EXTENSION_CONFLICT')
+  if (state.occupied.anyIn(stay.arrival, stay.departure)) codes.push('BOOKING_CONFLICT')
+  return codes
 }
 
-/** The first of `stayConflicts`, without working out the others. */
+/** The first rule that refuses the stay, with what it offers instead; null when the stay can be sold. */
 export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | null {
   return (
     turnoverConflict(state, stay) ??
@@ -69,8 +67,12 @@ function takenNights(state: UnitState, stay: Stay, own: Stay | undefined): Night
 }
 
 /** The arrival lies in the cleaning block of the latest departure at or before it (design, Cleaning block). */
+function isTurnover(state: UnitState, stay: Stay): boolean {
+  return state.cleaning.has(stay.arrival)
+}
+
 function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict | null {
-  if (!state.cleaning.has(stay.arrival)) return null
+  if (!isTurnover(state, stay)) return null
   let departure = stay.arrival
   while (!state.departures.has(departure)) departure = addNights(departure, -1)
   const free = addNights(departure, state.rules.turnoverNights)
@@ -80,10 +82,15 @@ function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict |
   }
 }
 
+/** The stay begins or goes on while a guest who is there is expected to stay on (design, Expected extension). */
+function isExtended({ from, to }: { from: Night; to: Night }, stay: Stay): boolean {
+  return overlap(stay, { arrival: from, departure: to })
+}
+
 function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConflict | null {
   if (state.extensions.length === 0) return null
   const conflicts = state.extensions
-    .filter(({ from, to }) => overlap(stay, { arrival: from, departure: to }))
+    .filter((extension) => isExtended(extension, stay))
     .map(({ from, to }) => ({ from, to }))
   return conflicts.length === 0 ? null : { code: 'EXPECTED_EXTENSION_CONFLICT', conflicts }
 }
@@ -110,7 +117,7 @@ function passObstacle(state: UnitState, stay: Stay, binding: Binding): Night {
   if (taken !== null) return state.occupied.firstFreeFrom(taken)
   if (binding === 'agency') return arrival
   if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
-  for (const { from, to } of state.extensions) if (overlap(stay, { arrival: from, departure: to })) return to
+  for (const extension of state.extensions) if (isExtended(extension, stay)) return extension.to
   if (nightsOf(stay) < effectiveMinStay(state.rules, arrival)) return addNights(arrival, 1)
   return arrival
 }

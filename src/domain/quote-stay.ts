@@ -1,5 +1,5 @@
 import type { Tariff } from './decide.ts'
-import { stayConflicts } from './night-guard.ts'
+import { stayConflictCodes } from './night-guard.ts'
 import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
 import type { BelowMinStay, StayConflict } from './rejection.ts'
 import { nightsOf, type Stay } from './stay.ts'
@@ -22,5 +22,5 @@ export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer 
   const minStay = effectiveMinStay(state.rules, stay.arrival)
   if (nightsOf(stay) < minStay) return { kind: 'rejected', rejection: { code: 'MIN_STAY', minStay } }
   const quote = priceStay({ rules: state.rules, stay, children, extraBed, ...tariff })
-  return { kind: 'quoted', quote, reasons: stayConflicts(state, stay).map((conflict) => conflict.code) }
+  return { kind: 'quoted', quote, reasons: stayConflictCodes(state, stay) }
 }

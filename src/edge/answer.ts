@@ -32,18 +32,18 @@ export function rateHeaders(requestId: string, rate: RateDecision, now: number):
 }
 
 /**
- * The answer to a key. Its headers are set on the response itself: `new Response` copies what it is given, so that headers made
- * before it are copied twice.
+ * The answer to a key. The headers of its limit are one object, changed for every answer: `new Response` copies what it is
+ * given, at once. So an answer's headers are made once and not twice.
  */
 export function rateAnswer(
   body: string,
   { status, requestId, rate, now }: { status: number; requestId: string; rate: RateDecision; now: number },
 ): Response {
-  const response = new Response(body, { status, headers: headersOf(rate.limit) })
-  withRate(response.headers, requestId, rate, now)
-  return response
+  const headers = withRate(headersOf(rate.limit), requestId, rate, now)
+  return new Response(body, { status, headers })
 }
 
+/** Sets all that differs from answer to answer. */
 function withRate(headers: Headers, requestId: string, rate: RateDecision, now: number): Headers {
   headers.set('X-Request-Id', requestId)
   headers.set('X-RateLimit-Remaining', String(rate.remaining))
@@ -52,6 +52,7 @@ function withRate(headers: Headers, requestId: string, rate: RateDecision, now: 
   return headers
 }
 
+/** Shared by all answers of a limit: for those that set something else too, a copy is needed. */
 function headersOf(limit: number): Headers {
   const known = headersOfLimit.get(limit)
   if (known !== undefined) return known

@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../domain/night.ts'
 import type { Quote, QuoteLine } from '../domain/pricing.ts'
 import type { StayConflict } from '../domain/rejection.ts'
@@ -45,26 +45,32 @@ export const QuoteAnswerJson = Type.Object(
   { $id: 'QuoteAnswer' },
 )
 
-export function quoteAnswerJson(
-  unit: Unit,
-  quote: Quote,
-  reasons: readonly StayConflict['code'][],
-): Static<typeof QuoteAnswerJson> {
-  const { nights, currency, total, lines } = quote
-  return {
-    available: reasons.length === 0,
-    instantBook: unit.instantBook,
-    currency,
-    reasons: [...reasons],
-    quote: {
-      nights,
-      currency,
-      total,
-      lines: lines.map((line) => ({ ...line, from: formatOrNull(line.from), to: formatOrNull(line.to) })),
-    },
-  }
+/**
+ * The answer to a quote as JSON text, in `QuoteAnswerJson`'s shape and order. Written out, because the shape is fixed: measured, a
+ * third of the time of building it as an object for `JSON.stringify`.
+ */
+export function quoteAnswerText(unit: Unit, quote: Quote, reasons: readonly StayConflict['code'][]): string {
+  const currency = JSON.stringify(quote.currency)
+  // Joined at once: added up piece by piece, the text would be put together again when it is sent.
+  const lines = quote.lines.map(lineText).join()
+  const isAvailable = reasons.length === 0
+  // The codes are our own words: nothing in them needs escaping.
+  const codes = isAvailable ? '' : `"${reasons.join('","')}"`
+  return (
+    `{"available":${isAvailable},"instantBook":${unit.instantBook},"currency":${currency},"reasons":[${codes}],` +
+    `"quote":{"nights":${quote.nights},"currency":${currency},"total":${quote.total},"lines":[${lines}]}}`
+  )
 }
 
-function formatOrNull(night: Night | null): string | null {
-  return night === null ? null : formatNight(night)
+function lineText(line: QuoteLine): string {
+  const { kind, from, to, quantity, unitAmount, pct, amount, feeTypeId } = line
+  return (
+    `{"kind":"${kind}","label":${JSON.stringify(line.label)},"from":${dateOrNull(from)},"to":${dateOrNull(to)},` +
+    `"quantity":${quantity},"unitAmount":${unitAmount},"pct":${pct},"amount":${amount},` +
+    `"feeTypeId":${feeTypeId === null ? 'null' : JSON.stringify(feeTypeId)}}`
+  )
+}
+
+function dateOrNull(night: Night | null): string {
+  return night === null ? 'null' : `"${formatNight(night)}"`
 }

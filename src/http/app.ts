@@ -5,6 +5,7 @@ import { notFound } from '../edge/problems.ts'
 import { requestIdOf } from '../edge/request-id.ts'
 import { RequestTally, UNKNOWN_ROUTE } from '../edge/request-tally.ts'
 import { targetOf } from '../edge/request-target.ts'
+import { directRoutes } from './direct-routes.ts'
 import { docsPage } from './docs/docs-page.ts'
 import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
 import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
@@ -75,6 +76,16 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
     preflightAnswer,
   )
 
+  const faultAnswer = (request: Request, error: unknown): Response => {
+    const arrivedMs = unknown.arrived()
+    const { problem, isBug } = failureOf(error)
+    const requestId = requestIdFor(request)
+    onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
+    unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)
+    return problemAnswer(problem, requestId, plainHeaders(requestId))
+  }
+
+  const partners = partnerResources({ ledger, tally, onFailure })
   const app = new Elysia({
     // `/units/` is no list.
     strictPath: true,
@@ -86,20 +97,15 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
       reusePort: false,
       maxRequestBodySize: BUN_BODY_BYTES_MAX,
       idleTimeout: IDLE_TIMEOUT_S,
+      routes: directRoutes(partners, faultAnswer),
     },
   })
-    .onError(({ code, error, request }) => {
-      if (code === 'NOT_FOUND') return notFoundAnswer(request)
-      const arrivedMs = unknown.arrived()
-      const { problem, isBug } = failureOf(error)
-      const requestId = requestIdFor(request)
-      onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
-      unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)
-      return problemAnswer(problem, requestId, plainHeaders(requestId))
-    })
+    .onError(({ code, error, request }) =>
+      code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
+    )
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
     .use(docsPage({ tally, requestIdFor }))
-  for (const resource of partnerResources({ ledger, tally, onFailure })) app.use(resource)
+  for (const resource of partners) app.use(resource)
   if (portal !== undefined) for (const resource of portalResources({ ...portal, tally, onFailure })) app.use(resource)
   for (const mount of mounts) {
     const { path, fetch } = mount({ tally, onFailure })

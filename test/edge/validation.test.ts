@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
+import fc from 'fast-check'
 import { checked } from '../../src/edge/checked.ts'
 import { decodeStrictly, queryReader } from '../../src/edge/query-string.ts'
 import { targetOf } from '../../src/edge/request-target.ts'
@@ -103,10 +104,29 @@ describe('a query', () => {
     ['search=a=b', { search: 'a=b' }],
     ['search=%F0%9F%98%80', { search: '😀' }],
     ['unit=5&page=5', { unit: '5', page: 5 }],
+    ['page=5&search=a&unit=b', { page: 5, search: 'a', unit: 'b' }],
+    ['page=5&search=a&', { page: 5, search: 'a' }],
+    ['page=5&&search=a', { page: 5, search: 'a' }],
+    ['page=5&search=a=&unit==', { page: 5, search: 'a=', unit: '=' }],
+    ['page=5&search=a&unit=b&more=1', { page: 5, search: 'a', unit: 'b' }],
     ['other=1&other=2&&=', {}],
     ['__proto__=1', {}],
   ])('%s', (query, values) => {
     expect(read(query)).toEqual({ kind: 'read', query: values })
+  })
+  test('reads the same in the schema’s order, which is read the short way, as in any other', () => {
+    const names = ['page', 'search', 'unit']
+    const values = fc.tuple(fc.constantFrom('1', '7', '0', 'x', ''), fc.string(), fc.string())
+    fc.assert(
+      fc.property(values, fc.array(fc.nat(2), { maxLength: 4 }), fc.boolean(), (given, order, isEncoded) => {
+        const parts = order.map((i) => {
+          const value = given[i] ?? ''
+          return `${names[i]}=${isEncoded ? encodeURIComponent(value) : value.replaceAll(/[&=%+#\0]/g, '')}`
+        })
+        // What is passed over keeps the short way from being taken.
+        expect(read(parts.join('&'))).toEqual(read(['other=1', ...parts].join('&')))
+      }),
+    )
   })
   test.each([
     'page=0',

@@ -3,18 +3,21 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { drain } from '../../src/http/drain.ts'
 import { sleep, systemClock } from '../../src/lib/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { keepAliveClient, noOutcomes } from '../support/keep-alive-client.ts'
 
 const REQUEST = 'GET /work HTTP/1.1\r\nHost: here\r\n\r\n'
 
 /** A server whose answers take up to 5 ms. */
 function serve(answerMs = () => Math.random() * 5) {
+  let asked = 0
   const fetch = async () => {
+    asked += 1
     await sleep(systemClock, answerMs())
     return new Response('done')
   }
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
-  return { fetch, server, port: server.port ?? 0 }
+  return { fetch, server, port: server.port ?? 0, asked: () => asked }
 }
 
 test('of the requests that many busy clients send while the server ends, every one is answered', async () => {
@@ -23,7 +26,8 @@ test('of the requests that many busy clients send while the server ends, every o
     const serving = serve()
     // In a process of their own, so that they send while the server is busy with ending.
     const clients = Bun.spawn([process.execPath, FIXTURE, String(serving.port), '64', '100'], { stdout: 'pipe' })
-    await Bun.sleep(300)
+    // All of them are there, and have been answered more than once.
+    await eventually('busy clients', () => serving.asked() > 64 * 3)
     expect(await drain(serving, systemClock, 2_000)).toBe(true)
     const seen = JSON.parse(await clients.stdout.text())
     expect(seen).toMatchObject({ lost: [], refused: 64 })

@@ -139,6 +139,12 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const arrival = addNights(FIRST, command.stay.from)
       const departure = addNights(arrival, command.stay.nights)
       const code = refusal(of, arrival, departure, command.binding)
+      const quoted = await desk.quote(AGENCY, {
+        ...{ unit: of.unit, stay: { arrival, departure }, children: 0, extraBed: false },
+      })
+      // A quote is a partner's: its first reason is what a booking of a partner is refused with.
+      const firstReason = quoted.kind === 'rejected' ? quoted.rejection.code : (quoted.reasons[0] ?? null)
+      expect<Rejection['code'] | null>(firstReason).toBe(refusal(of, arrival, departure, 'partner'))
       const outcome = await desk.book(
         AGENCY,
         {

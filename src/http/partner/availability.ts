@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { formatNight, type Night } from '../../domain/night.ts'
 import type { UnitState } from '../../domain/unit-state.ts'
 import { nightListJson } from '../../edge/night-list-json.ts'
-import { RANGE_DAYS_MAX, rangeOf } from '../../edge/night-range.ts'
+import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../../edge/night-range.ts'
 import { notFound } from '../../edge/problems.ts'
 import { dateText, text } from '../../edge/text-schema.ts'
 import { described } from '../described.ts'
@@ -50,22 +49,25 @@ export const availability = (surface: PartnerSurface) => {
     partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
       const range = rangeOf(query)
       if ('code' in range) return range
-      const { from, to } = range
       return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
         const unit = shelf.sellableUnit(query.unit)
         if (unit === null) return notFound('unit')
         const state = desk.calendar(agency, unit)
-        if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, unit.slug, from, to))
-        return blockedNights(state, unit.slug, from, to)
+        if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
+        return blockedNights(state, query, range)
       })
     }),
     described(GET_AVAILABILITY),
   )
 }
 
-/** The answer's text, written directly: this is the route that is asked most. */
-function blockedNights(state: UnitState, slug: string, from: Night, to: Night): string {
+/** The answer's text, written directly: this is the route that is asked most. What has passed the schema is echoed. */
+function blockedNights(
+  state: UnitState,
+  asked: { unit: string; from: string; to: string },
+  { from, to }: NightRange,
+): string {
   const nights = nightListJson(state.occupied, state.cleaning, from, to)
-  const unit = JSON.stringify(slug)
-  return `{"unit":${unit},"from":"${formatNight(from)}","to":"${formatNight(to)}","blockedNights":${nights}}`
+  const unit = JSON.stringify(asked.unit)
+  return `{"unit":${unit},"from":"${asked.from}","to":"${asked.to}","blockedNights":${nights}}`
 }

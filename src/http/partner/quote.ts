@@ -4,7 +4,7 @@ import type { QuoteAnswer } from '../../domain/quote-stay.ts'
 import type { Unit } from '../../domain/unit.ts'
 import { problemOfRejection } from '../../edge/problem-of-rejection.ts'
 import { notFound } from '../../edge/problems.ts'
-import { QuoteAnswerJson, quoteAnswerJson } from '../../edge/quote-json.ts'
+import { QuoteAnswerJson, quoteAnswerText } from '../../edge/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../../edge/request-fields.ts'
 import { stayOf } from '../../edge/stay-fields.ts'
 import { described } from '../described.ts'
@@ -50,5 +50,5 @@ export const quote = (surface: PartnerSurface) => {
 
 function answerOf(unit: Unit, quoted: QuoteAnswer): Outcome {
   if (quoted.kind === 'rejected') return problemOfRejection(quoted.rejection)
-  return JSON.stringify(quoteAnswerJson(unit, quoted.quote, quoted.reasons))
+  return quoteAnswerText(unit, quoted.quote, quoted.reasons)
 }

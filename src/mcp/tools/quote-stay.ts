@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { formatNight, NIGHT_MAX, type Night } from '../../domain/night.ts'
 import type { Stay } from '../../domain/stay.ts'
-import { QuoteAnswerJson, quoteAnswerJson } from '../../edge/quote-json.ts'
+import { QuoteAnswerJson, quoteAnswerText } from '../../edge/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../../edge/request-fields.ts'
 import { stayOf } from '../../edge/stay-fields.ts'
 import { fault, type ToolFault, toolOf, unknownUnit } from './tool.ts'
@@ -38,7 +38,7 @@ export const QUOTE_STAY = toolOf({
     const { children = 0, extraBed = false } = args
     const quoted = await desk.quote(agency, { unit, stay, children, extraBed })
     if (quoted.kind === 'rejected') return belowMinStay(stay, quoted.rejection.minStay)
-    return JSON.stringify(quoteAnswerJson(unit, quoted.quote, quoted.reasons))
+    return quoteAnswerText(unit, quoted.quote, quoted.reasons)
   },
 })
 
