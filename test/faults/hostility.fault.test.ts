@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { connect, type Sql } from '../../src/db/connect.ts'
+import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -36,15 +37,16 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** The latencies of reads, one after the other, milliseconds, sorted. */
-async function latencies(count: number): Promise<number[]> {
+/** The latencies of reads, one after the other for so long, milliseconds, sorted. */
+async function latencies(forMs: number): Promise<number[]> {
   const measured: number[] = []
-  for (let i = 0; i < count; i++) {
-    const since = performance.now()
+  for (let now = performance.now(), until = now + forMs, i = 0; now < until; i++) {
+    const since = now
     const response = await load.get(`/availability?unit=unit-${i % 12}&from=2030-01-01&to=2030-02-01`)
     expect(response.status).toBe(200)
     await response.arrayBuffer()
-    measured.push(performance.now() - since)
+    now = performance.now()
+    measured.push(now - since)
   }
   return measured.toSorted((a, b) => a - b)
 }
@@ -68,23 +70,57 @@ function sum(of: number[]): number {
   return of.reduce((total, each) => total + each, 0)
 }
 
-test('1,000 slow sockets do not keep anyone else waiting, and are let go of', async () => {
-  await latencies(200)
-  const calm = await latencies(400)
-  const before = openFiles(service.pid)
-  const port = Number(new URL(service.baseUrl).port)
-  // In a process of their own: what they cost is not to be charged to the one that measures.
-  const sockets = Bun.spawn([process.execPath, 'run', SLOW_SOCKETS, String(port), '1000'])
-  await Bun.sleep(2_000)
-  expect(openFiles(service.pid)).toBeGreaterThan(before + 900)
-  const beset = await latencies(400)
-  const [p99Calm, p99Beset] = [calm[395] ?? 0, beset[395] ?? 0]
-  console.log(`p99 ${p99Calm.toFixed(2)} ms without, ${p99Beset.toFixed(2)} ms beside 1,000 slow sockets`)
+/** Pairs of windows, without and beside the sockets: a busy machine is as busy in both of a pair. */
+const ROUNDS = 7
+/** Thousands of reads each, and over before the service lets go of the first socket. */
+const WINDOW_MS = 2_000
 
+/** How many times longer the p99 of reads is beside 1,000 slow sockets: the middle one of the rounds. */
+async function slowdown(): Promise<number> {
+  const before = openFiles(service.pid)
+  const rounds: { calm: number; beset: number }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const calm = p99(await latencies(WINDOW_MS))
+    const sockets = slowSockets()
+    await eventually('they are connected', () => openFiles(service.pid) > before + 900)
+    const beset = p99(await latencies(WINDOW_MS))
+    expect(openFiles(service.pid)).toBeGreaterThan(before + 900)
+    rounds.push({ calm, beset })
+    sockets.kill()
+    await sockets.exited
+    await eventually('they are gone', () => openFiles(service.pid) < before + 50)
+  }
+  const byRatio = rounds.toSorted((a, b) => a.beset / a.calm - b.beset / b.calm)
+  const all = byRatio.map(({ calm, beset }) => (beset / calm).toFixed(2)).join(' ')
+  const { calm, beset } = byRatio[(ROUNDS - 1) / 2] ?? { calm: 0, beset: Number.NaN }
+  console.log(`p99 ${calm.toFixed(2)} ms without, ${beset.toFixed(2)} ms beside 1,000 slow sockets; ratios ${all}`)
+  return beset / calm
+}
+
+function p99(sorted: readonly number[]): number {
+  return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
+}
+
+/** In a process of their own: what they cost is not to be charged to the one that measures. */
+function slowSockets() {
+  const port = Number(new URL(service.baseUrl).port)
+  return Bun.spawn([process.execPath, 'run', SLOW_SOCKETS, String(port), '1000'])
+}
+
+test('beside 1,000 slow sockets the p99 of reads stays within twice of what it is without', async () => {
+  await latencies(WINDOW_MS)
+  const first = await slowdown()
+  // A machine that had something else to do is asked once more.
+  expect(first <= 2 ? first : await slowdown()).toBeLessThanOrEqual(2)
+}, 180_000)
+
+test('1,000 slow sockets are let go of', async () => {
+  const before = openFiles(service.pid)
+  const sockets = slowSockets()
+  await eventually('they are connected', () => openFiles(service.pid) > before + 900)
   // Nobody ends them from this side: the service must.
-  const deadline = performance.now() + 45_000
-  while (openFiles(service.pid) > before + 50 && performance.now() < deadline) await Bun.sleep(500)
-  expect(openFiles(service.pid)).toBeLessThan(before + 50)
+  await eventually('they are let go of', () => openFiles(service.pid) < before + 50, 60_000)
+  expect((await load.get('/me')).status).toBe(200)
   sockets.kill()
   await sockets.exited
 }, 120_000)
