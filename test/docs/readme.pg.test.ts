@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ServiceProcess, startService } from '../support/service-process.ts'
-import { shellBlocksOf, timeless } from '../support/shell-blocks.ts'
+import { sectionOf, shellBlocksOf, timeless } from '../support/shell-blocks.ts'
 
 const README = readFileSync(join(import.meta.dir, '../../README.md'), 'utf8')
 
@@ -27,7 +27,7 @@ function here(script: string): string {
 }
 
 test('the walk in the README works as pasted, and answers what the README shows', async () => {
-  const blocks = shellBlocksOf(README)
+  const blocks = shellBlocksOf(sectionOf(README, 'A walk'))
   expect(blocks.length).toBeGreaterThan(8)
   const END = '--end of block--'
   const script = blocks.map(({ script }) => `${here(script)}\necho; echo "${END}"`).join('\n')
