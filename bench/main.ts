@@ -3,6 +3,8 @@
  * team would write instead. Starts all it needs, shows progress, ends with a table. bench/README.md says how to read it.
  */
 import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { type Compared, compare, type Pace } from './compare.ts'
 import { measureGroupCommit } from './group-commit.ts'
 import { measureGrowth } from './growth.ts'
@@ -14,27 +16,61 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
-const ALONE = ['growth', 'group-commit', 'micro'] as const
+/** Measured by themselves, not beside the peer. The last two are programs of their own. */
+const ALONE = ['growth', 'group-commit', 'webhook-fairness', 'micro'] as const
 
-const args = process.argv.slice(2)
-const isQuick = args.includes('--quick')
-const only = args.includes('--only') ? (args[args.indexOf('--only') + 1] ?? '') : null
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
 
 const names = [...SCENARIOS.map(({ name }) => name), ...ALONE]
-if (only !== null && !names.includes(only)) {
-  console.error(`Cannot measure ${only}: it is none of ${names.join(', ')}`)
-  process.exit(1)
-}
+const USAGE = `bun run bench [--quick] [--only <scenario>]
 
+  --quick              the targets' core in about two minutes, on a world of a tenth
+  --only <scenario>    one of ${names.join(', ')}
+
+bench/README.md says what is measured and how to read it.`
+
+const { isQuick, only } = readArguments()
 const busy = loadavg()[0] ?? 0
 if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): ratios hold better than figures`)
 if (only === null || !ALONE.some((name) => name === only)) await compareAll()
-if (only === 'growth' || (only === null && !isQuick)) await measureGrowth(say)
-if (only === 'group-commit' || (only === null && !isQuick)) await measureGroupCommit(say)
-if (only === 'micro') await import('./micro.ts')
+const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && !isQuick)
+if (isWanted('growth')) await measureGrowth(say)
+if (isWanted('group-commit')) await measureGroupCommit(say)
+if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
+if (isWanted('micro')) await runAlone('micro')
 process.exit()
+
+/** Ends the process with the usage when it was asked for, or when the arguments are none of ours. */
+function readArguments(): { isQuick: boolean; only: string | null } {
+  try {
+    const { values } = parseArgs({
+      options: { quick: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    })
+    if (values.help === true) {
+      console.log(USAGE)
+      process.exit(0)
+    }
+    if (values.only !== undefined && !names.includes(values.only))
+      throw new Error(`Cannot measure ${values.only}: it is none of ${names.join(', ')}`)
+    return { isQuick: values.quick === true, only: values.only ?? null }
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+    process.exit(2)
+  }
+}
+
+/** A benchmark that is a program of its own: it writes its own result. */
+async function runAlone(name: string): Promise<void> {
+  say(`${name}:`)
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, `${name}.ts`)], {
+    stdout: 'inherit',
+    stderr: 'inherit',
+  })
+  if ((await child.exited) === 0) return
+  process.exitCode = 1
+  say(`${name} failed`)
+}
 
 async function compareAll(): Promise<void> {
   const size = isQuick ? QUICK_WORLD : FULL_WORLD

@@ -25,8 +25,9 @@ import {
   unitWithStays,
 } from './statements.ts'
 
+const POOL = Number(process.env['PEER_POOL'] ?? 16)
 const sql: Sql = postgres(process.env['DATABASE_URL'] ?? '', {
-  max: Number(process.env['PEER_POOL'] ?? 16),
+  max: POOL,
   idle_timeout: 0,
   max_lifetime: null,
   connection: { synchronous_commit: 'on', application_name: 'peer' },
@@ -40,6 +41,21 @@ const STAY = t.Object({
   adults: t.Optional(t.Integer({ minimum: 1, maximum: 20 })),
   sourceRef: t.Optional(t.String({ maxLength: 120 })),
 })
+
+/** Transactions wait here rather than in the pool, where postgres.js loses track of them when very many wait. */
+const waiting: (() => void)[] = []
+let running = 0
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= POOL) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running += 1
+  try {
+    return await work()
+  } finally {
+    const next = waiting.shift()
+    if (next === undefined) running -= 1
+    else next()
+  }
+}
 
 const EXCLUSION_VIOLATION = '23P01'
 const UNAUTHORIZED = problem(401, 'UNAUTHORIZED')
@@ -84,7 +100,8 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
     async ({ body, request }) => {
       const [row] = await unitWithStays(sql, hashOf(request), body.unit, body.arrival, body.departure)
       if (row === undefined) return UNAUTHORIZED()
-      if (row.unit_id === null) return NOT_FOUND()
+      const unitId = row.unit_id
+      if (unitId === null) return NOT_FOUND()
       const priced = price(row, body)
       if (priced === null) return problem(422, 'MIN_STAY')()
       const [conflict] = conflictsOf(row, body)
@@ -107,10 +124,12 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       }
       const event = JSON.stringify({ event: 'booking.created', occurredAt: at, data: booking })
       try {
-        await insertBooking(sql, {
-          ...{ agencyId: row.agency_id, keyId: row.key_id, unitId: row.unit_id, bookingId: booking.id },
-          ...{ arrival, departure, adults, totalAmount, sourceRef, event, requestId: newId('req') },
-        })
+        await inTurn(() =>
+          insertBooking(sql, {
+            ...{ agencyId: row.agency_id, keyId: row.key_id, unitId, bookingId: booking.id },
+            ...{ arrival, departure, adults, totalAmount, sourceRef, event, requestId: newId('req') },
+          }),
+        )
       } catch (error) {
         if ((error as { code?: string }).code === EXCLUSION_VIOLATION) return problem(409, 'BOOKING_CONFLICT')()
         throw error
@@ -130,10 +149,12 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       const reason = body.reason ?? null
       const booking = { ...found, status: 'cancelled', updatedAt: at, cancelledAt: at, cancelReason: reason }
       const event = JSON.stringify({ event: 'booking.cancelled', occurredAt: at, data: booking })
-      await cancelBooking(sql, {
-        ...{ agencyId: key?.['agency_id'], keyId: key?.['key_id'], bookingId: params.id, reason, event },
-        requestId: newId('req'),
-      })
+      await inTurn(() =>
+        cancelBooking(sql, {
+          ...{ agencyId: key?.['agency_id'], keyId: key?.['key_id'], bookingId: params.id, reason, event },
+          requestId: newId('req'),
+        }),
+      )
       return json({ booking })
     },
     { body: t.Object({ reason: t.Optional(t.String()) }) },

@@ -42,7 +42,7 @@ export class PostgresAgencyBookings implements AgencyBookings {
       ${filter.sourceRef === null ? sql`` : sql`and booking.source_ref = ${filter.sourceRef}`}
       ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${filter.guestId}`}`
     const columns = sql`${bookingColumns(sql)}, ${guestColumn(sql)}`
-    const selection = { columns, from: sql`booking ${guestJoin(sql)}`, wanted }
+    const selection = { columns, joined: guestJoin(sql), wanted }
     const { total, rows } = await bookingPage<StoredAgencyBooking>(sql, selection, page)
     return { total, rows: rows.map(agencyBookingOf) }
   }

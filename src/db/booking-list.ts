@@ -20,7 +20,7 @@ export class PostgresBookingList implements BookingList {
   ): Promise<Listed<Booking>> {
     const sql = this.#sql
     const wanted = bookingFilter(sql, agencyId, filter)
-    const selection = { columns: bookingColumns(sql), from: sql`booking`, wanted }
+    const selection = { columns: bookingColumns(sql), wanted }
     const { total, rows } = await bookingPage<StoredBooking>(sql, selection, page)
     return { total, rows: rows.map((row) => bookingRowOf(row).booking) }
   }

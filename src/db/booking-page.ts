@@ -16,12 +16,14 @@ export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter)
 
 /**
  * One page of bookings, newest arrival first, ties by id, with the count of all. One statement, so that both are of the same
- * moment, and a page beyond the end still has a count.
- * @param columns what is selected of `from`; the booking's id as "id" and its arrival as "arrival" among it
+ * moment, and a page beyond the end still has a count. The page is cut out first, and only its rows are written out: for the
+ * fiftieth page that is a tenth of the work.
+ * @param columns what is selected of `booking` and `joined`; the booking's id as "id" and its arrival as "arrival" among it
+ * @param joined joins that keep every booking once
  */
 export async function bookingPage<Row extends { id: string }>(
   sql: Sql,
-  { columns, from, wanted }: { columns: Fragment; from: Fragment; wanted: Fragment },
+  { columns, joined, wanted }: { columns: Fragment; joined?: Fragment; wanted: Fragment },
   page: { offset: number; limit: number },
 ): Promise<Listed<Row>> {
   const rows = await withDeadline(
@@ -29,9 +31,13 @@ export async function bookingPage<Row extends { id: string }>(
       select counted.total, page.*
       from (select count(*)::float8 as total from booking where ${wanted}) counted
       left join lateral (
-        select ${columns} from ${from} where ${wanted}
-        order by booking.arrival desc, booking.booking_id
-        offset ${page.offset}::text::bigint limit ${page.limit}
+        select ${columns}
+        from (
+          select * from booking where ${wanted}
+          order by booking.arrival desc, booking.booking_id
+          offset ${page.offset}::text::bigint limit ${page.limit}
+        ) booking
+        ${joined ?? sql``}
       ) page on true
       order by page."arrival" desc, page."id"`,
     QUERY_DEADLINE_MS,
