@@ -5,11 +5,11 @@ export type Log = Logger
 
 /**
  * Structured JSON lines on standard error, so that standard output stays for people. Events are constant strings with
- * fields; never personal data, never a secret.
+ * fields; never personal data, never a secret. Written at once: otherwise the last words of a process that ends are lost.
  */
 export function openLog(level: LogLevel): Log {
   return pino(
     { level, base: { service: 'nightledger' }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination(2),
+    pino.destination({ dest: 2, sync: true }),
   )
 }
