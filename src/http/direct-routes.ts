@@ -6,13 +6,13 @@
 import type { AnyElysia } from 'elysia'
 
 type Answering = (request: Request) => Response | Promise<Response>
-/** As `partnerRoute` makes it: of Elysia's context it takes the request alone, and a promise of it never rejects. */
+/** Of Elysia's context it takes the request alone. */
 type Handler = (context: { request: Request }) => Response | Promise<Response>
 
 /**
  * By path and method, in the shape of `Bun.serve`'s `routes`.
- * @param resources all their handlers are `partnerRoute`'s
- * @param faultAnswer what answers a request whose handler has thrown
+ * @param resources all their handlers take the request alone
+ * @param faultAnswer what answers a request whose handler has thrown, at once or later
  */
 export function directRoutes(
   resources: readonly AnyElysia[],
@@ -23,7 +23,8 @@ export function directRoutes(
     const handle = handler as Handler
     const answer: Answering = (request) => {
       try {
-        return handle({ request })
+        const answer = handle({ request })
+        return answer instanceof Promise ? answer.catch((error) => faultAnswer(request, error)) : answer
       } catch (error) {
         return faultAnswer(request, error)
       }
