@@ -17,6 +17,7 @@ import { RequestTally } from './edge/request-tally.ts'
 import { createApp } from './http/app.ts'
 import { drain } from './http/drain.ts'
 import { healthRoutes } from './http/health.ts'
+import { ListenError, listenError, mustBeFree } from './http/listen-error.ts'
 import { metricsRoute } from './http/metrics.ts'
 import { systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
@@ -36,7 +37,7 @@ const ANSWERS_MS_MAX = 6_000
 const SENDER_DRAIN_MS_MAX = 5_000
 
 /** Faults of the surroundings: their message says what to do, a stack would only hide it. */
-const EXPLAINED = [UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
+const EXPLAINED = [ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError]
 
 /**
  * Runs the service until it is told to stop. Never returns before.
@@ -56,6 +57,7 @@ async function run(config: Config): Promise<void> {
   ignoreProxies()
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
+  await mustBeFree(config)
   const secrets = loadSecrets(config)
   const database = await openDatabase(config, (step) => console.log(step))
   const service = new Service(log, database, config.dataDir)
@@ -110,7 +112,12 @@ async function run(config: Config): Promise<void> {
   )
   const openRequests = () => app.server?.pendingRequests ?? 0
   app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, tally, openRequests }), watched))
-  app.listen({ hostname: config.host, port: config.port })
+  try {
+    app.listen({ hostname: config.host, port: config.port })
+  } catch (error) {
+    await database.stop()
+    throw listenError(config, error)
+  }
   service.isUp(app, ledger)
 
   const port = app.server?.port ?? config.port
