@@ -215,7 +215,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       await expectNothingLost(restored.sql, later)
     } finally {
       await restored.drop()
-      server.stop()
+      await server.stop()
     }
   }, 90_000)
 })

@@ -17,7 +17,7 @@ export function systemPostgres(): string | null {
 }
 
 /** A server made from them, in a temporary folder, that lets in whoever comes from this machine. */
-export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): void }> {
+export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
   const account = serverAccount({ cluster: null, onStep: () => {} })
   if (account !== null) chownSync(folder, account.uid, account.gid)
@@ -38,8 +38,10 @@ export async function startSystemPostgres(programs: string): Promise<{ url: stri
   await untilReady(url)
   return {
     url,
-    stop: () => {
-      server.kill('SIGQUIT')
+    stop: async () => {
+      const ended = new Promise((resolve) => server.once('exit', resolve))
+      server.kill('SIGINT')
+      await ended
       rmSync(folder, { recursive: true, force: true })
     },
   }
