@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { holderOf, takeDataDir } from '../../src/db/data-dir-lock.ts'
 import { EmbeddedError } from '../../src/db/embedded-error.ts'
+import { identityOf } from '../../src/lib/process-identity.ts'
 
 let folder: string
 beforeEach(() => {
@@ -46,18 +47,27 @@ describe('the lock on a data folder', () => {
     expect(readdirSync(folder)).toEqual(['service.lock'])
   })
 
+  test('that is stale is left alone while another process removes it, and for no longer than that lives', async () => {
+    const other = Bun.spawn(['sleep', '60'])
+    writeFileSync(join(folder, 'service.lock'), '')
+    writeFileSync(join(folder, 'service.lock.0123456789ab.removing'), JSON.stringify(identityOf(other.pid)))
+    const taker = Bun.spawn([process.execPath, '-e', takingScript(folder)], { stdout: 'pipe' })
+    await Bun.sleep(500)
+    expect(readFileSync(join(folder, 'service.lock'), 'utf8')).toBe('')
+    other.kill('SIGKILL')
+    await other.exited
+    expect(await firstLine(taker.stdout)).toBe('got it')
+    expect(readdirSync(folder)).toEqual(['service.lock'])
+    taker.kill('SIGKILL')
+    await taker.exited
+  })
+
   test('of eight processes that find a stale lock at once, one gets the folder', async () => {
-    const module = join(import.meta.dir, '../../src/db/data-dir-lock.ts')
-    const script = `import { takeDataDir } from ${JSON.stringify(module)}
-      await Bun.sleep(Math.max(0, Number(process.argv[1]) - Date.now()))
-      try { takeDataDir(${JSON.stringify(folder)}); console.log('got it') } catch (error) { console.log(error.message) }
-      // Whoever has it keeps it, however late the others come.
-      await Bun.sleep(60_000)`
     for (let round = 0; round < 2; round++) {
       writeFileSync(join(folder, 'service.lock'), '')
       const startAt = String(Date.now() + 300)
       const runs = Array.from({ length: 8 }, () =>
-        Bun.spawn([process.execPath, '-e', script, startAt], { stdout: 'pipe' }),
+        Bun.spawn([process.execPath, '-e', takingScript(folder), startAt], { stdout: 'pipe' }),
       )
       const seen = await Promise.all(runs.map(({ stdout }) => firstLine(stdout)))
       for (const run of runs) run.kill('SIGKILL')
@@ -67,6 +77,15 @@ describe('the lock on a data folder', () => {
     }
   })
 })
+
+/** Takes the folder at the time that is its argument, and says so or why not. */
+function takingScript(dataDir: string): string {
+  return `import { takeDataDir } from ${JSON.stringify(join(import.meta.dir, '../../src/db/data-dir-lock.ts'))}
+    await Bun.sleep(Math.max(0, Number(process.argv[1] ?? 0) - Date.now()))
+    try { takeDataDir(${JSON.stringify(dataDir)}); console.log('got it') } catch (error) { console.log(error.message) }
+    // Whoever has it keeps it, however late the others come.
+    await Bun.sleep(60_000)`
+}
 
 async function firstLine(output: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
   let text = ''
