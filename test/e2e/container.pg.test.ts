@@ -94,6 +94,11 @@ describe('compose.yaml', () => {
     expect(Number(/^postgres:(\d+)/.exec(postgres.image)?.[1])).toBeGreaterThanOrEqual(15)
   })
 
+  test('names the image by the version of the package', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+    expect(nightledger.image).toBe(`nightledger:${version}`)
+  })
+
   test('names only variables that config.ts reads', () => {
     const given = { DATABASE_URL: 'postgres://a:b@c/d', PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
     expect(readConfig({ ...environmentOf(final), ...nightledger.environment, ...given }).logLevel).toBe('info')
