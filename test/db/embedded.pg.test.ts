@@ -141,7 +141,8 @@ describe('a Postgres of our own', () => {
     const { url } = await start()
     expect(isAlive(pid)).toBe(false)
     expect(await isKept(url)).toBe(true)
-    expect(steps.at(-1)).toContain('does not answer')
+    // On a slow machine it also says that it waits for the new one.
+    expect(steps.filter((step) => step.includes('does not answer'))).toHaveLength(1)
   })
 
   test('leaves alone a process that has got the pid of a server that is gone', async () => {
