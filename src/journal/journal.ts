@@ -275,11 +275,10 @@ export class Journal {
 
   /** The batch surely was not written: those who have waited too long are refused, the others wait on in front. */
   #giveBack(batch: readonly Waiting[]): void {
-    this.#rejectAll(
-      batch.filter((waiting) => this.#isOverdue(waiting)),
-      () => heldTooLong(this.#limits),
-    )
-    this.#waiting.unshiftAll(batch.filter((waiting) => !this.#isOverdue(waiting)))
+    // Asked once of each: one that came to its time between two looks would be neither refused nor sent.
+    const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
+    this.#rejectAll([...overdue], () => heldTooLong(this.#limits))
+    this.#waiting.unshiftAll(batch.filter((waiting) => !overdue.has(waiting)))
   }
 
   /** While a batch keeps the journal busy, refuses those behind it that have waited too long. */

@@ -8,9 +8,8 @@ import { sampleBooking } from '../support/samples.ts'
 
 const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, heldMsMax: 5_000 }
 
-async function openJournal(limits: Partial<JournalLimits> = {}) {
+async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
   const store = new MemoryJournalStore()
-  const clock = new FakeClock()
   const fencedBy: unknown[] = []
   let batches = 0
   const journal = new Journal({
@@ -149,6 +148,30 @@ describe('unknown outcomes', () => {
     await clock.advance(500)
     expect(late.state).toBe('durable 1')
     expect(store.bookings.has('1')).toBe(false)
+  })
+
+  test('no record is forgotten that comes to its 5 s while a batch is given back', async () => {
+    /** Every look at it takes a millisecond, as on a machine that has much to do. */
+    class SlowClock extends FakeClock {
+      #looks = 0
+      override monotonicMs(): number {
+        this.#looks += 1
+        return super.monotonicMs() + this.#looks
+      }
+    }
+    for (let between = 0; between < 40; between++) {
+      const { store, clock, journal } = await openJournal({ batchMax: 8 }, new SlowClock())
+      store.fate = () => 'refuse_connection'
+      const seen = [ending(journal.append(booked('1')))]
+      for (const id of ['2', '3', '4']) {
+        await clock.advance(between)
+        seen.push(ending(journal.append(booked(id))))
+      }
+      await clock.advance(6_000)
+      store.fate = () => 'deliver'
+      await clock.advance(6_000)
+      expect(seen.map(({ state }) => state).filter((state) => state === 'open')).toEqual([])
+    }
   })
 })
 
