@@ -58,7 +58,6 @@ export async function createCluster(
     onStep: (step: string) => void
   },
 ): Promise<string> {
-  removeDrafts(dataDir)
   const home = homeFor(dataDir, account, onStep)
   onStep('Creating the database files, for the first start')
   const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
@@ -69,9 +68,19 @@ export async function createCluster(
   return realpathSync(cluster)
 }
 
-function removeDrafts(dataDir: string): void {
+/**
+ * Removes what starts that were killed have left half-made. At every start, not only before a cluster is made: the `initdb` of a
+ * killed start goes on for a while, and puts its draft back under one that was removed. What it is writing just now stays
+ * for the next start. The caller holds the data folder's lock.
+ */
+export function removeDrafts(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
-    if (name.startsWith(DRAFT_PREFIX)) rmSync(join(dataDir, name), { recursive: true, force: true })
+    if (!name.startsWith(DRAFT_PREFIX)) continue
+    try {
+      rmSync(join(dataDir, name), { recursive: true, force: true })
+    } catch {
+      // It got a file while it was being emptied.
+    }
   }
 }
 

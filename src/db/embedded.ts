@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { withDeadline } from '../lib/deadline.ts'
 import { makeFolder } from '../lib/make-folder.ts'
 import { keepPrivateFile } from '../lib/private-file.ts'
-import { createCluster, findCluster, SUPERUSER } from './cluster.ts'
+import { createCluster, findCluster, removeDrafts, SUPERUSER } from './cluster.ts'
 import { connect, type Sql } from './connect.ts'
 import { takeDataDir } from './data-dir-lock.ts'
 import { EmbeddedError } from './embedded-error.ts'
@@ -66,6 +66,7 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
 type Up = { server: RunningServer; cluster: string; url: string; firstStart: boolean }
 
 async function bringUp(folder: string, programs: PostgresPackage, onStep: Step): Promise<Up> {
+  removeDrafts(folder)
   const known = findCluster(folder)
   const account = serverAccount({ cluster: known, onStep })
   const binaries = postgresBinaries(programs, { account, onStep })
