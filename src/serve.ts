@@ -7,7 +7,6 @@ import { openPortal } from './build-portal.ts'
 import { openWebhooks, type Webhooks } from './build-webhooks.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { ServerError } from './db/check-server.ts'
-import { classifyDatabaseError } from './db/database-error.ts'
 import { EmbeddedError } from './db/embedded-error.ts'
 import { fenceEpoch } from './db/fence.ts'
 import { MigrationError } from './db/migrate.ts'
@@ -153,13 +152,9 @@ class Service {
     this.#dataDir = dataDir
     process.on('SIGTERM', () => void this.#drain('SIGTERM'))
     process.on('SIGINT', () => void this.#drain('SIGINT'))
-    process.on('uncaughtException', (error) => this.endAfterBug(error))
-    process.on('unhandledRejection', (error) => {
-      // postgres.js looks up array types on every new connection in a promise that nobody holds; a connection killed just
-      // then ends here. No work of ours is lost with it (docs/decisions.md).
-      if (classifyDatabaseError(error) === 'connection') this.#log.warn({ err: error }, 'connection lost while idle')
-      else this.endAfterBug(error)
-    })
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+      process.on(event, (error: unknown) => this.endAfterBug(error))
+    }
   }
 
   sends(webhooks: Webhooks): void {

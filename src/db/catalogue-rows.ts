@@ -34,8 +34,8 @@ export class PostgresCatalogueStore implements CatalogueStore {
   async loadKeys(): Promise<readonly ApiKey[]> {
     const rows = await withDeadline(
       this.#sql<StoredKey[]>`
-        select agency_id as "agencyId", key_id as "id", name, prefix, secret_sha256 as "secretSha256", scopes,
-               created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt"
+        select agency_id as "agencyId", key_id as "id", name, prefix, secret_sha256 as "secretSha256",
+               to_jsonb(scopes) as scopes, created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt"
         from api_key`,
       LOAD_DEADLINE_MS,
     )
@@ -188,7 +188,7 @@ export function keyInsert(sql: Sql, key: ApiKey) {
   return sql`
     insert into api_key (agency_id, key_id, name, prefix, secret_sha256, scopes, created_at, expires_at, revoked_at)
     values (${key.agencyId}, ${key.id}, ${key.name}, ${key.prefix}, ${key.secretSha256},
-            ${sql.array([...key.scopes])}, ${new Date(key.createdAt)}, ${instant(key.expiresAt)},
+            array(select jsonb_array_elements_text(${JSON.stringify(key.scopes)}::text::jsonb)), ${new Date(key.createdAt)}, ${instant(key.expiresAt)},
             ${instant(key.revokedAt)})`
 }
 

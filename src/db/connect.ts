@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { pooled } from './client-pool.ts'
 import { withMendedResults } from './mended-results.ts'
 
 export type Sql = postgres.Sql
@@ -14,57 +15,72 @@ export type Purpose = 'queries' | 'journal' | 'admin'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
-/**
- * What each purpose asks of postgres.js. The journal's were measured (docs/decisions.md): they recover within
- * milliseconds of a killed connection. `fetch_types: false` saves a round trip per connection and costs array
- * parameters and array results: the journal sends one JSON text parameter instead.
- */
-const OPTIONS: Record<Purpose, Options> = {
+interface Profile {
+  /** Connections at most. */
+  readonly size: number
+  /**
+   * Above the server's own timeout for a statement, so that what is slow is ended there and its outcome known: what says
+   * nothing for so long has no server any more (a failover that left no trace on the wire). Milliseconds.
+   */
+  readonly runMsMax: number | null
+  /** Seconds. */
+  readonly connectTimeout: number
+  readonly session: Record<string, string | number>
+}
+
+const PROFILES: Record<Purpose, Profile> = {
   journal: {
-    max: 1,
-    connect_timeout: 2,
-    backoff: () => 0.02,
-    fetch_types: false,
-    idle_timeout: 0,
-    max_lifetime: null,
-    connection: { statement_timeout: 2_000, lock_timeout: 2_000, synchronous_commit: 'on' },
+    size: 1,
+    runMsMax: 3_500,
+    connectTimeout: 2,
+    session: { statement_timeout: 2_000, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
   queries: {
-    max: 8,
-    connect_timeout: 5,
-    backoff: () => 0.05,
-    idle_timeout: 0,
-    max_lifetime: null,
-    connection: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
+    size: 8,
+    runMsMax: 6_500,
+    connectTimeout: 5,
+    session: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
   // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
-  admin: {
-    max: 1,
-    connect_timeout: 5,
-    backoff: () => 0.05,
-    idle_timeout: 0,
-    max_lifetime: null,
-  },
+  admin: { size: 1, runMsMax: null, connectTimeout: 5, session: {} },
 }
 
 /**
- * A postgres.js client; connects on first use. bigint columns come back as strings. There is no acquire timeout: put
- * `withDeadline` around what must not wait. Never use `begin` or `reserve` on it (docs/decisions.md): one statement, one
- * plpgsql function, or one multi-statement simple query.
+ * What was measured to recover within milliseconds of a killed connection (docs/decisions.md). `fetch_types: false` saves
+ * every connection a round trip, made in a promise that nobody holds, and costs array parameters and array results: JSON
+ * text is sent and jsonb asked for instead.
+ */
+const OPTIONS: Options = {
+  max: 1,
+  backoff: () => 0.02,
+  fetch_types: false,
+  idle_timeout: 0,
+  max_lifetime: null,
+  // Notices ("relation exists, skipping") would otherwise be printed to the console.
+  onnotice: () => {},
+}
+
+/**
+ * Connections to Postgres as a postgres.js client; they are opened on first use, and replaced when they are lost. bigint
+ * columns come back as strings. There is no acquire timeout: put `withDeadline` around what must not wait. Without
+ * `begin` and `reserve` (docs/decisions.md): one statement, one plpgsql function, or one multi-statement simple query.
+ * @param max connections, instead of the purpose's own number
+ * @param onLost called whenever a connection is lost
  * @throws TypeError when `url` is not a URL
  */
 export function connect(
   url: string,
-  { purpose, max, onClose }: { purpose: Purpose; max?: number; onClose?: () => void },
+  { purpose, max, onLost }: { purpose: Purpose; max?: number; onLost?: () => void },
 ): Sql {
-  const options = OPTIONS[purpose]
-  const sql = postgres(url, {
-    ...options,
-    ...(onClose === undefined ? {} : { onclose: onClose }),
-    max: max ?? options.max ?? 1,
-    connection: { ...options.connection, application_name: `nightledger ${purpose}` },
-    // Notices ("relation exists, skipping") would otherwise be printed to the console.
-    onnotice: () => {},
-  })
-  return withMendedResults(sql)
+  const { size, runMsMax, connectTimeout, session } = PROFILES[purpose]
+  const open = (onClose: () => void): Sql =>
+    withMendedResults(
+      postgres(url, {
+        ...OPTIONS,
+        connect_timeout: connectTimeout,
+        connection: { ...session, application_name: `nightledger ${purpose}` },
+        onclose: onClose,
+      }),
+    )
+  return pooled(open, { size: max ?? size, runMsMax, ...(onLost === undefined ? {} : { onLost }) })
 }

@@ -45,7 +45,7 @@ export class PostgresJournalStore implements JournalStore {
   #connect(): Sql {
     const client: Sql = connect(this.#url, {
       purpose: 'journal',
-      onClose: () => {
+      onLost: () => {
         if (client === this.#journal) this.#isOpen = false
       },
     })

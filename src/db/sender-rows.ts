@@ -1,7 +1,7 @@
 import { withDeadline } from '../lib/deadline.ts'
 import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from '../webhooks/sender-store.ts'
 import { connect, type Sql } from './connect.ts'
-import { classifyDatabaseError, FENCED_SQLSTATE } from './database-error.ts'
+import { FENCED_SQLSTATE } from './database-error.ts'
 
 const DEADLINE_MS = 5_000
 /** Raised by `claim_deliveries` when another sender has taken over. */
@@ -25,17 +25,13 @@ interface ClaimedRow {
   revision: number
 }
 
-/**
- * The sender's statements, on a client of its own. After any error of the connection the client object is thrown away:
- * one that is used again at once can hang for ever (docs/decisions.md).
- */
+/** The sender's statements, on connections of its own. */
 export class PostgresSenderStore implements SenderStore {
-  readonly #url: string
-  #sql: Sql
+  readonly #sql: Sql
 
   constructor(url: string) {
-    this.#url = url
-    this.#sql = this.#connect()
+    // One for claims, one for outcomes, so that neither waits for the other.
+    this.#sql = connect(url, { purpose: 'queries', max: 2 })
   }
 
   async takeOver(epoch: number): Promise<number> {
@@ -81,25 +77,15 @@ export class PostgresSenderStore implements SenderStore {
   }
 
   async #run<T>(query: (sql: Sql) => PromiseLike<T>): Promise<T> {
-    const sql = this.#sql
     try {
-      return await withDeadline(query(sql), DEADLINE_MS)
+      return await withDeadline(query(this.#sql), DEADLINE_MS)
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === TENURE_OVER_SQLSTATE || code === FENCED_SQLSTATE) {
         throw new SenderOverError('Cannot send webhooks: another sender has taken over', { cause: error })
       }
-      if (classifyDatabaseError(error) === 'connection' && this.#sql === sql) {
-        this.#sql = this.#connect()
-        sql.end({ timeout: 0 }).catch(() => {})
-      }
       throw error
     }
-  }
-
-  #connect(): Sql {
-    // One for claims, one for outcomes, so that neither waits for the other.
-    return connect(this.#url, { purpose: 'queries', max: 2 })
   }
 }
 

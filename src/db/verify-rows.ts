@@ -67,7 +67,8 @@ export class PostgresVerifyStore implements VerifyStore {
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
     if (bookingIds.length === 0) return []
     const sql = this.#sql
-    return projected(sql, sql`booking.agency_id = ${agencyId} and booking.booking_id = any(${[...bookingIds]})`)
+    const ids = sql`select jsonb_array_elements_text(${JSON.stringify(bookingIds)}::text::jsonb)`
+    return projected(sql, sql`booking.agency_id = ${agencyId} and booking.booking_id in (${ids})`)
   }
 
   async events(agencyId: string, untilSeq: number): Promise<readonly StoredEvent[]> {

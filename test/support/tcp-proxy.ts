@@ -9,6 +9,8 @@ export class TcpProxy {
   target: number
   /** Asked for every piece the server sends; true drops it and cuts the connection. */
   losesReply: () => boolean = () => false
+  /** True: whatever either side sends goes nowhere, and no connection is cut, as after a failover that leaves no trace. */
+  isSilent = false
   /** Pieces dropped so far. */
   lost = 0
   readonly #server = createServer((client) => this.#serve(client))
@@ -35,6 +37,11 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.destroy()
   }
 
+  /** Cuts every connection there is; later ones are served. */
+  cutAll(): void {
+    for (const socket of [...this.#sockets]) socket.destroy()
+  }
+
   #serve(client: Socket): void {
     const upstream = connect(this.target, '127.0.0.1')
     const cut = () => {
@@ -43,8 +50,17 @@ export class TcpProxy {
       this.#sockets.delete(client)
     }
     this.#sockets.add(client)
-    client.on('data', (piece) => upstream.write(piece))
+    let isLost = false
+    const goesNowhere = (): boolean => {
+      // What was swallowed cannot be made up for: such a connection stays silent.
+      isLost ||= this.isSilent
+      return isLost
+    }
+    client.on('data', (piece) => {
+      if (!goesNowhere()) upstream.write(piece)
+    })
     upstream.on('data', (piece) => {
+      if (goesNowhere()) return
       if (!this.losesReply()) {
         client.write(piece)
         return
