@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { closingLine, type Tally, tallyOf } from './support/junit.ts'
+import { closingLine, emptyTally, type Tally, tallyOf } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
@@ -44,7 +44,7 @@ process.exit(await main())
 
 async function main(): Promise<number> {
   const files = testFiles({ filters, kinds: kinds ?? DEFAULT_KINDS })
-  let tally: Tally = { passed: 0, failed: 0, skipped: 0, files: new Set() }
+  let tally = emptyTally()
   try {
     if (files.length === 0)
       console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
@@ -83,6 +83,8 @@ async function run(files: readonly string[]): Promise<Tally> {
   )
   const exitCode = await runner.exited
   const tally = tallyOf(readReport(report))
+  // Once more at the end, where it is found: what they said is thousands of lines above.
+  for (const failure of tally.failures) console.log(`\nFailed: ${failure}`)
   if (server?.templateFailure) {
     console.log(`Counting one failure: ${server.templateFailure.message}`)
     tally.failed++

@@ -25,7 +25,7 @@ export interface JournalLimits {
   readonly heldMsMax: number
 }
 
-/** Between two sends of a batch. postgres.js needs the pause after a lost connection (docs/decisions.md). */
+/** Between two sends of a batch: a database that refuses at once is not asked without pause. */
 const RESEND_DELAY_MS = 20
 const OVERDUE_CHECK_MS = 250
 

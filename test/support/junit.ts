@@ -1,21 +1,45 @@
-/** What a run of `bun test` came to. `files`: those that its report names, relative to the working folder. */
-export type Tally = { passed: number; failed: number; skipped: number; files: Set<string> }
+/**
+ * What a run of `bun test` came to. `files`: those that its report names, relative to the working folder. `failures`: each
+ * failed test by name, with what it said.
+ */
+export type Tally = { passed: number; failed: number; skipped: number; files: Set<string>; failures: string[] }
 
 /**
  * Reads the report of `bun test --reporter=junit`. Counts test cases, not the sums in the head, which leave out files that
  * did not load.
  */
 export function tallyOf(report: string): Tally {
-  const tally: Tally = { passed: 0, failed: 0, skipped: 0, files: new Set() }
+  const tally = emptyTally()
   // Attribute values escape < and >, so that a tag ends at the first >.
   for (const [, head = '', body = ''] of report.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
-    const file = /\bfile="([^"]*)"/.exec(head)?.[1]
+    const file = attribute(head, 'file')
     if (file !== undefined) tally.files.add(file)
-    if (/<(failure|error)\b/.test(body)) tally.failed++
-    else if (/<skipped\b/.test(body)) tally.skipped++
+    const failure = /<(?:failure|error)\b([^>]*?)(?:\/>|>(.*?)<\/(?:failure|error)>)/s.exec(body)
+    if (failure !== null) {
+      tally.failed++
+      const said = failure[2] ?? attribute(failure[1] ?? '', 'message') ?? ''
+      const name = [attribute(head, 'classname'), attribute(head, 'name')].filter((part) => part).join(' > ')
+      tally.failures.push(`${file}: ${plain(name)}\n${plain(said).trim()}`)
+    } else if (/<skipped\b/.test(body)) tally.skipped++
     else tally.passed++
   }
   return tally
+}
+
+export function emptyTally(): Tally {
+  return { passed: 0, failed: 0, skipped: 0, files: new Set(), failures: [] }
+}
+
+function attribute(head: string, name: string): string | undefined {
+  return new RegExp(`\\b${name}="([^"]*)"`).exec(head)?.[1]
+}
+
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function plain(xml: string): string {
+  return xml.replace(/&(?:#(\d+)|(\w+));/g, (whole, code?: string, name?: string) =>
+    code === undefined ? (ENTITIES[name ?? ''] ?? whole) : String.fromCodePoint(Number(code)),
+  )
 }
 
 /** The closing line of a test run: `12 passed, 0 failed`, with `, 1 skipped` only if there is one. */
