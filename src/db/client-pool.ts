@@ -6,9 +6,11 @@
  * flushed again: whatever is sent on it later waits for ever (upstream #1176, #1208, LanternOps/breeze#3225). A statement
  * sent between the socket's error and its close is forgotten as well. A client that was never cut has neither.
  */
+import type postgres from 'postgres'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import type { Sql } from './connect.ts'
 import { classifyDatabaseError } from './database-error.ts'
+
+type Sql = postgres.Sql
 
 export interface PoolOptions {
   /** Connections at most. They are opened as they are needed. */
@@ -80,7 +82,10 @@ class ClientPool {
   }
 
   #run(statement: Statement): void {
-    if (this.#isEnding) return statement.reject(connectionError('CONNECTION_ENDED', 'the client has ended'))
+    if (this.#isEnding) {
+      statement.reject(ended())
+      return
+    }
     this.#waiting.push(statement)
     this.#sendNext()
   }
@@ -158,9 +163,7 @@ class ClientPool {
         })
       })
     }
-    for (const statement of this.#waiting.splice(0)) {
-      statement.reject(connectionError('CONNECTION_ENDED', 'the client has ended'))
-    }
+    for (const statement of this.#waiting.splice(0)) statement.reject(ended())
     await Promise.all(this.#connections.splice(0).map(({ client, isBusy }) => client.end({ timeout: isBusy ? 0 : 1 })))
   }
 }
@@ -169,6 +172,7 @@ function isStatement(made: unknown): made is Statement {
   return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
 }
 
-function connectionError(code: string, why: string): Error {
-  return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
+/** As postgres.js says it. */
+function ended(): Error {
+  return Object.assign(new Error('Cannot ask the database: the client has ended'), { code: 'CONNECTION_ENDED' })
 }
