@@ -4,6 +4,7 @@
  */
 
 import { SCOPES } from '../../src/catalogue/agency.ts'
+import { appendBatch } from '../../src/db/append-batch.ts'
 import { agencyInsert, keyInsert } from '../../src/db/catalogue-rows.ts'
 import type { Sql } from '../../src/db/connect.ts'
 import type { Booking } from '../../src/domain/booking.ts'
@@ -78,7 +79,7 @@ export class BatchWriter {
   async end(): Promise<void> {
     if (this.#records.length === 0) return
     const { content, lastSeq } = encodeBatch(this.#records, this.#seq)
-    await this.#sql`select append_batch(0, ${Bun.randomUUIDv7()}::text::uuid, ${content}::text::jsonb)`
+    await appendBatch(this.#sql, 0, Bun.randomUUIDv7(), content)
     this.#seq = lastSeq + 1
     this.#records = []
   }

@@ -9,6 +9,7 @@ import type {
 } from '../journal/journal-store.ts'
 import type { StoredSnapshot } from '../journal/snapshot-codec.ts'
 import { withDeadline } from '../lib/deadline.ts'
+import { appendBatch } from './append-batch.ts'
 import { connect, type Sql } from './connect.ts'
 import { classifyDatabaseError, type DatabaseErrorClass } from './database-error.ts'
 
@@ -74,10 +75,7 @@ export class PostgresJournalStore implements JournalStore {
       }
     }
     try {
-      await withDeadline(
-        this.#journal`select append_batch(${epoch}::text::bigint, ${batchId}::text::uuid, ${content}::text::jsonb)`,
-        APPEND_DEADLINE_MS,
-      )
+      await withDeadline(appendBatch(this.#journal, epoch, batchId, content), APPEND_DEADLINE_MS)
       return 'durable'
     } catch (error) {
       return { kind: failureKind(classifyDatabaseError(error)), cause: error }

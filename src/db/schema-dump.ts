@@ -30,13 +30,16 @@ async function types(sql: Sql): Promise<string[]> {
         when 'e' then format('create type %I as enum (%s);', t.typname,
           (select string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder)
            from pg_enum e where e.enumtypid = t.oid))
+        when 'c' then format(E'create type %I as (\n%s\n);', t.typname,
+          (select string_agg(format('  %I %s', a.attname, format_type(a.atttypid, a.atttypmod)), E',\n' order by a.attnum)
+           from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped))
         else format('create domain %I as %s%s%s;', t.typname, format_type(t.typbasetype, t.typtypmod),
           case when t.typnotnull then ' not null' else '' end,
           (select coalesce(string_agg(' ' || pg_get_constraintdef(c.oid), '' order by c.conname), '')
            from pg_constraint c where c.contypid = t.oid and c.contype = 'c'))
         end as line
-      from pg_type t
-      where t.typnamespace = current_schema()::regnamespace and t.typtype in ('e', 'd')
+      from pg_type t left join pg_class r on r.oid = t.typrelid
+      where t.typnamespace = current_schema()::regnamespace and (t.typtype in ('e', 'd') or r.relkind = 'c')
         and not exists (select from pg_depend d where d.classid = 'pg_type'::regclass and d.objid = t.oid and d.deptype = 'e')
       order by t.typname collate "C"`,
   )

@@ -1,5 +1,5 @@
 /**
- * One group commit as the text that `append_batch` takes (sql/).
+ * One group commit as the rows that it writes.
  *
  * - J2 A batch is one statement: journal rows and everything derived from them.
  * - J3 Sequence numbers are given here, gapless, in the order of the records.
@@ -7,13 +7,11 @@
 import type { BookingEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import { encodeBooking, encodeEntry, encodeRates } from './entry-codec.ts'
+import type { BatchContent, BatchRow } from './journal-store.ts'
 import type { AuditDraft, JournalRecord, UsageDraft } from './record.ts'
 
-type Row = Record<string, unknown>
-
 export interface EncodedBatch {
-  /** JSON; the same text on every send. */
-  readonly content: string
+  readonly content: BatchContent
   /** By record: the sequence number of its entry, or null when it has none. */
   readonly seqs: readonly (number | null)[]
   /** Of the last entry; `firstSeq - 1` when there is none. */
@@ -29,20 +27,20 @@ export function encodeBatch(records: readonly JournalRecord[], firstSeq: number)
     rows.add(record, seq)
     return record.entry === undefined ? null : seq
   })
-  return { content: rows.toJson(), seqs, lastSeq: seq }
+  return { content: rows.content(), seqs, lastSeq: seq }
 }
 
 class BatchRows {
-  readonly #journal: Row[] = []
-  readonly #units: Row[] = []
-  readonly #guests: Row[] = []
-  readonly #created: Row[] = []
-  readonly #changed: Row[] = []
-  readonly #events: Row[] = []
-  readonly #idempotency: Row[] = []
+  readonly #journal: BatchRow[] = []
+  readonly #units: BatchRow[] = []
+  readonly #guests: BatchRow[] = []
+  readonly #created: BatchRow[] = []
+  readonly #changed: BatchRow[] = []
+  readonly #events: BatchRow[] = []
+  readonly #idempotency: BatchRow[] = []
   // One line per id: a statement may touch a row only once.
-  readonly #audit = new Map<string, Row>()
-  readonly #usage = new Map<string, Row>()
+  readonly #audit = new Map<string, BatchRow>()
+  readonly #usage = new Map<string, BatchRow>()
 
   add(record: JournalRecord, seq: number): void {
     if (record.entry !== undefined) this.#addEntry(record, record.entry, seq)
@@ -89,8 +87,8 @@ class BatchRows {
     }
   }
 
-  toJson(): string {
-    const content: Record<string, Row[]> = {
+  content(): BatchContent {
+    const content = {
       journal: this.#journal,
       units: this.#units,
       guests: this.#guests,
@@ -101,12 +99,11 @@ class BatchRows {
       idempotency: this.#idempotency,
       usage: [...this.#usage.values()],
     }
-    for (const table of Object.keys(content)) if (content[table]?.length === 0) delete content[table]
-    return JSON.stringify(content)
+    return Object.fromEntries(Object.entries(content).filter(([, rows]) => rows.length > 0))
   }
 }
 
-function bookingRow(record: JournalRecord, event: BookingEvent, seq: number): Row {
+function bookingRow(record: JournalRecord, event: BookingEvent, seq: number): BatchRow {
   const booking = encodeBooking(event.after)
   return {
     agency_id: record.agencyId,
@@ -139,7 +136,7 @@ function guestRow(
   guest: NonNullable<JournalRecord['guest']>,
   bookingId: string,
   at: string,
-): Row {
+): BatchRow {
   return {
     agency_id: record.agencyId,
     guest_id: guest.guestId,
@@ -153,7 +150,7 @@ function guestRow(
   }
 }
 
-function unitRow(agencyId: string, unit: Unit): Row {
+function unitRow(agencyId: string, unit: Unit): BatchRow {
   return {
     agency_id: agencyId,
     unit_id: unit.id,
@@ -180,7 +177,7 @@ function unitRow(agencyId: string, unit: Unit): Row {
   }
 }
 
-function auditRow(agencyId: string, audit: AuditDraft): Row {
+function auditRow(agencyId: string, audit: AuditDraft): BatchRow {
   return {
     agency_id: agencyId,
     audit_id: audit.auditId,
@@ -195,7 +192,7 @@ function auditRow(agencyId: string, audit: AuditDraft): Row {
   }
 }
 
-function idempotencyRow(record: JournalRecord, idempotency: NonNullable<JournalRecord['idempotency']>): Row {
+function idempotencyRow(record: JournalRecord, idempotency: NonNullable<JournalRecord['idempotency']>): BatchRow {
   return {
     agency_id: record.agencyId,
     key_id: idempotency.keyId,
@@ -208,7 +205,7 @@ function idempotencyRow(record: JournalRecord, idempotency: NonNullable<JournalR
   }
 }
 
-function usageRow(usage: UsageDraft): Row {
+function usageRow(usage: UsageDraft): BatchRow {
   return { agency_id: usage.agencyId, month: usage.month, used: usage.used }
 }
 

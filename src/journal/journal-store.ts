@@ -23,11 +23,25 @@ export interface Tenure {
   readonly lastSeq: number
 }
 
+/** A row as its table has it; instants and dates as text, `rates` of a unit as JSON. */
+export type BatchRow = Readonly<Record<string, unknown>>
+
+/** By table; what there is none of is left out. `created` and `changed` are rows of `booking`. */
+export type BatchContent = Readonly<
+  Partial<
+    Record<
+      'journal' | 'units' | 'guests' | 'created' | 'changed' | 'events' | 'audit' | 'idempotency' | 'usage',
+      readonly BatchRow[]
+    >
+  >
+>
+
 export interface BatchToAppend {
   readonly epoch: number
   readonly batchId: string
   readonly firstSeq: number
-  readonly content: string
+  /** The same on every send. */
+  readonly content: BatchContent
 }
 
 export interface StoredUnit {

@@ -6,6 +6,11 @@ import { SCHEMA_DUMP_FILE } from '../support/refresh-schema-dump.ts'
 
 const EVERY_KIND = `create type mood as enum ('b', 'a');
 
+create type place as (
+  floor integer,
+  "door no" text
+);
+
 create domain share as integer not null CHECK ((VALUE > 0));
 
 create sequence ticket as bigint increment 1 minvalue 1 maxvalue 9223372036854775807 start 1;
@@ -63,6 +68,7 @@ describe('the schema dump', () => {
       .unsafe(
         `create type mood as enum ('b', 'a');
         create domain share as int not null check (value > 0);
+        create type place as (floor int, "door no" text);
         create sequence ticket;
         create table guest (id bigint generated always as identity primary key, email text default 'x' not null,
           key text generated always as (lower(email)) stored, mood mood, unique (key));

@@ -68,7 +68,7 @@ describe('group commit', () => {
   test('J2: records of one tick share a batch, up to its limit', async () => {
     const { store, journal } = await openJournal({ batchMax: 4 })
     await Promise.all(['1', '2', '3', '4', '5'].map((id) => journal.append(booked(id))))
-    expect(store.sends.map(({ content }) => JSON.parse(content).journal.length)).toEqual([4, 1])
+    expect(store.sends.map(({ content }) => content.journal?.length)).toEqual([4, 1])
   })
 
   test('J3: sequence numbers are gapless over batches, and a record without an entry uses none', async () => {
@@ -88,7 +88,7 @@ describe('group commit', () => {
   test('two audit lines with one id in a batch are one row with the later count', async () => {
     const { store, journal } = await openJournal()
     await Promise.all([journal.append(audited('aud_1', 1)), journal.append(audited('aud_1', 2))])
-    expect(JSON.parse(store.sends[0]?.content ?? '').audit).toMatchObject([{ audit_id: 'aud_1', count: 2 }])
+    expect(store.sends[0]?.content.audit).toMatchObject([{ audit_id: 'aud_1', count: 2 }])
   })
 })
 

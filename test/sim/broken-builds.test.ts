@@ -38,7 +38,7 @@ function rereadMaxSeq(store: SimWorld['store']): void {
 }
 
 function renumbered(batch: BatchToAppend, attempt: number, lastSeq: number): BatchToAppend {
-  const content = JSON.parse(batch.content) as Record<string, Row[]>
+  const content = structuredClone(batch.content) as Record<string, Row[]>
   const shift = lastSeq + 1 - batch.firstSeq
   for (const row of content['journal'] ?? []) {
     const event = decodeEntry({
@@ -53,7 +53,7 @@ function renumbered(batch: BatchToAppend, attempt: number, lastSeq: number): Bat
     Object.assign(row, { payload, checksum })
   }
   for (const row of Object.values(content).flat()) if (row['seq'] !== undefined) row['seq'] = Number(row['seq']) + shift
-  return { ...batch, batchId: `${batch.batchId} ${attempt}`, firstSeq: lastSeq + 1, content: JSON.stringify(content) }
+  return { ...batch, batchId: `${batch.batchId} ${attempt}`, firstSeq: lastSeq + 1, content }
 }
 
 type Row = Record<string, unknown>

@@ -1,10 +1,15 @@
 import type { BookingRow, BookingRows } from '../../src/desk/booking-rows.ts'
 import { decodeBooking, type StoredEntry } from '../../src/journal/entry-codec.ts'
-import type { AppendFailure, BatchToAppend, JournalStore, StoredUnit, Tenure } from '../../src/journal/journal-store.ts'
+import type {
+  AppendFailure,
+  BatchContent,
+  BatchRow,
+  BatchToAppend,
+  JournalStore,
+  StoredUnit,
+  Tenure,
+} from '../../src/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
-
-type Row = Record<string, unknown>
-type Content = Partial<Record<'journal' | 'created' | 'changed' | 'audit' | 'events' | 'guests' | 'idempotency', Row[]>>
 
 /** What a test does to one send: let it through, lose it, lose only its reply, or refuse it. */
 export type Fate = 'deliver' | 'lose_request' | 'lose_reply' | 'refuse_connection' | 'refuse_for_now' | 'poison'
@@ -17,9 +22,9 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   epoch = 0
   readonly journal: (StoredEntry & { agencyId: string; batchId: string })[] = []
   readonly bookings = new Map<string, BookingRow>()
-  readonly audit = new Map<string, Row>()
-  readonly events: Row[] = []
-  readonly idempotency: Row[] = []
+  readonly audit = new Map<string, BatchRow>()
+  readonly events: BatchRow[] = []
+  readonly idempotency: BatchRow[] = []
   readonly snapshots: StoredSnapshot[] = []
   readonly sends: BatchToAppend[] = []
   reconnects = 0
@@ -28,7 +33,7 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   /** Runs between a send and its outcome, as the network and the disk would take their time. */
   delay: () => Promise<void> = async () => {}
   /** Rows that the database refuses as data errors (class 22 or 23). */
-  isPoison: (content: Content) => boolean = () => false
+  isPoison: (content: BatchContent) => boolean = () => false
 
   async takeOver(): Promise<Tenure> {
     this.epoch += 1
@@ -60,7 +65,7 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   /** What the server does with a batch that reaches it. */
   protected write(batch: BatchToAppend): 'durable' | AppendFailure {
     if (batch.epoch !== this.epoch) return { kind: 'fenced', cause: new Error('fenced') }
-    const content = JSON.parse(batch.content) as Content
+    const { content } = batch
     const entries = content.journal ?? []
     const firstSeq = entries[0]?.['seq'] as number | undefined
     const taken = this.journal.find((entry) => entry.seq === firstSeq)
@@ -68,7 +73,7 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
       return taken.batchId === batch.batchId ? 'durable' : { kind: 'fenced', cause: new Error('sequence taken') }
     }
     if (this.isPoison(content)) return { kind: 'poison', cause: new Error('data exception') }
-    const isStale = (row: Row) =>
+    const isStale = (row: BatchRow) =>
       this.bookings.get(String(row['booking_id']))?.booking.version !== Number(row['version']) - 1
     if (content.changed?.some(isStale)) return { kind: 'poison', cause: new Error('version mismatch') }
     for (const entry of entries) this.journal.push({ ...storedEntry(entry), batchId: batch.batchId })
@@ -122,14 +127,14 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     return expiries.length === 0 ? null : Math.min(...expiries)
   }
 
-  #putBooking(row: Row): void {
+  #putBooking(row: BatchRow): void {
     const camel = Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value]))
     const booking = decodeBooking({ ...camel, id: row['booking_id'] })
     this.bookings.set(booking.id, { agencyId: String(row['agency_id']), booking, seq: Number(row['seq']) })
   }
 }
 
-function storedEntry(row: Row): StoredEntry & { agencyId: string } {
+function storedEntry(row: BatchRow): StoredEntry & { agencyId: string } {
   return {
     agencyId: String(row['agency_id']),
     seq: Number(row['seq']),
