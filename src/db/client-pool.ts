@@ -1,12 +1,13 @@
 /**
- * Several connections behind one `Sql`. Each is a postgres.js client of one connection that runs one statement at a time,
- * and is thrown away at the first sign of trouble; statements that find none free wait here, not in postgres.js.
+ * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is thrown away at the first sign
+ * of trouble; statements that find no room wait here, not in postgres.js.
  *
  * A pool of postgres.js 3.4.9 goes on with a connection that was cut, and what its socket left behind may never be
  * flushed again: whatever is sent on it later waits for ever (upstream #1176, #1208, LanternOps/breeze#3225). A statement
  * sent between the socket's error and its close is forgotten as well. A client that was never cut has neither.
  */
 import type postgres from 'postgres'
+import { BoundedQueue } from '../lib/bounded-queue.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { classifyDatabaseError } from './database-error.ts'
 
@@ -15,11 +16,18 @@ type Sql = postgres.Sql
 export interface PoolOptions {
   /** Connections at most. They are opened as they are needed. */
   readonly size: number
+  /** Statements at most that are under way on one connection, when all are busy. They share its fate. */
+  readonly pipelined: number
   /**
-   * How long one statement may run, connecting included, before its connection counts as dead, ms: above the server's own
+   * How long a connection may settle nothing, connecting included, before it counts as dead, ms: above the server's own
    * statement timeout. Null when statements may take their time.
    */
   readonly runMsMax: number | null
+  /**
+   * How long a statement may wait for a connection, ms. Whoever asked has given up by then; sending it all the same would
+   * make those who still wait, after an outage, wait behind thousands that nobody wants. Null: as long as it takes.
+   */
+  readonly waitMsMax: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: () => void
   readonly clock?: Clock
@@ -32,10 +40,25 @@ interface Statement {
   reject: (error: unknown) => void
 }
 
+interface Waiting {
+  readonly statement: Statement
+  readonly since: number
+}
+
+/**
+ * A client that is ended while it has statements of its own queue makes one more connection, which nobody uses (postgres.js
+ * 3.4.9). It is closed when it should be there, and once more when it surely is: above every connect_timeout, ms.
+ */
+const REAP_AFTER_MS = [200, 6_000] as const
+/** More than any load that is still answered in time. */
+const WAITING_MAX = 20_000
+
 interface Connection {
   readonly client: Sql
   readonly send: Statement['handler']
-  isBusy: boolean
+  /** Statements under way. */
+  running: number
+  stopWatching: () => void
 }
 
 /**
@@ -65,8 +88,10 @@ class ClientPool {
   readonly #options: PoolOptions
   readonly #clock: Clock
   readonly #connections: Connection[] = []
-  readonly #waiting: Statement[] = []
+  readonly #waiting = new BoundedQueue<Waiting>(WAITING_MAX)
   readonly #drained: (() => void)[] = []
+  /** Clients thrown away, and what calls their second end off. */
+  readonly #lost = new Map<Sql, () => void>()
   #isEnding = false
 
   constructor(open: (onClose: () => void) => Sql, options: PoolOptions) {
@@ -82,49 +107,60 @@ class ClientPool {
   }
 
   #run(statement: Statement): void {
-    if (this.#isEnding) {
-      statement.reject(ended())
-      return
-    }
-    this.#waiting.push(statement)
-    this.#sendNext()
+    if (this.#isEnding) statement.reject(ended())
+    else if (this.#waiting.push({ statement, since: this.#clock.monotonicMs() })) this.#sendNext()
+    else statement.reject(refused('CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`))
   }
 
   #sendNext(): void {
-    while (this.#waiting.length > 0) {
-      const connection = this.#free()
+    while (this.#waiting.size > 0) {
+      const connection = this.#withRoom()
       if (connection === null) return
-      const statement = this.#waiting.shift()
-      if (statement !== undefined) this.#sendOn(connection, statement)
+      const next = this.#waiting.shift()
+      if (next === undefined) break
+      if (this.#hasWaitedTooLong(next)) {
+        next.statement.reject(refused('CONNECTION_WAIT_TIMEOUT', 'no connection was free in time'))
+      } else {
+        this.#sendOn(connection, next.statement)
+      }
     }
-    if (this.#connections.every(({ isBusy }) => !isBusy)) for (const resolve of this.#drained.splice(0)) resolve()
+    if (this.#connections.every(({ running }) => running === 0))
+      for (const resolve of this.#drained.splice(0)) resolve()
   }
 
-  #free(): Connection | null {
-    const free = this.#connections.find(({ isBusy }) => !isBusy)
-    if (free !== undefined) return free
-    return this.#connections.length < this.#options.size ? this.#add() : null
+  #hasWaitedTooLong({ since }: Waiting): boolean {
+    const { waitMsMax } = this.#options
+    return waitMsMax !== null && this.#clock.monotonicMs() - since > waitMsMax
+  }
+
+  /** An idle one, else a new one, else the one with the least to do; null when there is room nowhere. */
+  #withRoom(): Connection | null {
+    let least: Connection | null = null
+    for (const connection of this.#connections) {
+      if (connection.running === 0) return connection
+      if (least === null || connection.running < least.running) least = connection
+    }
+    if (this.#connections.length < this.#options.size) return this.#add()
+    return least !== null && least.running < this.#options.pipelined ? least : null
   }
 
   #add(): Connection {
     const client = this.#open(() => this.#lose(connection))
     const probe: unknown = client``
     if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
-    const connection: Connection = { client, send: probe.handler, isBusy: false }
+    const connection: Connection = { client, send: probe.handler, running: 0, stopWatching: () => {} }
     this.#connections.push(connection)
     return connection
   }
 
   #sendOn(connection: Connection, statement: Statement): void {
     const { resolve, reject } = statement
-    const { runMsMax } = this.#options
-    const stopWaiting = runMsMax === null ? () => {} : this.#clock.after(runMsMax, () => this.#lose(connection))
     let isSettled = false
     const settle = (): void => {
       if (isSettled) return
       isSettled = true
-      stopWaiting()
-      connection.isBusy = false
+      connection.running -= 1
+      this.#watch(connection)
       // A turn later: postgres.js settles a statement before it is ready for the next one.
       queueMicrotask(() => this.#sendNext())
     }
@@ -137,8 +173,17 @@ class ClientPool {
       settle()
       reject(error)
     }
-    connection.isBusy = true
+    connection.running += 1
+    if (connection.running === 1) this.#watch(connection)
     connection.send(statement)
+  }
+
+  /** Statements of a connection settle one after the other: each is given its time from when the last one has. */
+  #watch(connection: Connection): void {
+    connection.stopWatching()
+    const { runMsMax } = this.#options
+    if (runMsMax === null || connection.running === 0 || !this.#connections.includes(connection)) return
+    connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
   }
 
   /** Whatever still is on the connection is rejected by this, as what has an unknown outcome. */
@@ -146,15 +191,30 @@ class ClientPool {
     const at = this.#connections.indexOf(connection)
     if (at === -1) return
     this.#connections.splice(at, 1)
-    void Promise.allSettled([connection.client.end({ timeout: 0 })])
-    if (!this.#isEnding) this.#options.onLost?.()
+    connection.stopWatching()
+    const { client } = connection
+    void Promise.allSettled([client.end({ timeout: 0 })])
+    if (!this.#isEnding) {
+      this.#reap(client)
+      this.#options.onLost?.()
+    }
     this.#sendNext()
+  }
+
+  #reap(client: Sql, [wait, ...later]: readonly number[] = REAP_AFTER_MS): void {
+    this.#lost.delete(client)
+    if (wait === undefined) return
+    const again = (): void => {
+      void Promise.allSettled([closeAgain(client)])
+      this.#reap(client, later)
+    }
+    this.#lost.set(client, this.#clock.after(wait, again))
   }
 
   /** @param timeout how long what is under way may take to finish, seconds; without it, as long as it takes */
   async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
     this.#isEnding = true
-    if (this.#waiting.length > 0 || this.#connections.some(({ isBusy }) => isBusy)) {
+    if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
       await new Promise<void>((resolve) => {
         const stopWaiting = timeout === undefined ? () => {} : this.#clock.after(timeout * 1000, resolve)
         this.#drained.push(() => {
@@ -163,8 +223,16 @@ class ClientPool {
         })
       })
     }
-    for (const statement of this.#waiting.splice(0)) statement.reject(ended())
-    await Promise.all(this.#connections.splice(0).map(({ client, isBusy }) => client.end({ timeout: isBusy ? 0 : 1 })))
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      next.statement.reject(ended())
+    }
+    for (const [client, callOff] of this.#lost) {
+      callOff()
+      void Promise.allSettled([closeAgain(client)])
+    }
+    const open = this.#connections.splice(0)
+    for (const { stopWatching } of open) stopWatching()
+    await Promise.all(open.map(({ client, running }) => client.end({ timeout: running > 0 ? 0 : 1 })))
   }
 }
 
@@ -172,7 +240,16 @@ function isStatement(made: unknown): made is Statement {
   return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
 }
 
+/** `close` is there, but not in the types of postgres.js. Unlike `end` it can be asked twice. */
+function closeAgain(client: Sql): Promise<void> {
+  return (client as unknown as { close(): Promise<void> }).close()
+}
+
 /** As postgres.js says it. */
 function ended(): Error {
-  return Object.assign(new Error('Cannot ask the database: the client has ended'), { code: 'CONNECTION_ENDED' })
+  return refused('CONNECTION_ENDED', 'the client has ended')
+}
+
+function refused(code: string, why: string): Error {
+  return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
 }

@@ -18,11 +18,15 @@ type Options = postgres.Options<Record<string, postgres.PostgresType>>
 interface Profile {
   /** Connections at most. */
   readonly size: number
+  /** Statements on one of them when all are busy: many short ones cost the server a third of one at a time. */
+  readonly pipelined: number
   /**
    * Above the server's own timeout for a statement, so that what is slow is ended there and its outcome known: what says
    * nothing for so long has no server any more (a failover that left no trace on the wire). Milliseconds.
    */
   readonly runMsMax: number | null
+  /** As long as those who ask wait for an answer (`withDeadline`), ms. */
+  readonly waitMsMax: number | null
   /** Seconds. */
   readonly connectTimeout: number
   readonly session: Record<string, string | number>
@@ -31,18 +35,22 @@ interface Profile {
 const PROFILES: Record<Purpose, Profile> = {
   journal: {
     size: 1,
+    pipelined: 1,
     runMsMax: 3_500,
+    waitMsMax: 3_500,
     connectTimeout: 2,
     session: { statement_timeout: 2_000, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
   queries: {
     size: 8,
+    pipelined: 4,
     runMsMax: 6_500,
+    waitMsMax: 5_000,
     connectTimeout: 5,
     session: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
   // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
-  admin: { size: 1, runMsMax: null, connectTimeout: 5, session: {} },
+  admin: { size: 1, pipelined: 1, runMsMax: null, waitMsMax: null, connectTimeout: 5, session: {} },
 }
 
 /**
@@ -72,7 +80,7 @@ export function connect(
   url: string,
   { purpose, max, onLost }: { purpose: Purpose; max?: number; onLost?: () => void },
 ): Sql {
-  const { size, runMsMax, connectTimeout, session } = PROFILES[purpose]
+  const { size, connectTimeout, session, ...patience } = PROFILES[purpose]
   const open = (onClose: () => void): Sql =>
     withMendedResults(
       postgres(url, {
@@ -82,5 +90,5 @@ export function connect(
         onclose: onClose,
       }),
     )
-  return pooled(open, { size: max ?? size, runMsMax, ...(onLost === undefined ? {} : { onLost }) })
+  return pooled(open, { size: max ?? size, ...patience, ...(onLost === undefined ? {} : { onLost }) })
 }

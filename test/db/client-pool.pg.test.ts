@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
 import { pooled } from '../../src/db/client-pool.ts'
 import { connect, type Sql } from '../../src/db/connect.ts'
 import { classifyDatabaseError } from '../../src/db/database-error.ts'
@@ -95,13 +96,26 @@ describe('a pool whose connections are cut again and again', () => {
 describe('a pool', () => {
   test('gives a statement that waits for a connection a new one when the one it waits for is lost', async () => {
     const single = connectThroughProxy(1)
-    const running = single`select pg_sleep(30)`.catch(classifyDatabaseError)
-    const waiting = single`select 7 as n`
+    // What one connection takes at once shares its fate.
+    const running = [30, 30, 30, 30].map((s) => single`select pg_sleep(${s})`.catch(classifyDatabaseError))
+    const waiting = [1, 2, 3].map((n) => single`select ${n}::int as n`)
     await eventually('it runs', async () => (await backends()) === 1)
     await endBackends(1)
-    expect(await running).toBe('connection')
-    expect((await waiting)[0]?.['n']).toBe(7)
+    expect(await Promise.all(running)).toEqual(['connection', 'connection', 'connection', 'connection'])
+    expect((await Promise.all(waiting)).map(([row]) => row?.['n'])).toEqual([1, 2, 3])
+    await eventually('a connection that nobody uses is closed', async () => (await backends()) === 1)
     await single.end()
+  })
+
+  test('spreads statements over its connections before it puts several on one', async () => {
+    const since = performance.now()
+    const pids = await Promise.all([1, 2, 3].map(() => sql`select pg_backend_pid() as pid, pg_sleep(0.1)`))
+    expect(new Set(pids.map(([row]) => row?.['pid'])).size).toBe(3)
+    const all = await Promise.all(Array.from({ length: 12 }, () => sql`select pg_backend_pid() as pid, pg_sleep(0.1)`))
+    const counts = new Map<number, number>()
+    for (const [row] of all) counts.set(row?.['pid'], (counts.get(row?.['pid']) ?? 0) + 1)
+    expect([...counts.values()]).toEqual([4, 4, 4])
+    expect(performance.now() - since).toBeGreaterThan(450)
   })
 
   test('tells that an idle connection was lost, and opens another for the next statement', async () => {
@@ -127,10 +141,11 @@ describe('a pool', () => {
   test('gives a connection up that says nothing for longer than a statement may run', async () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
-    const { default: postgres } = await import('postgres')
     const impatient = pooled((onClose) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
       size: 1,
+      pipelined: 1,
       runMsMax: 300,
+      waitMsMax: null,
     })
     await impatient`select 1`
     proxy.isSilent = true
@@ -138,6 +153,27 @@ describe('a pool', () => {
     proxy.isSilent = false
     expect((await impatient`select 3 as n`)[0]?.['n']).toBe(3)
     await impatient.end()
+  })
+
+  test('does not send, after an outage, what waited for longer than anybody waits for it', async () => {
+    const url = new URL(database.url)
+    url.port = String(proxy.port)
+    const options = { max: 1, fetch_types: false }
+    const pool = pooled((onClose) => postgres(url.href, { ...options, onclose: onClose }), {
+      ...{ size: 1, pipelined: 1, runMsMax: 300, waitMsMax: 100 },
+    })
+    await pool`create table arrived (n int)`
+    proxy.isSilent = true
+    const outcomes = Array.from({ length: 5 }, (_, n) =>
+      pool`insert into arrived values (${n})`.catch(classifyDatabaseError),
+    )
+    await Bun.sleep(250)
+    proxy.isSilent = false
+    const late = pool`insert into arrived values (5)`
+    expect(await Promise.all(outcomes)).toEqual(Array.from({ length: 5 }, () => 'connection'))
+    await late
+    expect((await pool`select n from arrived`).map(({ n }) => n)).toEqual([5])
+    await pool.end()
   })
 
   test('runs fragments, unsafe text and several statements at once as postgres.js does', async () => {
