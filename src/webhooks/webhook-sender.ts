@@ -25,9 +25,9 @@ const CLAIMED_MAX = 4_096
 /** Between two claims, so that wakes that come together are one claim. */
 const CLAIM_GAP_MS = 4
 /** Looks even if nobody called: the safety net under wakes and the timer of the next one due. */
-const POLL_MS = 2_000
+export const POLL_MS = 2_000
 /** What falls due next is asked for at most so often, and else looked for as often. */
-const LOOK_AHEAD_MS = 250
+export const LOOK_AHEAD_MS = 250
 const AFTER_FAILURE_MS = 250
 /** A secret that cannot be opened is a fault of ours: the delivery waits for it to be mended. */
 const POSTPONE_MS = 60_000
