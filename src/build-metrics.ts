@@ -1,5 +1,6 @@
 /** The composition root of the metrics page. */
 import type { Ledger } from './build.ts'
+import { poolVitals } from './db/client-pool.ts'
 import { deliveryBacklog } from './db/delivery-backlog.ts'
 import { fenceEpoch } from './db/fence.ts'
 import type { RequestTally } from './edge/request-tally.ts'
@@ -49,6 +50,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     idempotentRequests: ledger.idempotency.open,
     journal: ledger.journal.vitals,
     units: ledger.directory.vitals,
+    pool: poolVitals(ledger.sql),
     sender: sender.vitals,
     fenceEpoch: fence,
     backlog,

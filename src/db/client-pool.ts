@@ -33,6 +33,16 @@ export interface PoolOptions {
   readonly clock?: Clock
 }
 
+/** What the metrics read. */
+export interface PoolVitals {
+  /** Statements under way, and those that wait for a connection. */
+  readonly running: number
+  readonly waiting: number
+  /** Connections that were lost so far, and statements that found no connection in time. */
+  readonly lost: number
+  readonly refused: number
+}
+
 /** What postgres.js makes of a tagged template: `handler` is called once, when it is first awaited. */
 interface Statement {
   handler: (statement: Statement) => void
@@ -69,7 +79,7 @@ export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions)
   const pool = new ClientPool(open, options)
   // Only builds statements, never connects.
   const builder = open(() => {})
-  return new Proxy(builder, {
+  const sql = new Proxy(builder, {
     apply: (target, self, args) =>
       pool.taking(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)),
     get(target, name) {
@@ -81,6 +91,17 @@ export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions)
       return name === 'begin' || name === 'reserve' ? undefined : member
     },
   })
+  POOLS.set(sql, pool)
+  return sql
+}
+
+const POOLS = new WeakMap<Sql, { readonly vitals: PoolVitals }>()
+
+/** @throws TypeError when `sql` is not what `pooled` has made */
+export function poolVitals(sql: Sql): PoolVitals {
+  const pool = POOLS.get(sql)
+  if (pool === undefined) throw new TypeError('Cannot tell how a pool is: this is none')
+  return pool.vitals
 }
 
 class ClientPool {
@@ -92,12 +113,23 @@ class ClientPool {
   readonly #drained: (() => void)[] = []
   /** Clients thrown away, and what calls their second end off. */
   readonly #lost = new Map<Sql, () => void>()
+  #lostCount = 0
+  #refusedCount = 0
   #isEnding = false
 
   constructor(open: (onClose: () => void) => Sql, options: PoolOptions) {
     this.#open = open
     this.#options = options
     this.#clock = options.clock ?? systemClock
+  }
+
+  get vitals(): PoolVitals {
+    return {
+      running: this.#connections.reduce((sum, { running }) => sum + running, 0),
+      waiting: this.#waiting.size,
+      lost: this.#lostCount,
+      refused: this.#refusedCount,
+    }
   }
 
   /** Fragments, arrays and other helpers are made by the same call as statements: they pass unchanged, as never awaited. */
@@ -109,7 +141,7 @@ class ClientPool {
   #run(statement: Statement): void {
     if (this.#isEnding) statement.reject(ended())
     else if (this.#waiting.push({ statement, since: this.#clock.monotonicMs() })) this.#sendNext()
-    else statement.reject(refused('CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`))
+    else this.#refuse(statement, 'CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`)
   }
 
   #sendNext(): void {
@@ -119,13 +151,18 @@ class ClientPool {
       const next = this.#waiting.shift()
       if (next === undefined) break
       if (this.#hasWaitedTooLong(next)) {
-        next.statement.reject(refused('CONNECTION_WAIT_TIMEOUT', 'no connection was free in time'))
+        this.#refuse(next.statement, 'CONNECTION_WAIT_TIMEOUT', 'no connection was free in time')
       } else {
         this.#sendOn(connection, next.statement)
       }
     }
     if (this.#connections.every(({ running }) => running === 0))
       for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #refuse(statement: Statement, code: string, why: string): void {
+    this.#refusedCount += 1
+    statement.reject(refusal(code, why))
   }
 
   #hasWaitedTooLong({ since }: Waiting): boolean {
@@ -195,6 +232,7 @@ class ClientPool {
     const { client } = connection
     void Promise.allSettled([client.end({ timeout: 0 })])
     if (!this.#isEnding) {
+      this.#lostCount += 1
       this.#reap(client)
       this.#options.onLost?.()
     }
@@ -247,9 +285,9 @@ function closeAgain(client: Sql): Promise<void> {
 
 /** As postgres.js says it. */
 function ended(): Error {
-  return refused('CONNECTION_ENDED', 'the client has ended')
+  return refusal('CONNECTION_ENDED', 'the client has ended')
 }
 
-function refused(code: string, why: string): Error {
+function refusal(code: string, why: string): Error {
   return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
 }

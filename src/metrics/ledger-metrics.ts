@@ -137,4 +137,31 @@ const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [
   },
 ]
 
-export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS]
+const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_database_statements_running',
+    type: 'gauge',
+    help: 'Statements under way on the connections behind reads and portal writes.',
+    read: ({ pool }) => only(pool.running),
+  },
+  {
+    name: 'nightledger_database_statements_waiting',
+    type: 'gauge',
+    help: 'Statements that wait for room on one of those connections.',
+    read: ({ pool }) => only(pool.waiting),
+  },
+  {
+    name: 'nightledger_database_statements_refused_total',
+    type: 'counter',
+    help: 'Statements that found no room in time: each was a request answered with 500.',
+    read: ({ pool }) => only(pool.refused),
+  },
+  {
+    name: 'nightledger_database_connections_lost_total',
+    type: 'counter',
+    help: 'Connections behind reads and portal writes that were cut, or given up as they no longer answered.',
+    read: ({ pool }) => only(pool.lost),
+  },
+]
+
+export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS, ...POOL_METRICS]

@@ -23,6 +23,15 @@ export interface ServiceVitals {
   readonly idempotentRequests: number
   readonly journal: JournalVitals
   readonly units: DirectoryVitals
+  /** The connections behind reads and portal writes; the journal has one of its own. */
+  readonly pool: {
+    /** Statements under way, and those that wait for room. */
+    readonly running: number
+    readonly waiting: number
+    /** Connections lost so far, and statements that found no room in time. */
+    readonly lost: number
+    readonly refused: number
+  }
   readonly sender: SenderProcessVitals
   /** The epoch that may write now, as the database says; null when it did not answer in time. */
   readonly fenceEpoch: number | null

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { pooled } from '../../src/db/client-pool.ts'
+import { pooled, poolVitals } from '../../src/db/client-pool.ts'
 import { connect, type Sql } from '../../src/db/connect.ts'
 import { classifyDatabaseError } from '../../src/db/database-error.ts'
 import { withDeadline } from '../../src/lib/deadline.ts'
@@ -98,11 +98,12 @@ describe('a pool', () => {
     const single = connectThroughProxy(1)
     // What one connection takes at once shares its fate.
     const running = [30, 30, 30, 30].map((s) => single`select pg_sleep(${s})`.catch(classifyDatabaseError))
-    const waiting = [1, 2, 3].map((n) => single`select ${n}::int as n`)
+    const waiting = Promise.all([1, 2, 3].map((n) => single`select ${n}::int as n`))
     await eventually('it runs', async () => (await backends()) === 1)
+    expect(poolVitals(single)).toEqual({ running: 4, waiting: 3, lost: 0, refused: 0 })
     await endBackends(1)
     expect(await Promise.all(running)).toEqual(['connection', 'connection', 'connection', 'connection'])
-    expect((await Promise.all(waiting)).map(([row]) => row?.['n'])).toEqual([1, 2, 3])
+    expect((await waiting).map(([row]) => row?.['n'])).toEqual([1, 2, 3])
     await eventually('a connection that nobody uses is closed', async () => (await backends()) === 1)
     await single.end()
   })
@@ -124,6 +125,7 @@ describe('a pool', () => {
     const [before] = await single`select pg_backend_pid() as pid`
     await endBackends(1)
     await eventually('it is told', () => lost === 1)
+    expect(poolVitals(single)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 0 })
     const [after] = await single`select pg_backend_pid() as pid`
     expect(after?.['pid']).not.toBe(before?.['pid'])
     await single.end()
@@ -172,6 +174,7 @@ describe('a pool', () => {
     const late = pool`insert into arrived values (5)`
     expect(await Promise.all(outcomes)).toEqual(Array.from({ length: 5 }, () => 'connection'))
     await late
+    expect(poolVitals(pool)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 4 })
     expect((await pool`select n from arrived`).map(({ n }) => n)).toEqual([5])
     await pool.end()
   })
