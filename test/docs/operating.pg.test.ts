@@ -6,6 +6,7 @@ import { LIMITS, readConfig } from '../../src/config.ts'
 import { connect } from '../../src/db/connect.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { readStages } from '../support/dockerfile.ts'
+import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startService, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -185,7 +186,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const service = await startServiceOn(server.url)
       const load = new Load(() => service.baseUrl)
       load.start(8)
-      await Bun.sleep(500)
+      await eventually('bookings are being made', () => load.booked.size > 50)
       const told = new Map(load.booked)
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
@@ -207,9 +208,8 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const successor = await startServiceOn(restored.url)
       const later = new Load(() => successor.baseUrl)
       later.start(8)
-      await Bun.sleep(300)
+      await eventually('bookings are being made', () => later.booked.size > 10)
       await later.stop()
-      expect(later.booked.size).toBeGreaterThan(10)
       successor.kill('SIGTERM')
       expect(await successor.exited).toBe(0)
       await expectNothingLost(restored.sql, later)

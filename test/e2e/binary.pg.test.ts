@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { version } from '../../package.json'
+import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { scrape } from '../support/scrape.ts'
@@ -86,7 +87,7 @@ describe('the binary, from an empty folder,', () => {
   test('serves: the page for people, the document, a booking, its metrics, its health', async () => {
     const service = await start(['serve'])
     const load = new Load(() => service.baseUrl)
-    expect(await load.bookOnce()).toStartWith('bkg_')
+    expect(await load.book()).toStartWith('bkg_')
     const page = await fetch(`${service.baseUrl}/docs`)
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     for (const [, file] of (await page.text()).matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)) {
@@ -133,7 +134,7 @@ describe('SIGTERM', () => {
         { stdout: 'pipe' },
       )
       load.start(8)
-      await Bun.sleep(700)
+      await eventually('bookings are being made', () => load.booked.size > 3 * CLIENTS)
       const since = performance.now()
       service.kill('SIGTERM')
       expect(await service.exited).toBe(0)
@@ -150,7 +151,7 @@ describe('SIGTERM', () => {
     await expectNothingLost(database.sql, all)
 
     const again = await start()
-    expect(await new Load(() => again.baseUrl).bookOnce()).toStartWith('bkg_')
+    expect(await new Load(() => again.baseUrl).book()).toStartWith('bkg_')
     const verified = await run(['verify'], { NIGHTLEDGER_URL: again.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN })
     expect(verified).toMatchObject({ code: 0, stderr: '' })
     expect(verified.stdout).toContain('Everything is as the journal says.')

@@ -160,7 +160,7 @@ describe.skipIf(obstacle !== null)('the steps of the Dockerfile', () => {
     expect(await health().exited).toBe(4)
     const service = await startService({}, { command: runCommand(root, final, entry, env) })
     expect(readFileSync(`/proc/${service.pid}/status`, 'utf8')).toContain('Uid:\t65532\t65532\t65532\t65532')
-    expect(await new Load(() => service.baseUrl).bookOnce()).toStartWith('bkg_')
+    expect(await new Load(() => service.baseUrl).book()).toStartWith('bkg_')
     const healthy = health()
     expect([await healthy.exited, await healthy.stdout.text()]).toEqual([
       0,

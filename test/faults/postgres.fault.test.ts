@@ -139,7 +139,7 @@ describe('while Postgres is away', () => {
   })
 
   test('a write that may have been made is held until that is known, and then answered as made', async () => {
-    await load.bookOnce()
+    await load.book()
     // The commit's reply is lost, and so is every later one until the database is gone for a while.
     postgres.proxy.losesReply = () => true
     const body = { unit: 'unit-2', arrival: '2031-01-01', departure: '2031-01-02', sourceRef: 'held' }

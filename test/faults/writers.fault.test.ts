@@ -55,7 +55,7 @@ describe('two writers (J5)', () => {
       paused.kill('SIGSTOP')
       const next = await startServiceOn(database.url)
       const nextLoad = new Load(() => next.baseUrl)
-      await nextLoad.bookOnce()
+      await nextLoad.book()
       const [seqBefore] =
         await sql`select max(seq)::int as seq from journal where epoch = (select epoch - 1 from writer_fence)`
       paused.kill('SIGCONT')

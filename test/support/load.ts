@@ -98,6 +98,15 @@ export class Load {
     return answer.id
   }
 
+  /** Tries stays chosen at random until one is free. @throws Error when there is no answer, or twenty refusals in a row */
+  async book(): Promise<string> {
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const id = await this.bookOnce()
+      if (id !== null) return id
+    }
+    throw new Error(`Cannot book: twenty refusals in a row, ${JSON.stringify([...this.answers])}`)
+  }
+
   async #run(): Promise<void> {
     while (!this.#isStopping) {
       try {

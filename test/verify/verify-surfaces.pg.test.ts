@@ -11,7 +11,7 @@ beforeAll(async () => {
   await prepareForLoad(database.url)
   service = await startServiceOn(database.url)
   const load = new Load(() => service.baseUrl)
-  for (let i = 0; i < 40; i++) await load.bookOnce()
+  for (let i = 0; i < 40; i++) await load.book()
 })
 afterAll(async () => {
   service.kill('SIGTERM')

@@ -84,7 +84,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
         return new Response(null, { status: 200 })
       }
       // Killed before it could answer, perhaps: nothing is claimed about that here.
-      await new Load(() => service.baseUrl).bookOnce().catch(() => null)
+      await new Load(() => service.baseUrl).book().catch(() => null)
       await killed.promise
       if (victim !== 'the sender') {
         await service.exited
