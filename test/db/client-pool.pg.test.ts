@@ -162,14 +162,14 @@ describe('a pool', () => {
     url.port = String(proxy.port)
     const options = { max: 1, fetch_types: false }
     const pool = pooled((onClose) => postgres(url.href, { ...options, onclose: onClose }), {
-      ...{ size: 1, pipelined: 1, runMsMax: 300, waitMsMax: 100 },
+      ...{ size: 1, pipelined: 1, runMsMax: 1_200, waitMsMax: 800 },
     })
     await pool`create table arrived (n int)`
     proxy.isSilent = true
     const outcomes = Array.from({ length: 5 }, (_, n) =>
       pool`insert into arrived values (${n})`.catch(classifyDatabaseError),
     )
-    await Bun.sleep(250)
+    await Bun.sleep(1_000)
     proxy.isSilent = false
     const late = pool`insert into arrived values (5)`
     expect(await Promise.all(outcomes)).toEqual(Array.from({ length: 5 }, () => 'connection'))
