@@ -188,8 +188,8 @@ export function keyInsert(sql: Sql, key: ApiKey) {
   return sql`
     insert into api_key (agency_id, key_id, name, prefix, secret_sha256, scopes, created_at, expires_at, revoked_at)
     values (${key.agencyId}, ${key.id}, ${key.name}, ${key.prefix}, ${key.secretSha256},
-            array(select jsonb_array_elements_text(${JSON.stringify(key.scopes)}::text::jsonb)), ${new Date(key.createdAt)}, ${instant(key.expiresAt)},
-            ${instant(key.revokedAt)})`
+            array(select jsonb_array_elements_text(${JSON.stringify(key.scopes)}::text::jsonb)),
+            ${new Date(key.createdAt)}, ${instant(key.expiresAt)}, ${instant(key.revokedAt)})`
 }
 
 /** Permanent: an earlier revocation keeps its time (contract, Authentication rule 8). */

@@ -61,7 +61,7 @@ interface Waiting {
  */
 const REAP_AFTER_MS = [200, 6_000] as const
 /** More than any load that is still answered in time. */
-const WAITING_MAX = 20_000
+export const WAITING_MAX = 20_000
 
 interface Connection {
   readonly client: Sql

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { pooled, poolVitals } from '../../src/db/client-pool.ts'
+import { pooled, poolVitals, WAITING_MAX } from '../../src/db/client-pool.ts'
 import { connect, type Sql } from '../../src/db/connect.ts'
 import { classifyDatabaseError } from '../../src/db/database-error.ts'
 import { withDeadline } from '../../src/lib/deadline.ts'
@@ -155,6 +155,25 @@ describe('a pool', () => {
     proxy.isSilent = false
     expect((await impatient`select 3 as n`)[0]?.['n']).toBe(3)
     await impatient.end()
+  })
+
+  test('does not take statements for dead that wait for each other on one connection', async () => {
+    const pool = pooled((onClose) => postgres(database.url, { max: 1, fetch_types: false, onclose: onClose }), {
+      ...{ size: 1, pipelined: 4, runMsMax: 1_200, waitMsMax: null },
+    })
+    await Promise.all([1, 2, 3, 4].map(() => pool`select pg_sleep(0.4)`))
+    expect(poolVitals(pool)).toEqual({ running: 0, waiting: 0, lost: 0, refused: 0 })
+    await pool.end()
+  })
+
+  test('refuses at once what is more than may wait', async () => {
+    const running = [1, 2, 3].map(() => sql`select pg_sleep(30)`.catch(classifyDatabaseError))
+    await eventually('they run', async () => (await backends()) === 3)
+    const piled = Array.from({ length: 3 * 3 + WAITING_MAX }, () => sql`select 1`.catch(classifyDatabaseError))
+    expect(await sql`select 1`.catch((error: Error & { code: string }) => error.code)).toBe('CONNECTION_QUEUE_FULL')
+    expect(poolVitals(sql)).toEqual({ running: 12, waiting: WAITING_MAX, lost: 0, refused: 1 })
+    await sql.end({ timeout: 0 })
+    expect(new Set(await Promise.all([...running, ...piled]))).toEqual(new Set(['connection']))
   })
 
   test('does not send, after an outage, what waited for longer than anybody waits for it', async () => {
