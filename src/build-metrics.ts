@@ -2,7 +2,7 @@
 import type { Ledger } from './build.ts'
 import { poolVitals } from './db/client-pool.ts'
 import { deliveryBacklog } from './db/delivery-backlog.ts'
-import { fenceEpoch } from './db/fence.ts'
+import { probeFence } from './db/fence.ts'
 import type { RequestTally } from './edge/request-tally.ts'
 import type { MetricsPage } from './http/metrics.ts'
 import { EventLoopDelay } from './lib/event-loop-delay.ts'
@@ -35,7 +35,7 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
 async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
   const { ledger, sender, tally } = options
   const [fence, backlog] = await Promise.all([
-    fenceEpoch(ledger.sql).catch(() => null),
+    probeFence(ledger.sql).catch(() => null),
     deliveryBacklog(ledger.sql).catch(() => null),
   ])
   return {
@@ -52,7 +52,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     units: ledger.directory.vitals,
     pool: poolVitals(ledger.sql),
     sender: sender.vitals,
-    fenceEpoch: fence,
+    fenceEpoch: fence?.epoch ?? null,
     backlog,
     eventLoopDelay: eventLoop.read(),
     process: readProcess(),

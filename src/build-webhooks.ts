@@ -41,7 +41,10 @@ export function openWebhooks(
     settings: {
       ...{ databaseUrl, allowHosts, logLevel, trustedCa },
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
-      epoch: ledger.epoch,
+      // Read at each start of the sender: it may have risen since.
+      get epoch() {
+        return ledger.epoch
+      },
     },
     command: senderCommand(),
     clock: ledger.clock,

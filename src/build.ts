@@ -76,6 +76,7 @@ export interface Ledger {
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotencyDesk
+  /** Of this writer; it rises when the journal has to settle a doubt. */
   readonly epoch: number
   /** Finishes what is in flight, writes snapshots, closes every connection. */
   close(): Promise<void>
@@ -206,7 +207,9 @@ export async function openLedger(options: {
     usage,
     refusals,
     idempotency,
-    epoch: tenure.epoch,
+    get epoch() {
+      return journal.epoch
+    },
     close: async () => {
       clearInterval(sweep)
       await expiredAnswers.stop()

@@ -8,7 +8,7 @@ import { openWebhooks, type Webhooks } from './build-webhooks.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { ServerError } from './db/check-server.ts'
 import { EmbeddedError } from './db/embedded-error.ts'
-import { fenceEpoch } from './db/fence.ts'
+import { probeFence } from './db/fence.ts'
 import { MigrationError } from './db/migrate.ts'
 import { offerDemo } from './demo/offer-demo.ts'
 import { requestIdOf } from './edge/request-id.ts'
@@ -102,9 +102,9 @@ async function run(config: Config): Promise<void> {
   app.use(
     healthRoutes(
       {
-        epoch: ledger.epoch,
+        epoch: () => ledger.journal.epoch,
         vitals: () => ledger.journal.vitals,
-        fenceEpoch: () => fenceEpoch(ledger.sql),
+        fence: () => probeFence(ledger.sql),
       },
       watched,
     ),

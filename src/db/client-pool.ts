@@ -206,7 +206,7 @@ class ClientPool {
       resolve(result)
     }
     statement.reject = (error) => {
-      if (!isSettled && classifyDatabaseError(error) === 'connection') this.#lose(connection)
+      if (!isSettled && mustBeThrownAway(error)) this.#lose(connection)
       settle()
       reject(error)
     }
@@ -272,6 +272,12 @@ class ClientPool {
     for (const { stopWatching } of open) stopWatching()
     await Promise.all(open.map(({ client, running }) => client.end({ timeout: running > 0 ? 0 : 1 })))
   }
+}
+
+/** A server that was demoted, or has no space, keeps its sessions: the next connection may reach one that serves. */
+function mustBeThrownAway(error: unknown): boolean {
+  const of = classifyDatabaseError(error)
+  return of === 'connection' || of === 'unfit'
 }
 
 function isStatement(made: unknown): made is Statement {

@@ -1,12 +1,15 @@
 /**
  * What a failed statement means for whoever sent it.
  * - `connection`: outcome unknown. Throw the client object away, wait 20 ms, re-send on a new one (J3).
- * - `retry`: known not to have happened. Re-send on the same client.
- * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4).
- * - `fenced`: another process has taken over the writing (J5).
- * - `other`: none of these; do not re-send.
+ * - `retry`: this statement did not happen. Re-send on the same client.
+ * - `too_slow`: cancelled at a timeout, so this statement did not happen. Send less at a time.
+ * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). It did not happen.
+ * - `fenced`: another process has taken over the writing (J5). It did not happen.
+ * - `unfit`: the server or the session cannot do it now: it is read-only, out of space, out of memory, damaged. It did not
+ *   happen; throw the client object away.
+ * - `other`: none of these; nobody foresaw it.
  */
-export type DatabaseErrorClass = 'connection' | 'retry' | 'poison' | 'fenced' | 'other'
+export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' | 'fenced' | 'unfit' | 'other'
 
 /** Raised by `append_batch` in sql/ when the batch's epoch is not the fence's. */
 export const FENCED_SQLSTATE = 'NL001'
@@ -36,32 +39,50 @@ export const CLASS_OF_CODE = {
   '57P02': 'connection',
   '57P03': 'connection',
   '53300': 'connection',
-  // serialization_failure, deadlock_detected, lock_not_available, query_canceled (timeouts), disk_full, out_of_memory
+  // serialization_failure, deadlock_detected, lock_not_available
   '40001': 'retry',
   '40P01': 'retry',
   '55P03': 'retry',
-  '57014': 'retry',
-  '53100': 'retry',
-  '53200': 'retry',
+  // query_canceled: statement_timeout
+  '57014': 'too_slow',
+  // read_only_sql_transaction: a standby, or a server whose storage is full
+  '25006': 'unfit',
   [FENCED_SQLSTATE]: 'fenced',
   [SEQUENCE_TAKEN_SQLSTATE]: 'fenced',
   [VERSION_MISMATCH_SQLSTATE]: 'poison',
 } as const satisfies Record<string, DatabaseErrorClass>
 
-/** By beginning, where no exact code is listed. `08` connection exception, `22` data exception, `23` integrity. */
+/**
+ * By beginning, where no exact code is listed. `08` connection exception, `22` data exception, `23` integrity, `53`
+ * insufficient resources (disk full, out of memory), `57` operator intervention, `58` system error, `XX` internal error.
+ */
 export const CLASS_OF_PREFIX = [
   ['CONNECTION_', 'connection'],
   ['08', 'connection'],
   ['22', 'poison'],
   ['23', 'poison'],
+  ['53', 'unfit'],
+  ['57', 'unfit'],
+  ['58', 'unfit'],
+  ['XX', 'unfit'],
 ] as const satisfies readonly (readonly [string, DatabaseErrorClass])[]
 
 /** Sorts whatever a query rejected with. A missed deadline (`DeadlineError`) counts as `connection`: outcome unknown. */
 export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
   if (!(error instanceof Error)) return 'other'
   if (error.name === 'DeadlineError') return 'connection'
+  // The server ended the session with it, perhaps in the midst of a commit: not the answer to a statement.
+  if ('severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')) return 'connection'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   // Own keys only: 'constructor' is no code.
   if (Object.hasOwn(CLASS_OF_CODE, code)) return CLASS_OF_CODE[code as keyof typeof CLASS_OF_CODE]
   return CLASS_OF_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'other'
+}
+
+/**
+ * Whether the server answered a statement with an error and went on: the statement then did not happen. False for what
+ * ended the session, for a lost connection, and for whatever the client made up.
+ */
+export function isErrorResponse(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
 }

@@ -1,18 +1,27 @@
 import { withDeadline } from '../lib/deadline.ts'
 import type { Sql } from './connect.ts'
+import { readOnlyFault, type SessionState } from './writable.ts'
 
 /** A probe must be answered soon, or not at all. */
 const PROBE_MS_MAX = 1_000
 
-/**
- * The epoch that holds the ledger now.
- * @throws DeadlineError or a database error when it cannot be told
- */
-export async function fenceEpoch(sql: Sql): Promise<number> {
+/** What the readiness probe sees of the database. */
+export interface FenceProbe {
+  /** The epoch that holds the ledger now. */
+  readonly epoch: number
+  /** Why the server takes no writes; null when it does. */
+  readonly readOnly: string | null
+}
+
+/** @throws DeadlineError or a database error when it cannot be told */
+export async function probeFence(sql: Sql): Promise<FenceProbe> {
   const [row] = await withDeadline(
-    sql<{ epoch: number }[]>`select epoch::float8 as "epoch" from writer_fence`,
+    sql<(SessionState & { epoch: number })[]>`
+      select epoch::float8 as "epoch", current_setting('transaction_read_only')::boolean as "isReadOnly",
+             pg_is_in_recovery() as "isInRecovery"
+      from writer_fence`,
     PROBE_MS_MAX,
   )
   if (row === undefined) throw new Error('Cannot read the fence: its row is missing')
-  return row.epoch
+  return { epoch: row.epoch, readOnly: readOnlyFault(row) }
 }

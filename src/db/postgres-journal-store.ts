@@ -11,14 +11,17 @@ import type { StoredSnapshot } from '../journal/snapshot-codec.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { appendBatch } from './append-batch.ts'
 import { connect, type Sql } from './connect.ts'
-import { classifyDatabaseError, type DatabaseErrorClass } from './database-error.ts'
+import { classifyDatabaseError, isErrorResponse } from './database-error.ts'
+import { assertWritable } from './writable.ts'
 
 /** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
 const APPEND_DEADLINE_MS = 3_000
 const READ_DEADLINE_MS = 5_000
-/** For showing that a connection is open before anything depends on it. */
+/** For showing that a connection is open and writable before anything depends on it. */
 const PROBE_DEADLINE_MS = 2_500
-const WAS_WRITTEN_ATTEMPTS = 20
+/** How long a look-up of what was written is repeated, and how long one of them may take. */
+const WAS_WRITTEN_MS_MAX = 5_000
+const WAS_WRITTEN_DEADLINE_MS = 2_000
 const WAS_WRITTEN_DELAY_MS = 100
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). */
 const SNAPSHOTS_KEPT = 3
@@ -32,10 +35,10 @@ export class PostgresJournalStore implements JournalStore {
   readonly #queries: Sql
   #journal: Sql
   /**
-   * Whether the journal's connection was seen open and has not been seen to close. Only then is a batch sent on it: a
-   * failure before surely wrote nothing, a failure after may have.
+   * Whether the journal's connection has shown that it is open and that its server takes writes, and has not been seen to
+   * close. Only then is a batch sent on it: a failure before wrote nothing, a failure after may have (J3).
    */
-  #isOpen = false
+  #isWritable = false
 
   constructor(options: { url: string; queries: Sql }) {
     this.#url = options.url
@@ -47,10 +50,10 @@ export class PostgresJournalStore implements JournalStore {
     const client: Sql = connect(this.#url, {
       purpose: 'journal',
       onLost: () => {
-        if (client === this.#journal) this.#isOpen = false
+        if (client === this.#journal) this.#isWritable = false
       },
     })
-    this.#isOpen = false
+    this.#isWritable = false
     return client
   }
 
@@ -66,35 +69,65 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async appendBatch({ epoch, batchId, content }: BatchToAppend): Promise<'durable' | AppendFailure> {
-    if (!this.#isOpen) {
-      try {
-        await withDeadline(this.#journal`select 1`, PROBE_DEADLINE_MS)
-        this.#isOpen = true
-      } catch (error) {
-        return { kind: 'not_sent', cause: error }
-      }
+    const unfit = await this.#unfit()
+    if (unfit !== null) return unfit
+    let statement: ReturnType<typeof appendBatch>
+    try {
+      statement = appendBatch(this.#journal, epoch, batchId, content)
+    } catch (error) {
+      // Rows that cannot be written out: nothing was sent.
+      return { kind: 'poison', cause: error }
     }
     try {
-      await withDeadline(appendBatch(this.#journal, epoch, batchId, content), APPEND_DEADLINE_MS)
+      await withDeadline(statement, APPEND_DEADLINE_MS)
       return 'durable'
     } catch (error) {
-      return { kind: failureKind(classifyDatabaseError(error)), cause: error }
+      return { kind: failureKind(error), cause: error }
+    }
+  }
+
+  async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
+    const unfit = await this.#unfit()
+    if (unfit !== null) return unfit
+    try {
+      const [row] = await withDeadline(
+        this.#journal<{ renewed: number }[]>`
+          select renew_epoch(${epoch}::text::bigint, ${renewal}::text::uuid)::float8 as "renewed"`,
+        APPEND_DEADLINE_MS,
+      )
+      if (row === undefined) throw new Error('Cannot raise the epoch: the database did not answer with it')
+      return row.renewed
+    } catch (error) {
+      return { kind: failureKind(error), cause: error }
     }
   }
 
   async wasWritten({ batchId, firstSeq }: BatchToAppend): Promise<boolean | null> {
-    for (let attempt = 0; attempt < WAS_WRITTEN_ATTEMPTS; attempt++) {
+    const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
+    do {
       try {
         const rows = await withDeadline(
           this.#queries`select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid`,
-          READ_DEADLINE_MS,
+          WAS_WRITTEN_DEADLINE_MS,
         )
         return rows.length > 0
       } catch {
         await Bun.sleep(WAS_WRITTEN_DELAY_MS)
       }
-    }
+    } while (performance.now() < giveUpAt)
     return null
+  }
+
+  /** Null when the connection may be written to; otherwise why nothing was sent. */
+  async #unfit(): Promise<AppendFailure | null> {
+    if (this.#isWritable) return null
+    try {
+      await withDeadline(assertWritable(this.#journal), PROBE_DEADLINE_MS)
+      this.#isWritable = true
+      return null
+    } catch (error) {
+      return { kind: 'not_sent', cause: error }
+    }
   }
 
   reconnect(): void {
@@ -190,19 +223,17 @@ function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSna
   return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
 }
 
-function failureKind(of: DatabaseErrorClass): AppendFailureKind {
+/** Only what the server answered says that a statement did not happen; all else leaves it unknown (J3). */
+function failureKind(error: unknown): AppendFailureKind {
+  if (!isErrorResponse(error)) return 'unknown'
+  const of = classifyDatabaseError(error)
   switch (of) {
     case 'connection':
       return 'unknown'
-    case 'retry':
-      return 'retry'
-    case 'poison':
-      return 'poison'
-    case 'fenced':
-      return 'fenced'
+    case 'unfit':
     case 'other':
-      // The server answered with an error of a class nobody foresaw: the statement did not happen, and sending it again
-      // would not help. Only the record that causes it must fail.
-      return 'poison'
+      return 'refused'
+    default:
+      return of
   }
 }

@@ -5,27 +5,29 @@ import { type Watched, watchedRoute } from './watched-route.ts'
 
 /** What the readiness probe asks. */
 export interface Health {
-  readonly epoch: number
+  /** Of this process. */
+  epoch(): number
   vitals(): Pick<JournalVitals, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
-  /** The epoch that the database's fence says; rejects when the database does not answer in time. */
-  fenceEpoch(): Promise<number>
+  /** Who holds the ledger, and whether the database takes writes; rejects when it does not answer in time. */
+  fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
 }
 
 /** A batch in flight for longer than this means that the database is not taking writes. */
 const JOURNAL_LAG_MS_MAX = 2_000
 
 /**
- * `/healthz`: the process runs. `/readyz`: it can sell nights now, that is, the database answers, nobody has taken over,
+ * `/healthz`: the process runs. `/readyz`: it can sell nights now, that is, the database answers and takes writes, nobody has taken over,
  * and the journal moves; 503 with what is wrong otherwise (design, Running it).
  */
 export function healthRoutes(health: Health, watched: Watched) {
   const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
   const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
     const { state, waiting, inFlightMs, durableSeq } = health.vitals()
-    const fence = await health.fenceEpoch().catch(() => null)
+    const fence = await health.fence().catch(() => null)
     const faults = [
       ...(fence === null ? ['database: it does not answer'] : []),
-      ...(fence !== null && fence !== health.epoch ? ['fence: another writer has taken over'] : []),
+      ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
+      ...(fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []),
       ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
       ...(inFlightMs > JOURNAL_LAG_MS_MAX
         ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]

@@ -2,14 +2,18 @@ import type { StoredEntry } from './entry-codec.ts'
 import type { StoredSnapshot } from './snapshot-codec.ts'
 
 /**
- * What became of a batch that did not become durable.
- * - `not_sent`: no connection could be made; surely not written.
- * - `unknown`: the connection was lost or the deadline missed after sending (J3).
- * - `retry`: the server refused for now; surely not written.
- * - `poison`: the data broke a rule of the database; surely not written (J4).
- * - `fenced`: another writer has taken over (J5).
+ * Why one send of a batch did not make it durable. An error response proves that its own send was not written; it says
+ * nothing of an earlier send whose outcome is unknown (J3).
+ * - `not_sent`: no connection could be made, or it leads to a server that cannot write. This send was not written.
+ * - `unknown`: the connection was lost or the deadline missed after sending. It may be written, now or later.
+ * - `retry`: the server refused for now (a lock, a deadlock). This send was not written; the connection is good.
+ * - `refused`: the server answered with an error that is not about the data (read-only, disk full, an internal error).
+ *   This send was not written; the connection must be thrown away.
+ * - `too_slow`: the server cancelled the statement at its timeout. This send was not written; a smaller batch may pass.
+ * - `poison`: the data broke a rule of the database. This send was not written (J4).
+ * - `fenced`: another writer has taken over (J5). This send was not written.
  */
-export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'poison' | 'fenced'
+export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison' | 'fenced'
 
 export interface AppendFailure {
   readonly kind: AppendFailureKind
@@ -57,7 +61,17 @@ export interface JournalStore {
   takeOver(holder: string): Promise<Tenure>
   /** Appends a batch, or finds it already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>
-  /** Whether a batch is durable; null when it cannot be found out. Only for a fenced writer: the answer is final. */
+  /**
+   * Raises this writer's own epoch by one, once everything under way has ended: no batch of the old epoch can commit
+   * afterwards. Never rejects.
+   * @param renewal a UUID of this call and its repetitions, so that a repetition finds what a lost reply had done
+   * @returns the new epoch, or why it is not known to be raised
+   */
+  renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure>
+  /**
+   * Whether a batch is durable; null when that could not be found out within some seconds. The answer is final only
+   * when a higher epoch holds the fence.
+   */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */
   reconnect(): void

@@ -3,9 +3,12 @@
  *
  * - J1 One append in flight per process. The next batch forms meanwhile.
  * - J2 A batch is one statement, all or nothing.
- * - J3 Sequence numbers are given here, gapless. When an outcome is unknown the identical batch is sent again.
+ * - J3 Sequence numbers are given here, gapless. When an outcome is unknown the identical batch is sent again. An error
+ *   response proves only its own send unwritten: while an earlier send is in doubt no error means "not written". Where
+ *   sending again cannot settle the doubt (a data error, a batch that is too slow), this writer raises its own epoch,
+ *   after which no earlier send can commit, and then looks.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 A fenced writer writes nothing more, and says so to everyone who waits.
+ * - J5 A fenced writer writes nothing more. It stops serving first, then tells everyone who waits.
  */
 import { assert, unreachable } from '../lib/assert.ts'
 import { BoundedQueue } from '../lib/bounded-queue.ts'
@@ -13,7 +16,7 @@ import { type Clock, sleep } from '../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 import { type EncodedBatch, encodeBatch } from './batch.ts'
 import { JournalError, type JournalErrorKind } from './journal-error.ts'
-import type { AppendFailure, BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
+import type { BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
 import type { JournalRecord } from './record.ts'
 
 export interface JournalLimits {
@@ -28,6 +31,8 @@ export interface JournalLimits {
 /** Between two sends of a batch: a database that refuses at once is not asked without pause. */
 const RESEND_DELAY_MS = 20
 const OVERDUE_CHECK_MS = 250
+/** A batch that took less leaves room for a larger one, after larger ones were too slow. */
+const QUICK_APPEND_MS = 500
 
 export interface Appended {
   /** The entry's sequence number; null for a record without an entry. */
@@ -59,6 +64,8 @@ export interface JournalVitals {
   readonly inFlightMs: number
   /** Milliseconds since the oldest record that is not settled came, in flight or not; 0 when there is none. */
   readonly oldestMs: number
+  /** Records in one batch at present: fewer than the limit after batches were too slow for the database. */
+  readonly batchMax: number
   /** Records of each durable batch. */
   readonly batchSizes: HistogramReading
   /** From a batch's first send until it was known to be durable, milliseconds. */
@@ -74,13 +81,14 @@ export class Journal {
   readonly #store: JournalStore
   readonly #clock: Clock
   readonly #limits: JournalLimits
-  readonly #epoch: number
-  readonly #onFenced: (cause: unknown) => void
+  readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
   readonly #newBatchId: () => string
   readonly #waiting: BoundedQueue<Waiting>
   readonly #drained: (() => void)[] = []
   #state: State = { kind: 'idle' }
+  #epoch: number
   #nextSeq: number
+  #batchMax: number
   /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
   #sent: { readonly at: number; readonly oldest: number } | null = null
   #batches = 0
@@ -95,8 +103,11 @@ export class Journal {
     clock: Clock
     limits: JournalLimits
     tenure: Tenure
-    /** Called once; the process must stop serving and exit non-zero. */
-    onFenced: (cause: unknown) => void
+    /**
+     * Called once, at once: the process must stop serving, and exit non-zero when `settled` resolves. By then everyone
+     * who waited has been told; it may take as long as `wasWritten`.
+     */
+    onFenced: (cause: unknown, settled: Promise<void>) => void
     newBatchId: () => string
   }) {
     this.#store = options.store
@@ -104,9 +115,15 @@ export class Journal {
     this.#limits = options.limits
     this.#epoch = options.tenure.epoch
     this.#nextSeq = options.tenure.lastSeq + 1
+    this.#batchMax = options.limits.batchMax
     this.#onFenced = options.onFenced
     this.#newBatchId = options.newBatchId
     this.#waiting = new BoundedQueue(options.limits.waitingMax)
+  }
+
+  /** Of this writer. It rises when a doubt had to be settled. */
+  get epoch(): number {
+    return this.#epoch
   }
 
   get vitals(): JournalVitals {
@@ -121,6 +138,7 @@ export class Journal {
       resends: this.#resends,
       inFlightMs: this.#sent === null ? 0 : now - this.#sent.at,
       oldestMs: now - oldest,
+      batchMax: this.#batchMax,
       batchSizes: this.#batchSizes.read(),
       appendMs: this.#appendMs.read(),
       refused: { ...this.#refused },
@@ -173,7 +191,7 @@ export class Journal {
 
   #takeBatch(): Waiting[] {
     const batch: Waiting[] = []
-    while (batch.length < this.#limits.batchMax) {
+    while (batch.length < this.#batchMax) {
       const next = this.#waiting.shift()
       if (next === undefined) break
       batch.push(next)
@@ -198,32 +216,93 @@ export class Journal {
     this.#sent = { at, oldest: first.since }
     const outcome = await this.#sendUntilKnown(toAppend, batch)
     this.#sent = null
-    if (outcome === 'durable') this.#appendMs.count(this.#clock.monotonicMs() - at)
 
-    if (outcome === 'durable') this.#settleDurable(batch, encoded)
-    else if (outcome === 'given_back') this.#giveBack(batch)
-    else if (outcome.kind === 'fenced') await this.#settleFenced(batch, encoded, toAppend, outcome.cause)
-    else await this.#bisect(batch, outcome.cause)
+    switch (outcome.kind) {
+      case 'durable':
+        this.#noteDuration(batch.length, this.#clock.monotonicMs() - at)
+        return this.#settleDurable(batch, encoded)
+      case 'given_back':
+        return this.#giveBack(batch)
+      case 'too_slow':
+        this.#batchMax = Math.max(1, batch.length >> 1)
+        return this.#giveBack(batch)
+      case 'fenced':
+        return this.#settleFenced(batch, encoded, { ...outcome, toAppend })
+      case 'poison':
+        return this.#bisect(batch, outcome.cause)
+      default:
+        unreachable(outcome)
+    }
   }
 
   /**
-   * Sends the identical batch until its outcome is known (J3). A batch that surely never reached the server is given
-   * back as soon as one of its records has waited too long, so that it can be refused.
+   * Sends the identical batch until its outcome is known (J3). A batch that was not written is given back as soon as one
+   * of its records has waited too long, so that it can be refused.
    */
-  async #sendUntilKnown(
-    toAppend: BatchToAppend,
-    batch: readonly Waiting[],
-  ): Promise<'durable' | 'given_back' | AppendFailure> {
-    let mayBeWritten = false
+  async #sendUntilKnown(toAppend: BatchToAppend, batch: readonly Waiting[]): Promise<BatchOutcome> {
+    let isInDoubt = false
     for (;;) {
       const outcome = await this.#store.appendBatch(toAppend)
-      if (outcome === 'durable' || outcome.kind === 'poison' || outcome.kind === 'fenced') return outcome
-      if (outcome.kind === 'unknown') mayBeWritten = true
-      if (outcome.kind === 'unknown' || outcome.kind === 'not_sent') this.#store.reconnect()
+      if (outcome === 'durable') return DURABLE
+      switch (outcome.kind) {
+        case 'fenced':
+          return { kind: 'fenced', cause: outcome.cause, isInDoubt }
+        case 'poison': {
+          const poison: BatchOutcome = { kind: 'poison', cause: outcome.cause }
+          return isInDoubt ? this.#settleDoubt(toAppend, poison) : poison
+        }
+        case 'too_slow':
+          if (isInDoubt) return this.#settleDoubt(toAppend, { kind: 'too_slow' })
+          await sleep(this.#clock, RESEND_DELAY_MS)
+          return { kind: 'too_slow' }
+        case 'unknown':
+          isInDoubt = true
+          this.#store.reconnect()
+          break
+        case 'not_sent':
+        case 'refused':
+          this.#store.reconnect()
+          break
+        case 'retry':
+          break
+        default:
+          unreachable(outcome.kind)
+      }
       this.#resends += 1
       await sleep(this.#clock, RESEND_DELAY_MS)
-      if (!mayBeWritten && batch.some((waiting) => this.#isOverdue(waiting))) return 'given_back'
+      if (!isInDoubt && batch.some((waiting) => this.#isOverdue(waiting))) return { kind: 'given_back' }
     }
+  }
+
+  /**
+   * An earlier send of the batch may still commit, and sending it again leads nowhere. Under a higher epoch of our own no
+   * earlier send can commit any more (J5), so what is there is final.
+   * @param unwritten what becomes of the batch when it is not there
+   */
+  async #settleDoubt(toAppend: BatchToAppend, unwritten: BatchOutcome): Promise<BatchOutcome> {
+    const renewal = this.#newBatchId()
+    for (;;) {
+      const renewed = await this.#store.renewEpoch(this.#epoch, renewal)
+      if (typeof renewed === 'number') {
+        this.#epoch = renewed
+        break
+      }
+      if (renewed.kind === 'fenced') return { kind: 'fenced', cause: renewed.cause, isInDoubt: true }
+      if (renewed.kind !== 'retry') this.#store.reconnect()
+      await sleep(this.#clock, RESEND_DELAY_MS)
+    }
+    for (;;) {
+      const written = await this.#store.wasWritten(toAppend)
+      if (written !== null) return written ? DURABLE : unwritten
+      await sleep(this.#clock, RESEND_DELAY_MS)
+    }
+  }
+
+  /** Batches grow again, by an eighth at a time, while the database is quick. */
+  #noteDuration(size: number, ms: number): void {
+    this.#appendMs.count(ms)
+    if (size < this.#batchMax || ms >= QUICK_APPEND_MS) return
+    this.#batchMax = Math.min(this.#limits.batchMax, this.#batchMax + Math.ceil(this.#batchMax / 8))
   }
 
   #settleDurable(batch: readonly Waiting[], encoded: EncodedBatch): void {
@@ -235,22 +314,32 @@ export class Journal {
     for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.seqs[i] ?? null })
   }
 
-  /** After the fence nothing of this epoch can commit any more, so whether an earlier send got through can be read. */
-  async #settleFenced(
+  /** Serving ends before anything is looked up: until then reads come from memory that may be stale. */
+  #settleFenced(
     batch: readonly Waiting[],
     encoded: EncodedBatch,
-    toAppend: BatchToAppend,
-    cause: unknown,
+    fence: { readonly cause: unknown; readonly isInDoubt: boolean; readonly toAppend: BatchToAppend },
   ): Promise<void> {
+    const { cause } = fence
     this.#state = { kind: 'fenced', cause }
-    const written = await this.#store.wasWritten(toAppend)
-    if (written === true) this.#settleDurable(batch, encoded)
-    else this.#rejectAll(batch, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
     this.#rejectWaiting(
       () => true,
       () => fenced(cause),
     )
-    this.#onFenced(cause)
+    const settled = this.#settleLast(batch, encoded, fence)
+    this.#onFenced(cause, settled)
+    return settled
+  }
+
+  /** After the fence nothing of this epoch can commit any more, so whether an earlier send got through can be read. */
+  async #settleLast(
+    batch: readonly Waiting[],
+    encoded: EncodedBatch,
+    { cause, isInDoubt, toAppend }: { cause: unknown; isInDoubt: boolean; toAppend: BatchToAppend },
+  ): Promise<void> {
+    const written = isInDoubt ? await this.#store.wasWritten(toAppend) : false
+    if (written === true) this.#settleDurable(batch, encoded)
+    else this.#rejectAll(batch, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
   }
 
   /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
@@ -264,7 +353,8 @@ export class Journal {
     }
     const middle = batch.length >> 1
     await this.#send(batch.slice(0, middle))
-    // The first half may have found the fence, or been given back: the second must then not overtake it.
+    // Once the first half has found the fence, nothing more is sent. A first half that was given back may be overtaken: no
+    // two records of one unit wait at a time (U2).
     if (this.#state.kind === 'flushing') await this.#send(batch.slice(middle))
     else this.#rejectAll(batch.slice(middle), () => fenced(cause))
   }
@@ -273,7 +363,7 @@ export class Journal {
     return this.#clock.monotonicMs() - waiting.since >= this.#limits.heldMsMax
   }
 
-  /** The batch surely was not written: those who have waited too long are refused, the others wait on in front. */
+  /** The batch was not written: those who have waited too long are refused, the others wait on in front. */
   #giveBack(batch: readonly Waiting[]): void {
     // Asked once of each: one that came to its time between two looks would be neither refused nor sent.
     const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
@@ -312,6 +402,17 @@ export class Journal {
     return error
   }
 }
+
+/** What became of a batch: every kind but `durable`, and `fenced` in doubt, means that it is not written. */
+type BatchOutcome =
+  | { readonly kind: 'durable' }
+  | { readonly kind: 'given_back' }
+  | { readonly kind: 'too_slow' }
+  | { readonly kind: 'poison'; readonly cause: unknown }
+  /** `isInDoubt`: an earlier send may have committed before the fence rose. */
+  | { readonly kind: 'fenced'; readonly cause: unknown; readonly isInDoubt: boolean }
+
+const DURABLE: BatchOutcome = { kind: 'durable' }
 
 function fenced(cause: unknown): JournalError {
   return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/db/check-server.ts'
 
-const FIT = { versionNum: 150_000, fsync: 'on', synchronousCommit: 'on' }
+const FIT = { versionNum: 150_000, fsync: 'on', synchronousCommit: 'on', isReadOnly: false, isInRecovery: false }
 
 describe('a database server', () => {
   test.each([
@@ -14,10 +14,17 @@ describe('a database server', () => {
   })
 
   test('every unfit setting is named in a sentence', () => {
-    expect(faultsOf({ versionNum: 140_012, fsync: 'off', synchronousCommit: 'off' })).toEqual([
+    expect(faultsOf({ ...FIT, versionNum: 140_012, fsync: 'off', synchronousCommit: 'off' })).toEqual([
       'It is PostgreSQL 14, and version 15 or newer is needed.',
       'Its setting fsync is off, so that a power cut loses bookings: set fsync = on.',
       'Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.',
     ])
+  })
+
+  test.each([
+    ['a standby', { isInRecovery: true, isReadOnly: true }, 'the server is a standby (pg_is_in_recovery)'],
+    ['a read-only session', { isReadOnly: true }, 'the session is read-only (transaction_read_only is on)'],
+  ])('%s is unfit, because it takes no writes', (_, state, why) => {
+    expect(faultsOf({ ...FIT, ...state })).toEqual([`It takes no writes: ${why}. Point DATABASE_URL at the primary.`])
   })
 })

@@ -4,6 +4,7 @@ import {
   CLASS_OF_PREFIX,
   classifyDatabaseError,
   type DatabaseErrorClass,
+  isErrorResponse,
 } from '../../src/db/database-error.ts'
 import { DeadlineError } from '../../src/lib/deadline.ts'
 
@@ -45,7 +46,23 @@ const EXPECTED: Record<DatabaseErrorClass, readonly string[]> = {
       '08P01',
     ],
   ],
-  retry: ['40001', '40P01', '55P03', '57014', '53100', '53200'],
+  retry: ['40001', '40P01', '55P03'],
+  too_slow: ['57014'],
+  unfit: [
+    '25006',
+    '53000',
+    '53100',
+    '53200',
+    '53400',
+    '57000',
+    '57P04',
+    '57P05',
+    '58000',
+    '58030',
+    'XX000',
+    'XX001',
+    'XX002',
+  ],
   poison: [
     '22000',
     '22001',
@@ -70,12 +87,9 @@ const EXPECTED: Record<DatabaseErrorClass, readonly string[]> = {
     '42P01',
     '42883',
     '40000',
-    '53000',
-    '57000',
-    '57P04',
+    '25001',
     '55006',
     'P0001',
-    'XX000',
     '28P01',
     '3D000',
     'toString',
@@ -99,6 +113,28 @@ describe('classifyDatabaseError', () => {
 
   test('a missed deadline leaves the outcome unknown, as a lost connection does', () => {
     expect(classifyDatabaseError(new DeadlineError(5))).toBe('connection')
+  })
+
+  test.each(['FATAL', 'PANIC'])(
+    'an error of severity %s ended the session: whether a commit got through is unknown',
+    (severity) => {
+      for (const code of ['53100', '58030', 'XX000', '22003', '57014']) {
+        const error = Object.assign(withCode(code), { severity })
+        expect([code, classifyDatabaseError(error), isErrorResponse(error)]).toEqual([code, 'connection', false])
+      }
+    },
+  )
+
+  test('only what the server answered is an error response', () => {
+    expect(isErrorResponse(Object.assign(withCode('25006'), { severity: 'ERROR' }))).toBe(true)
+    for (const error of [
+      withCode('ECONNRESET'),
+      withCode('UNDEFINED_VALUE'),
+      new DeadlineError(5),
+      new Error('x'),
+      null,
+    ])
+      expect(isErrorResponse(error)).toBe(false)
   })
 
   test('what is no error of a database is other', () => {

@@ -66,6 +66,25 @@ const BROKEN: Record<string, () => BuildFaults> = {
   }),
   'applies and answers before the log': () => ({ wrapJournal: answerBeforeAppend }),
   're-reads max(seq) after an unknown outcome': () => ({ changeStore: rereadMaxSeq }),
+  'forgets that an earlier send is in doubt': () => ({
+    changeStore: (store) => {
+      const append = store.appendBatch.bind(store)
+      store.appendBatch = async (batch) => {
+        const outcome = await append(batch)
+        return outcome !== 'durable' && outcome.kind === 'unknown' ? { ...outcome, kind: 'refused' } : outcome
+      }
+    },
+  }),
+  'looks for a batch in doubt without raising its epoch': () => ({
+    changeStore: (store) => {
+      store.renewEpoch = async (epoch) => epoch
+    },
+  }),
+  'takes a batch in doubt for not written': () => ({
+    changeStore: (store) => {
+      store.wasWritten = async () => false
+    },
+  }),
   'drops one event in twenty': () => {
     let events = 0
     return { wrapAnnounce: (announce) => (input) => (++events % 20 === 0 ? null : announce(input)) }

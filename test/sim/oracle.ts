@@ -108,7 +108,7 @@ function undelivered({ store, webhooks }: SimWorld): string[] {
 
 /** Only older writers are fenced; the one that took over last is left alone. */
 function fencedWrongly({ processes }: SimWorld): string[] {
-  return processes.flatMap(({ epoch, fencedByEpoch }) =>
+  return processes.flatMap(({ journal: { epoch }, fencedByEpoch }) =>
     fencedByEpoch === epoch ? [`J5: the writer of epoch ${epoch} was fenced though nobody had taken over`] : [],
   )
 }

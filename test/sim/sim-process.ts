@@ -187,6 +187,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
   return {
     takeOver: (holder) => store.takeOver(holder),
     appendBatch: (batch) => process.receive(store.appendBatch(batch)),
+    renewEpoch: (epoch, renewal) => process.receive(store.renewEpoch(epoch, renewal)),
     wasWritten: (batch) => process.receive(store.wasWritten(batch)),
     reconnect: () => store.reconnect(),
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),

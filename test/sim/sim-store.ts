@@ -2,11 +2,23 @@ import type { BookingRow } from '../../src/desk/booking-rows.ts'
 import type { AppendFailure, BatchToAppend, StoredUnit } from '../../src/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { MemoryJournalStore } from '../support/memory-journal-store.ts'
+import { type Fate, MemoryJournalStore } from '../support/memory-journal-store.ts'
 import type { Dice } from './dice.ts'
 
-/** Beyond the fates of a send: the request is lost to the sender, and reaches the server later all the same. */
-type SimFate = 'deliver' | 'late' | 'lose_request' | 'lose_reply' | 'refuse_connection' | 'refuse_for_now'
+/**
+ * Beyond the fates of a send. `late`: the request is lost to the sender, and reaches the server later all the same.
+ * `fail_over`: the server dies with the send; the standby that is promoted has the batch, or has not, and takes no writes
+ * for a while. `slow_spell`: for a while the server cancels every batch of more than two records.
+ */
+type SimFate = Fate | 'late' | 'fail_over' | 'slow_spell'
+
+const TROUBLES = [
+  ...(['late', 'lose_request', 'lose_reply', 'refuse_connection', 'refuse_for_now', 'read_only', 'too_slow'] as const),
+  ...(['fail_over', 'slow_spell'] as const),
+] as const satisfies readonly SimFate[]
+
+/** A booking whose reference ends like this is refused by the database as a data error, always. */
+export const POISON = 'poison'
 
 /** The store behind a network that delays, loses, and delivers late what it seemed to have lost. */
 export class SimStore extends MemoryJournalStore {
@@ -20,26 +32,76 @@ export class SimStore extends MemoryJournalStore {
   flipped = 0
   /** Skips the fence: only a broken build does. */
   withoutFence = false
+  /** Counts the servers: what one of them had not committed when it died is gone. */
+  #server = 0
+  #failingOverUntil = 0
+  #slowUntil = 0
 
   constructor(clock: FakeClock, dice: Dice) {
     super()
     this.#clock = clock
     this.#dice = dice
+    this.isPoison = ({ created }) => created?.some((row) => String(row['source_ref']).endsWith(POISON)) === true
   }
 
   override async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
     const fate = this.#fate()
     await this.#travel()
     const toWrite = this.withoutFence ? { ...batch, epoch: this.epoch } : batch
-    if (fate === 'late') {
-      // An orphaned backend: it commits long after its client has given the connection up.
-      this.#clock.after(this.#dice.below(3_000), () => void this.write(toWrite))
-      return { kind: 'unknown', cause: new Error('connection lost') }
+    switch (fate) {
+      case 'late':
+        this.#later(() => this.write(toWrite))
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'fail_over':
+        if (this.#dice.chance(50)) this.write(toWrite)
+        this.#failOver()
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'slow_spell':
+        this.#slowUntil = this.#clock.monotonicMs() + this.#dice.below(10_000)
+        this.fate = () => 'too_slow'
+        break
+      default: {
+        const isTooLarge = this.#clock.monotonicMs() < this.#slowUntil && recordsOf(batch) > 2
+        this.fate = () => (fate === 'deliver' && isTooLarge ? 'too_slow' : fate)
+      }
     }
-    this.fate = () => fate
     const outcome = await super.appendBatch(toWrite)
     await this.#travel()
     return outcome
+  }
+
+  override async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
+    const fate = this.#fate()
+    await this.#travel()
+    const renew = () => super.renewEpoch(epoch, renewal)
+    switch (fate) {
+      case 'late':
+        this.#later(() => void renew())
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'lose_reply':
+        await renew()
+        return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'read_only':
+        return { kind: 'refused', cause: new Error('read-only') }
+      case 'deliver':
+        return renew()
+      default:
+        return { kind: 'not_sent', cause: new Error('connection refused') }
+    }
+  }
+
+  /** An orphaned backend: it commits long after its client has given the connection up, if its server lives that long. */
+  #later(commit: () => void): void {
+    const server = this.#server
+    // Half of them soon: while its sender is busy finding out what became of it.
+    this.#clock.after(this.#dice.below(this.#dice.chance(50) ? 150 : 3_000), () => {
+      if (server === this.#server) commit()
+    })
+  }
+
+  #failOver(): void {
+    this.#server += 1
+    this.#failingOverUntil = this.#clock.monotonicMs() + this.#dice.below(4_000)
   }
 
   protected override write(batch: BatchToAppend): 'durable' | AppendFailure {
@@ -69,8 +131,10 @@ export class SimStore extends MemoryJournalStore {
   }
 
   #fate(): SimFate {
-    if (!this.#dice.chance(this.troublePercent)) return 'deliver'
-    return this.#dice.pick<SimFate>(['late', 'lose_request', 'lose_reply', 'refuse_connection', 'refuse_for_now'])
+    if (this.troublePercent === 0) return 'deliver'
+    if (this.#clock.monotonicMs() < this.#failingOverUntil)
+      return this.#dice.pick<SimFate>(['read_only', 'refuse_connection'])
+    return this.#dice.chance(this.troublePercent) ? this.#dice.pick<SimFate>(TROUBLES) : 'deliver'
   }
 
   #travel(): Promise<void> {
@@ -82,4 +146,8 @@ export class SimStore extends MemoryJournalStore {
     await this.#travel()
     if (this.#dice.chance(this.troublePercent / 5)) throw new Error('Cannot read: connection lost')
   }
+}
+
+function recordsOf({ content }: BatchToAppend): number {
+  return (content.journal?.length ?? 0) + (content.audit?.length ?? 0)
 }

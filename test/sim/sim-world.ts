@@ -10,7 +10,7 @@ import { AGENCY } from '../support/memory-ledger.ts'
 import { night, sampleRules, sampleUnit } from '../support/samples.ts'
 import { Dice } from './dice.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
-import { SimStore } from './sim-store.ts'
+import { POISON, SimStore } from './sim-store.ts'
 import { SimWebhooks } from './sim-webhooks.ts'
 
 /** What a client was told. */
@@ -125,7 +125,7 @@ export class SimWorld {
   #command(): void {
     const process = this.dice.chance(85) ? this.last : this.dice.pick(this.processes)
     if (!process.isRunning) return
-    const ref = `ref ${++this.#refs}`
+    const ref = `ref ${++this.#refs}${this.dice.chance(2) ? ` ${POISON}` : ''}`
     const asked = this.#ask(process, ref)
     asked.then(
       (outcome) => {

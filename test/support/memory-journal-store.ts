@@ -11,8 +11,19 @@ import type {
 } from '../../src/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
 
-/** What a test does to one send: let it through, lose it, lose only its reply, or refuse it. */
-export type Fate = 'deliver' | 'lose_request' | 'lose_reply' | 'refuse_connection' | 'refuse_for_now' | 'poison'
+/**
+ * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers
+ * that it takes no writes. `too_slow`: it cancels the statement.
+ */
+export type Fate =
+  | 'deliver'
+  | 'lose_request'
+  | 'lose_reply'
+  | 'refuse_connection'
+  | 'refuse_for_now'
+  | 'read_only'
+  | 'too_slow'
+  | 'poison'
 
 /**
  * `append_batch` and its tables in memory, with the same answers: fence, duplicates, all or nothing. The fate of every
@@ -20,6 +31,8 @@ export type Fate = 'deliver' | 'lose_request' | 'lose_reply' | 'refuse_connectio
  */
 export class MemoryJournalStore implements JournalStore, BookingRows {
   epoch = 0
+  /** Of the last call that raised the epoch for its own writer. */
+  #renewal: string | null = null
   readonly journal: (StoredEntry & { agencyId: string; batchId: string })[] = []
   readonly bookings = new Map<string, BookingRow>()
   readonly audit = new Map<string, BatchRow>()
@@ -51,6 +64,10 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
         return { kind: 'retry', cause: new Error('lock not available') }
       case 'lose_request':
         return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'read_only':
+        return { kind: 'refused', cause: new Error('cannot execute INSERT in a read-only transaction') }
+      case 'too_slow':
+        return { kind: 'too_slow', cause: new Error('canceling statement due to statement timeout') }
       case 'poison':
         return { kind: 'poison', cause: new Error('data exception') }
       case 'lose_reply': {
@@ -83,6 +100,14 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     this.events.push(...(content.events ?? []))
     this.idempotency.push(...(content.idempotency ?? []))
     return 'durable'
+  }
+
+  async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
+    if (this.epoch === epoch + 1 && this.#renewal === renewal) return this.epoch
+    if (this.epoch !== epoch) return { kind: 'fenced', cause: new Error('fenced') }
+    this.epoch += 1
+    this.#renewal = renewal
+    return this.epoch
   }
 
   async wasWritten(batch: BatchToAppend): Promise<boolean> {
