@@ -95,6 +95,34 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await store.wasWritten(batch)).toBe(true)
     })
 
+    test('J3: under a renewed epoch an earlier send of the same writer writes nothing, and a later one does', async () => {
+      const { store, journalSeqs } = await open()
+      const { epoch } = await store.takeOver('test')
+      expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toBe(epoch + 1)
+      const late = batchOf(epoch, 1, [unitSet()])
+      expect(await store.appendBatch(late)).toMatchObject({ kind: 'fenced' })
+      expect(await store.wasWritten(late)).toBe(false)
+      expect(await store.appendBatch(batchOf(epoch + 1, 1, [unitSet()]))).toBe('durable')
+      expect(await journalSeqs()).toEqual([1])
+    })
+
+    test('J3: a renewal asked for again raises the epoch once', async () => {
+      const { store } = await open()
+      const { epoch } = await store.takeOver('test')
+      const renewal = Bun.randomUUIDv7()
+      const answers = [await store.renewEpoch(epoch, renewal), await store.renewEpoch(epoch, renewal)]
+      expect(answers).toEqual([epoch + 1, epoch + 1])
+      expect(await store.takeOver('newer')).toMatchObject({ epoch: epoch + 2 })
+    })
+
+    test('J5: a writer that was fenced cannot renew its epoch', async () => {
+      const { store } = await open()
+      const { epoch } = await store.takeOver('older')
+      await store.takeOver('newer')
+      expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'fenced' })
+      expect(await store.takeOver('newest')).toMatchObject({ epoch: epoch + 2 })
+    })
+
     test('a store that threw its connection away appends on a new one', async () => {
       const { store, journalSeqs } = await open()
       const { epoch } = await store.takeOver('test')

@@ -11,16 +11,23 @@ const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, heldMsMax: 5_000 }
 async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
   const store = new MemoryJournalStore()
   const fencedBy: unknown[] = []
+  let onFenced: (settled: Promise<void>) => void = () => {}
   let batches = 0
   const journal = new Journal({
     store,
     clock,
     limits: { ...LIMITS, ...limits },
     tenure: await store.takeOver(),
-    onFenced: (cause) => fencedBy.push(cause),
+    onFenced: (cause, settled) => {
+      fencedBy.push(cause)
+      onFenced(settled)
+    },
     newBatchId: () => `batch ${++batches}`,
   })
-  return { store, clock, journal, fencedBy }
+  const fenced = new Promise<{ settled: Promise<void> }>((resolve) => {
+    onFenced = (settled) => resolve({ settled })
+  })
+  return { store, clock, journal, fencedBy, fenced }
 }
 
 function booked(id: string): JournalRecord {
@@ -133,7 +140,7 @@ describe('unknown outcomes', () => {
     expect(store.journal).toHaveLength(1)
   })
 
-  test('a record that surely was not written is refused after 5 s, and never written later', async () => {
+  test('a record that was not written is refused after 5 s, and never written later', async () => {
     const { store, clock, journal } = await openJournal()
     store.fate = () => 'refuse_connection'
     const early = ending(journal.append(booked('1')))
@@ -175,6 +182,156 @@ describe('unknown outcomes', () => {
   })
 })
 
+describe('an error response', () => {
+  for (const fate of ['read_only', 'refuse_for_now', 'refuse_connection'] as const) {
+    test(`J3: ${fate} after a lost reply proves nothing of the first send: the record stays open until it is known`, async () => {
+      const { store, clock, journal, fencedBy } = await openJournal()
+      store.fate = () => (store.sends.length === 1 ? 'lose_reply' : fate)
+      const seen = ending(journal.append(booked('1')))
+      await clock.advance(12_000)
+      expect(seen.state).toBe('open')
+      store.fate = () => 'deliver'
+      await clock.advance(20)
+      expect(seen.state).toBe('durable 1')
+      expect(await journal.append(booked('2'))).toEqual({ seq: 2 })
+      expect(fencedBy).toEqual([])
+    })
+  }
+
+  test('of a read-only server is met on a new connection, and is no data error', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length <= 2 ? 'read_only' : 'deliver')
+    const seen = ['1', '2'].map((id) => ending(journal.append(booked(id))))
+    await clock.advance(40)
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2'])
+    expect(store.reconnects).toBe(2)
+    expect(store.sends).toHaveLength(3)
+  })
+
+  test('of a server that stays read-only means not written, 5 s later', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => 'read_only'
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(5_020)
+    expect(seen.state).toBe('held_too_long')
+    expect(store.journal).toEqual([])
+  })
+})
+
+describe('a doubt that sending again cannot settle', () => {
+  for (const fate of ['poison', 'too_slow'] as const) {
+    test(`J3: ${fate} after a lost reply: the epoch is raised, and what was written is acknowledged`, async () => {
+      const { store, clock, journal, fencedBy } = await openJournal()
+      store.fate = () => (store.sends.length === 1 ? 'lose_reply' : fate)
+      const seen = ['1', '2'].map((id) => ending(journal.append(booked(id))))
+      await clock.advance(20)
+      expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2'])
+      expect([journal.epoch, store.epoch, fencedBy]).toEqual([2, 2, []])
+      store.fate = () => 'deliver'
+      expect(await journal.append(booked('3'))).toEqual({ seq: 3 })
+    })
+  }
+
+  test('J3: a send that arrives after all finds the epoch raised and writes nothing', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : store.sends.length === 2 ? 'too_slow' : 'deliver')
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(20)
+    const [late] = store.sends
+    expect(late === undefined ? null : await store.appendBatch(late)).toMatchObject({ kind: 'fenced' })
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+    expect(store.journal.map(({ seq }) => seq)).toEqual([1])
+  })
+
+  test('J4: only the data error itself is refused once it is known that nothing was written', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : 'deliver')
+    const seen = ['1', 'bad', '2'].map((id) => ending(journal.append(booked(id))))
+    await clock.advance(20)
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'poisoned', 'durable 2'])
+    expect(journal.epoch).toBe(2)
+  })
+
+  test('J5: a writer that was fenced meanwhile learns it, and what it had written is acknowledged', async () => {
+    const { store, clock, journal, fencedBy } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'poison')
+    const seen = ending(journal.append(booked('1')))
+    await settle()
+    await store.takeOver()
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+    expect(fencedBy).toHaveLength(1)
+  })
+
+  test('a lost reply to the renewal is found out: the epoch is raised once', async () => {
+    const { store, clock, journal, fencedBy } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : store.sends.length === 2 ? 'poison' : 'deliver')
+    const renew = store.renewEpoch.bind(store)
+    let renewals = 0
+    store.renewEpoch = async (epoch, renewal) => {
+      const renewed = await renew(epoch, renewal)
+      return ++renewals === 1 ? { kind: 'unknown', cause: new Error('connection lost') } : renewed
+    }
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(40)
+    expect([seen.state, renewals, journal.epoch, fencedBy]).toEqual(['poisoned', 2, 2, []])
+  })
+})
+
+describe('a database that is too slow for the batch', () => {
+  /** Cancels what has more than `most` entries. */
+  const slowFor = (store: MemoryJournalStore, most: number) => () =>
+    (store.sends.at(-1)?.content.journal?.length ?? 0) > most ? 'too_slow' : 'deliver'
+
+  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole for ever', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 32 })
+    store.fate = slowFor(store, 3)
+    const seen = Array.from({ length: 16 }, (_, i) => ending(journal.append(booked(`${i}`))))
+    await clock.advance(200)
+    expect(seen.map(({ state }) => state)).toEqual(seen.map((_, i) => `durable ${i + 1}`))
+    expect(store.sends.map(({ content }) => content.journal?.length).slice(0, 4)).toEqual([16, 8, 4, 2])
+  })
+
+  test('gets larger ones again once it is quick, up to the limit', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 64 })
+    store.fate = slowFor(store, 4)
+    const append = (n: number) => Array.from({ length: n }, (_, i) => ending(journal.append(booked(`${n} ${i}`))))
+    append(16)
+    await clock.advance(200)
+    expect(journal.vitals.batchMax).toBeLessThan(16)
+    store.fate = () => 'deliver'
+    for (let round = 0; round < 10; round++) {
+      append(32)
+      await clock.advance(20)
+    }
+    expect(journal.vitals.batchMax).toBe(16)
+  })
+
+  test('keeps the smaller size while it takes half a second for a batch', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 64 })
+    store.fate = slowFor(store, 4)
+    for (let i = 0; i < 16; i++) void ending(journal.append(booked(`slow ${i}`)))
+    await clock.advance(200)
+    const { batchMax } = journal.vitals
+    store.fate = () => 'deliver'
+    store.delay = () => new Promise((resolve) => clock.after(500, resolve))
+    for (let i = 0; i < 16; i++) void ending(journal.append(booked(`${i}`)))
+    await clock.advance(8_000)
+    expect(journal.vitals).toMatchObject({ waiting: 0, batchMax })
+  })
+
+  test('for a single record refuses it after 5 s as not written, and goes on with the next', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.at(-1)?.content.created?.[0]?.['booking_id'] === 'big' ? 'too_slow' : 'deliver')
+    const big = ending(journal.append(booked('big')))
+    await clock.advance(5_100)
+    expect(big.state).toBe('held_too_long')
+    expect(await journal.append(booked('next'))).toEqual({ seq: 1 })
+  })
+})
+
 describe('poison', () => {
   test('J4: only the poisoned record of a batch fails; the others are durable without a gap', async () => {
     const { store, journal } = await openJournal({ batchMax: 8 })
@@ -208,6 +365,47 @@ describe('fence', () => {
     expect(fencedBy).toHaveLength(1)
     expect(store.journal).toHaveLength(0)
     expect(journal.vitals.state).toBe('fenced')
+  })
+
+  test('J5: serving ends before it is known what became of the batch in flight', async () => {
+    const { store, clock, journal, fenced } = await openJournal()
+    let answer: (written: boolean | null) => void = () => {}
+    store.wasWritten = () => new Promise((resolve) => (answer = resolve))
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'deliver')
+    const inFlight = ending(journal.append(booked('1')))
+    await settle()
+    const behind = ending(journal.append(booked('2')))
+    await store.takeOver()
+    await clock.advance(20)
+    const { settled } = await fenced
+    expect([inFlight.state, behind.state]).toEqual(['open', 'fenced'])
+    answer(null)
+    await settled
+    expect(inFlight.state).toBe('outcome_unknown')
+  })
+
+  test('J5: a fenced batch that was never in doubt is not looked for', async () => {
+    const { store, journal } = await openJournal()
+    store.wasWritten = () => {
+      throw new Error('Nobody asks')
+    }
+    await store.takeOver()
+    const seen = ending(journal.append(booked('1')))
+    await settle()
+    expect(seen.state).toBe('fenced')
+  })
+
+  test('J5: a data error whose first half finds the fence refuses the second half as fenced, unsent', async () => {
+    const { store, journal } = await openJournal({ batchMax: 4 })
+    store.fate = () => {
+      if (store.sends.length > 1) return 'deliver'
+      store.epoch += 1
+      return 'poison'
+    }
+    const seen = ['1', '2', '3', '4'].map((id) => ending(journal.append(booked(id))))
+    await settle()
+    expect(seen.map(({ state }) => state)).toEqual(['fenced', 'fenced', 'fenced', 'fenced'])
+    expect(store.sends).toHaveLength(2)
   })
 
   test('J5: a batch that had got through before the fence is acknowledged, not denied', async () => {

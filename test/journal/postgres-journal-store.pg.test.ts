@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { connect } from '../../src/db/connect.ts'
 import { PostgresJournalStore } from '../../src/db/postgres-journal-store.ts'
+import { ReadOnlyError } from '../../src/db/writable.ts'
 import { UnitState } from '../../src/domain/unit-state.ts'
 import { encodeSnapshot } from '../../src/journal/snapshot-codec.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { serverUrl, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
 import { journalStoreContract } from './journal-store.contract.ts'
 
@@ -59,4 +61,50 @@ describe('snapshots in Postgres', () => {
     expect(await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content })).toBe('durable')
     expect(await journalSeqs()).toEqual([])
   })
+})
+
+describe('a server that takes no writes', () => {
+  /** Holds for sessions that begin after it; said from another database, where it does not hold. */
+  const readOnly = async (state: 'on' | 'off') => {
+    const admin = connect(serverUrl(), { purpose: 'admin' })
+    const name = new URL(database.url).pathname.slice(1)
+    await admin.unsafe(`alter database ${name} set default_transaction_read_only = ${state}`)
+    await admin.end()
+  }
+  afterEach(() => readOnly('off'))
+
+  test('is sent nothing by a connection that has not written yet', async () => {
+    const { store } = await open()
+    const { epoch } = await store.takeOver('test')
+    await readOnly('on')
+    store.reconnect()
+    const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} }
+    expect(await store.appendBatch(batch)).toMatchObject({ kind: 'not_sent', cause: expect.any(ReadOnlyError) })
+    await readOnly('off')
+    store.reconnect()
+    expect(await store.appendBatch(batch)).toBe('durable')
+  })
+
+  test('answers an error that is no data error, on a connection that had written', async () => {
+    const { store } = await open()
+    const { epoch } = await store.takeOver('test')
+    const batch = () => ({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} })
+    expect(await store.appendBatch(batch())).toBe('durable')
+    // As if the server had been set read-only under it: the session has shown that it writes, and now may not.
+    await database.sql`create or replace function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'cannot execute UPDATE in a read-only transaction' using errcode = '25006'; end $$`
+    await database.sql`create trigger refuse before update on writer_fence execute function refuse()`
+    expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'refused' })
+    await database.sql`drop trigger refuse on writer_fence`
+  })
+})
+
+test('a statement that the server cancels at its timeout is too slow, not refused for its data', async () => {
+  const { store } = await open()
+  const { epoch } = await store.takeOver('test')
+  await database.sql`create or replace function stall() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(10); return null; end $$`
+  await database.sql`create trigger stall before update on writer_fence execute function stall()`
+  expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
+  await database.sql`drop trigger stall on writer_fence`
 })

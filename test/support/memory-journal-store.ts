@@ -110,7 +110,7 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     return this.epoch
   }
 
-  async wasWritten(batch: BatchToAppend): Promise<boolean> {
+  async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
     return this.journal.some((entry) => entry.seq === batch.firstSeq && entry.batchId === batch.batchId)
   }
 

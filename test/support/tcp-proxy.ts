@@ -9,6 +9,8 @@ export class TcpProxy {
   target: number
   /** Asked for every piece the server sends; true drops it and cuts the connection. */
   losesReply: () => boolean = () => false
+  /** The next request that holds this text reaches the server, and its connection is cut when the server answers. */
+  losesReplyTo: string | null = null
   /** True: whatever either side sends goes nowhere, and no connection is cut, as after a failover that leaves no trace. */
   isSilent = false
   /** Pieces dropped so far. */
@@ -56,12 +58,18 @@ export class TcpProxy {
       isLost ||= this.isSilent
       return isLost
     }
+    let isDoomed = false
     client.on('data', (piece) => {
-      if (!goesNowhere()) upstream.write(piece)
+      if (goesNowhere()) return
+      if (this.losesReplyTo !== null && piece.includes(this.losesReplyTo)) {
+        isDoomed = true
+        this.losesReplyTo = null
+      }
+      upstream.write(piece)
     })
     upstream.on('data', (piece) => {
       if (goesNowhere()) return
-      if (!this.losesReply()) {
+      if (!isDoomed && !this.losesReply()) {
         client.write(piece)
         return
       }
