@@ -24,7 +24,7 @@ export interface JournalLimits {
   readonly waitingMax: number
   /** Records in one batch. */
   readonly batchMax: number
-  /** How long a record waits for a database that is away, before it is refused as surely not written. */
+  /** How long a record waits for a database that is away or too slow, before it is refused as not written. */
   readonly heldMsMax: number
 }
 
@@ -146,7 +146,7 @@ export class Journal {
   }
 
   /**
-   * Settles when the record is durable, or surely is not and never will be. While an outcome is unknown it stays open.
+   * Settles when the record is durable, or is not and never will be. While an outcome is unknown it stays open.
    * @throws JournalError when the record was not written
    */
   append(record: JournalRecord): Promise<Appended> {
@@ -423,5 +423,5 @@ function outcomeUnknown(cause: unknown): JournalError {
 }
 
 function heldTooLong(limits: JournalLimits): JournalError {
-  return new JournalError('held_too_long', `Cannot append: the database has been away for ${limits.heldMsMax} ms`)
+  return new JournalError('held_too_long', `Cannot append: the database did not take the record in ${limits.heldMsMax} ms`)
 }

@@ -45,6 +45,12 @@ const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
     read: ({ journal }) => [{ reading: journal.batchSizes, scale: 1 }],
   },
   {
+    name: 'nightledger_journal_batch_records_max',
+    type: 'gauge',
+    help: 'Records in a batch at most, now: below JOURNAL_BATCH_MAX after batches were too slow for the database.',
+    read: ({ journal }) => only(journal.batchMax),
+  },
+  {
     name: 'nightledger_journal_batches_resent_total',
     type: 'counter',
     help: 'Batches sent again, as the outcome was unknown or the database was away.',
