@@ -423,5 +423,8 @@ function outcomeUnknown(cause: unknown): JournalError {
 }
 
 function heldTooLong(limits: JournalLimits): JournalError {
-  return new JournalError('held_too_long', `Cannot append: the database did not take the record in ${limits.heldMsMax} ms`)
+  return new JournalError(
+    'held_too_long',
+    `Cannot append: the database did not take the record in ${limits.heldMsMax} ms`,
+  )
 }
