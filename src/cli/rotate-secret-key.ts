@@ -45,7 +45,7 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
         const outcome = from === null ? await useFromNowOn(sql, to) : await rotate(sql, { from, to })
         terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
       } catch (error) {
-        throw error instanceof CliError ? error : new CliError(error instanceof Error ? error.message : String(error))
+        throw error instanceof CliError ? error : new CliError(reasonOf(error))
       } finally {
         await sql.end({ timeout: 1 })
       }
@@ -80,6 +80,15 @@ function sentence({ endpoints, changed, lost }: Outcome): string {
   const all = `The database is used with SECRET_KEY from now on. ${lost.length} of ${endpoints} endpoints have lost their secret.\n`
   if (lost.length === 0) return all
   return `${all}Give each a new one with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
+}
+
+/** SQLSTATE of a missing table and function: the schema is of an earlier version. */
+const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isOlder = 'code' in error && NOT_MIGRATED.includes(String(error.code))
+  return isOlder ? `Cannot change the key: ${error.message}. Run nightledger migrate first.` : error.message
 }
 
 function keyOf(env: Env, name: 'SECRET_KEY' | 'SECRET_KEY_OLD'): Uint8Array {

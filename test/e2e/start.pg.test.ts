@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findCluster } from '../../src/db/cluster.ts'
 import { connect, type Sql } from '../../src/db/connect.ts'
+import { startEmbedded } from '../../src/db/embedded.ts'
 import { readPostmaster } from '../../src/db/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
@@ -144,16 +145,42 @@ describe('while it starts,', () => {
     ))
 })
 
-test('SIGTERM while it starts a PostgreSQL of its own leaves none behind, and the next start goes on', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-start-'))
-  const starting = await startListening({ DATA_DIR: dataDir })
-  starting.kill('SIGTERM')
-  expect(await starting.exited).toBe(0)
-  const cluster = findCluster(dataDir)
-  expect(cluster === null ? null : readPostmaster(cluster)).toBeNull()
-  const next = await startService({ DATA_DIR: dataDir })
-  expect((await fetch(`${next.baseUrl}/readyz`)).status).toBe(200)
-  next.kill('SIGTERM')
-  expect(await next.exited).toBe(0)
-  rmSync(dataDir, { recursive: true, force: true })
+describe('SIGTERM while it starts a PostgreSQL of its own', () => {
+  let dataDir: string
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-start-'))
+  })
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  const postmaster = () => {
+    const cluster = findCluster(dataDir)
+    return cluster === null ? null : readPostmaster(cluster)
+  }
+
+  test('for the first time leaves none behind, and the next start goes on', async () => {
+    const starting = await startListening({ DATA_DIR: dataDir })
+    starting.kill('SIGTERM')
+    expect(await starting.exited).toBe(0)
+    expect(postmaster()).toBeNull()
+    const next = await startService({ DATA_DIR: dataDir })
+    expect((await fetch(`${next.baseUrl}/readyz`)).status).toBe(200)
+    next.kill('SIGTERM')
+    expect(await next.exited).toBe(0)
+  })
+
+  test('stops the one that runs already, though the database is not ready yet', async () => {
+    const server = await startEmbedded({ dataDir, onStep: () => {} })
+    const sql = connect(server.url, { purpose: 'admin' })
+    // Whoever enters the database waits: the server runs, and the service is not through with it.
+    await sql.unsafe(`
+      create function wait_at_login() returns event_trigger language plpgsql as 'begin perform pg_sleep(2); end';
+      create event trigger wait_at_login on login execute function wait_at_login()`)
+    await sql.end({ timeout: 1 })
+    await server.stop()
+    const starting = await startListening({ DATA_DIR: dataDir })
+    await eventually('the server runs', () => postmaster()?.status === 'ready')
+    starting.kill('SIGTERM')
+    expect(await starting.exited).toBe(0)
+    expect(postmaster()).toBeNull()
+  })
 })
