@@ -6,7 +6,7 @@ import { DnsResolver } from './webhooks/dns-resolver.ts'
 import { EndpointHolders } from './webhooks/endpoint-holders.ts'
 import { guardedPost } from './webhooks/guarded-post.ts'
 import { SecretBox } from './webhooks/secret-box.ts'
-import { SenderProcess } from './webhooks/sender-process.ts'
+import { type SenderExit, SenderProcess } from './webhooks/sender-process.ts'
 import { WebhookDesk } from './webhooks/webhook-desk.ts'
 
 export interface WebhookOptions {
@@ -19,7 +19,7 @@ export interface WebhookOptions {
   /** PEM; tests have authorities of their own. */
   readonly trustedCa?: readonly string[]
   /** The sender ended by itself and is started again after `restartMs`. */
-  onSenderExit(fields: { exitCode: number | null; restartMs: number }): void
+  onSenderExit(fields: SenderExit): void
 }
 
 export interface Webhooks {

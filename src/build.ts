@@ -7,6 +7,7 @@ import { connect, type Sql } from './db/connect.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
+import { untilAnswered } from './db/until-answered.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
 import type { BookingList } from './desk/booking-list.ts'
@@ -54,6 +55,8 @@ export interface LedgerWatch {
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
   onHousekeepingFailure(error: unknown): void
+  /** The database does not answer to the take-over, or to what is read after it; asked again. */
+  onTakeOverFailure(error: unknown): void
 }
 
 /** The running core: everything that http, mcp and the portal call. */
@@ -83,10 +86,14 @@ export interface Ledger {
 }
 
 const SWEEP_MS = 5_000
+/** From the take-over on nobody else serves: for so long a database that is away is waited for. */
+const TAKE_OVER_MS_MAX = 60_000
+const TAKE_OVER_PAUSE_MS = 100
 
 /**
- * Takes the ledger over and opens it. The schema must be there.
- * @throws Error when the database does not answer
+ * Takes the ledger over and opens it. The schema must be there. Whoever has it serves on until everything that can fail has been
+ * tried; what is read is read once before the take-over, as a trial, and once after it, when it is final.
+ * @throws Error when the database does not answer, or `isCalledOff` says that nothing is to be taken over any more
  */
 export async function openLedger(options: {
   databaseUrl: string
@@ -97,6 +104,8 @@ export async function openLedger(options: {
   holder: string
   /** A change of a booking is durable: its webhooks are due. Called with each. */
   onBookingChange?: (agencyId: string) => void
+  /** True: the process is told to end, and waits for the database no longer. */
+  isCalledOff?: () => boolean
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -105,8 +114,27 @@ export async function openLedger(options: {
   const catalogue = new Catalogue(catalogueStore)
   const rows = new PostgresBookingRows(sql)
 
-  const tenure = await store.takeOver(options.holder)
-  await catalogue.load()
+  const usageRows = new PostgresUsageRows(sql)
+  const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
+
+  const { isCalledOff = () => false } = options
+  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar()])
+  if (isCalledOff()) throw new Error('Cannot take the ledger over: the process is told to end')
+  const patience = {
+    ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
+    isOver: isCalledOff,
+    onFailure: watch.onTakeOverFailure,
+  }
+  const tenure = await untilAnswered(() => store.takeOver(options.holder), {
+    ...patience,
+    onFailure: (error) => {
+      // Its outcome is unknown: a second take-over takes over from the first.
+      store.reconnect()
+      watch.onTakeOverFailure(error)
+    },
+  })
+  await untilAnswered(() => catalogue.load(), patience)
+  const used = await untilAnswered(usedSoFar, patience)
 
   const journal = new Journal({
     store,
@@ -157,7 +185,6 @@ export async function openLedger(options: {
     },
   })
 
-  const usageRows = new PostgresUsageRows(sql)
   const usage = new UsageMeter({
     clock,
     // One record of any agency carries them all: each total names its own.
@@ -167,7 +194,7 @@ export async function openLedger(options: {
     },
     onFailure: watch.onHousekeepingFailure,
   })
-  usage.load(await usageRows.loadFrom(calendarMonthAt(clock.now()).name))
+  usage.load(used)
   const gate = new PartnerGate({ catalogue, clock, limiter: new RateLimiter(clock), meter: usage })
   const refusals = new RefusalCounter({
     clock,

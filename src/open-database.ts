@@ -3,8 +3,9 @@ import { checkServer } from './db/check-server.ts'
 import { connect } from './db/connect.ts'
 import { classifyDatabaseError } from './db/database-error.ts'
 import { migrate } from './db/migrate.ts'
+import { checkSecretKey } from './db/secret-key-check.ts'
 
-/** The database the ledger lives in, ready: fit, and with the schema of this program. */
+/** The database the ledger lives in, ready: fit, with the schema of this program, and used with its SECRET_KEY. */
 export interface Database {
   readonly url: string
   /** True when the server is our own, in the data folder. */
@@ -18,16 +19,22 @@ export class UnreachableError extends Error {
 }
 
 /**
- * Connects to DATABASE_URL, or starts a PostgreSQL of our own when there is none, and migrates.
+ * Connects to DATABASE_URL, or starts a PostgreSQL of our own when there is none, migrates, and checks the key. Whoever writes
+ * there is left alone.
+ * @param secretKey 32 bytes
  * @throws Error whose message says what to do
  */
-export async function openDatabase(config: Config, onStep: (step: string) => void): Promise<Database> {
+export async function openDatabase(
+  config: Config,
+  { secretKey, onStep }: { secretKey: Uint8Array; onStep: (step: string) => void },
+): Promise<Database> {
   const database = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
   try {
     const sql = connect(database.url, { purpose: 'admin' })
     try {
       await checkServer(sql)
       await migrate(sql, { onStep })
+      await checkSecretKey(sql, secretKey)
     } finally {
       await sql.end({ timeout: 1 })
     }

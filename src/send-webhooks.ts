@@ -1,5 +1,6 @@
 /** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
-import { join } from 'node:path'
+import { accessSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
 import { PostgresSenderStore } from './db/sender-rows.ts'
 import { sleep, systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
@@ -25,6 +26,30 @@ export function senderCommand(): readonly string[] {
   return isCompiled
     ? [process.execPath, SEND_WEBHOOKS]
     : [process.execPath, join(import.meta.dir, 'main.ts'), SEND_WEBHOOKS]
+}
+
+/** The program that sends webhooks is not where it was when this process began. */
+export class SenderCommandError extends Error {
+  override readonly name = 'SenderCommandError'
+}
+
+/**
+ * What can be told of the sender before it is started.
+ * @throws SenderCommandError
+ */
+export function checkSenderCommand(command: readonly string[] = senderCommand()): void {
+  for (const file of command.filter(isAbsolute)) {
+    try {
+      accessSync(file)
+    } catch (cause) {
+      throw new SenderCommandError(
+        `Cannot start: ${file}, which sends the webhooks, is not there any more. Bring it back.`,
+        {
+          cause,
+        },
+      )
+    }
+  }
 }
 
 /** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */

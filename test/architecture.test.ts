@@ -44,6 +44,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'send-webhooks.ts': ['*'],
   'build-portal.ts': ['*'],
   'serve.ts': ['*'],
+  'service.ts': ['*'],
   'main.ts': ['*'],
 }
 

@@ -1,13 +1,24 @@
 import type { Command } from 'commander'
 import { parseSecretKey } from '../config.ts'
-import { connect } from '../db/connect.ts'
-import { replaceSealedSecrets, sealedSecrets } from '../db/sealed-secrets.ts'
-import { resealed } from '../webhooks/reseal.ts'
+import { connect, type Sql } from '../db/connect.ts'
+import { rotateSecrets, sealedSecrets } from '../db/sealed-secrets.ts'
+import { storedCheck } from '../db/secret-key-check.ts'
+import { resealed, secretsOpen } from '../webhooks/reseal.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
+import { secretKeyCheck } from '../webhooks/secret-key-check.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 type Env = Terminal['env']
+
+interface Outcome {
+  /** Endpoints that are not deleted. */
+  readonly endpoints: number
+  /** Endpoints whose secrets were encrypted anew. */
+  readonly changed: number
+  /** With --old-key-lost: endpoints whose secret nobody can read any more. */
+  readonly lost?: readonly string[]
+}
 
 /** `rotate-secret-key`: webhook secrets in DATABASE_URL, from under SECRET_KEY_OLD to under SECRET_KEY. */
 export function rotateSecretKey(program: Command, terminal: Terminal): void {
@@ -16,37 +27,73 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
     .summary('seal the webhook secrets in DATABASE_URL anew: SECRET_KEY_OLD to SECRET_KEY')
     .description(
       'Seals the webhook secrets in DATABASE_URL anew, from SECRET_KEY_OLD to SECRET_KEY, all or none. Stop the service before, ' +
-        'and start it with the new key after. Running it again changes nothing. Calendar addresses are derived from the key: ' +
-        'every one of them changes.',
+        'and start it with the new key after: one that still runs is fenced out. Running it again changes nothing. Calendar ' +
+        'addresses are derived from the key: every one of them changes.',
+    )
+    .option(
+      '--old-key-lost',
+      'without SECRET_KEY_OLD: use the database with SECRET_KEY, and list the secrets that are lost',
     )
     .option('--json', 'print the outcome as JSON')
-    .action(async (options: { json?: boolean }) => {
+    .action(async (options: { oldKeyLost?: boolean; json?: boolean }) => {
       const url = terminal.env['DATABASE_URL']
       if (!url) throw new UsageError('Cannot change the key: DATABASE_URL is not set.')
-      const boxes = { from: boxOf(terminal.env, 'SECRET_KEY_OLD'), to: boxOf(terminal.env, 'SECRET_KEY') }
+      const to = keyOf(terminal.env, 'SECRET_KEY')
+      const from = options.oldKeyLost === true ? null : keyOf(terminal.env, 'SECRET_KEY_OLD')
       const sql = connect(url, { purpose: 'admin' })
       try {
-        const rows = await sealedSecrets(sql)
-        const changes = resealed(rows, boxes)
-        const changed = changes.length === 0 ? 0 : await replaceSealedSecrets(sql, changes)
-        if (changed < changes.length) {
-          throw new CliError(
-            `${changes.length - changed} endpoints were changed meanwhile. Stop the service and run this again.`,
-          )
-        }
-        if (options.json === true) terminal.out(`${JSON.stringify({ endpoints: rows.length, changed })}\n`)
-        else terminal.out(`${rows.length} endpoints: ${changed} sealed anew, ${rows.length - changed} were already.\n`)
+        const outcome = from === null ? await useFromNowOn(sql, to) : await rotate(sql, { from, to })
+        terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
       } catch (error) {
-        throw error instanceof CliError ? error : new CliError(error instanceof Error ? error.message : String(error))
+        throw error instanceof CliError ? error : new CliError(reasonOf(error))
       } finally {
         await sql.end({ timeout: 1 })
       }
     })
 }
 
-function boxOf(env: Env, name: 'SECRET_KEY' | 'SECRET_KEY_OLD'): SecretBox {
+async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<Outcome> {
+  const rows = await sealedSecrets(sql)
+  const changes = resealed(rows, { from: new SecretBox(from), to: new SecretBox(to) })
+  const newCheck = secretKeyCheck(to)
+  const outcome = { endpoints: rows.length, changed: changes.length }
+  // Nothing to change: whoever writes is left alone.
+  if (changes.length === 0 && (await storedCheck(sql)) === newCheck) return outcome
+  const knownChecks = [secretKeyCheck(from), newCheck]
+  await rotateSecrets(sql, { knownChecks, newCheck, endpointsRead: rows.length, changes })
+  return outcome
+}
+
+/** What was sealed with the lost key stays as it is: each endpoint gets a secret of its own anew (`webhooks rotate-secret`). */
+async function useFromNowOn(sql: Sql, key: Uint8Array): Promise<Outcome> {
+  const rows = await sealedSecrets(sql)
+  const box = new SecretBox(key)
+  const lost = rows.filter((row) => !secretsOpen(box, row)).map(({ endpointId }) => endpointId)
+  const newCheck = secretKeyCheck(key)
+  await rotateSecrets(sql, { knownChecks: null, newCheck, endpointsRead: rows.length, changes: [] })
+  return { endpoints: rows.length, changed: 0, lost }
+}
+
+function sentence({ endpoints, changed, lost }: Outcome): string {
+  if (lost === undefined)
+    return `${endpoints} endpoints: ${changed} sealed anew, ${endpoints - changed} were already.\n`
+  const all = `The database is used with SECRET_KEY from now on. ${lost.length} of ${endpoints} endpoints have lost their secret.\n`
+  if (lost.length === 0) return all
+  return `${all}Give each a new one with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
+}
+
+/** SQLSTATE of a missing table and function: the schema is of an earlier version. */
+const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isOlder = 'code' in error && NOT_MIGRATED.includes(String(error.code))
+  return isOlder ? `Cannot change the key: ${error.message}. Run nightledger migrate first.` : error.message
+}
+
+function keyOf(env: Env, name: 'SECRET_KEY' | 'SECRET_KEY_OLD'): Uint8Array {
   const key = parseSecretKey(env[name] ?? '')
   if (key === null)
     throw new UsageError(`Cannot change the key: ${name} is not set, or not 32 bytes in hexadecimal or base64.`)
-  return new SecretBox(key)
+  return key
 }

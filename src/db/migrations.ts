@@ -4,6 +4,7 @@ import calendarFeed from '../../sql/0003_calendar_feed.sql' with { type: 'text' 
 import nightWallByHash from '../../sql/0004_night_wall_by_hash.sql' with { type: 'text' }
 import rowsAsComposites from '../../sql/0005_rows_as_composites.sql' with { type: 'text' }
 import renewEpoch from '../../sql/0006_renew_epoch.sql' with { type: 'text' }
+import secretKeyCheck from '../../sql/0007_secret_key_check.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'night_wall_by_hash', sql: nightWallByHash },
   { version: 5, name: 'rows_as_composites', sql: rowsAsComposites },
   { version: 6, name: 'renew_epoch', sql: renewEpoch },
+  { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
 ]

@@ -12,6 +12,7 @@ import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
 import type { PortalLedger } from './portal/portal-ledger.ts'
 import { portalResources } from './portal/portal-surface.ts'
 import { preflightAnswer } from './preflight.ts'
+import { SERVE_OPTIONS } from './serve-options.ts'
 import { watchedRoute } from './watched-route.ts'
 
 /** Where the service says what went wrong: pino's shape. */
@@ -38,12 +39,6 @@ export interface AppOptions {
   onBug(error: unknown): void
 }
 
-/**
- * Bun itself refuses larger bodies, with an empty 413. Ours comes first and has the contract's body; it refuses by
- * `Content-Length` alone, and reads no more than it allows of a body without one (src/edge/strict-json.ts).
- */
-const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER
-const IDLE_TIMEOUT_S = 30
 /** Long enough for the answer to leave the process. */
 const BUG_ANSWER_MS = 20
 
@@ -92,11 +87,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
     // Hosts may have one letter.
     handler: { standardHostname: false },
     serve: {
-      development: false,
-      // Two processes on one port would share its requests, and only one of them may write.
-      reusePort: false,
-      maxRequestBodySize: BUN_BODY_BYTES_MAX,
-      idleTimeout: IDLE_TIMEOUT_S,
+      ...SERVE_OPTIONS,
       routes: directRoutes(partners, faultAnswer),
     },
   })

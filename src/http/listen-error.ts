@@ -1,12 +1,7 @@
-import { withDeadline } from '../lib/deadline.ts'
-
 /** Nobody can listen where the service is told to. The message says what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
-
-const ANY = ['0.0.0.0', '::']
-const CONNECT_MS_MAX = 500
 
 export interface Address {
   readonly host: string
@@ -24,19 +19,4 @@ export function listenError({ host, port }: Address, cause: unknown): ListenErro
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason = REASONS[code] ?? `${cause instanceof Error ? cause.message : cause}. Check HOST and PORT`
   return new ListenError(`Cannot listen on ${host}:${port}: ${reason}.`, { cause })
-}
-
-/**
- * Tells early that another program listens there, before the database is started. It asks by connecting: whoever listens for a
- * moment to find out takes connections that clients mean for the service.
- * @throws ListenError
- */
-export async function mustBeFree(address: Address): Promise<void> {
-  if (address.port === 0) return
-  const hostname = ANY.includes(address.host) ? '127.0.0.1' : address.host
-  const connecting = Bun.connect({ hostname, port: address.port, socket: { data: () => {} } })
-  const socket = await withDeadline(connecting, CONNECT_MS_MAX).catch(() => null)
-  if (socket === null) return
-  socket.end()
-  throw listenError(address, Object.assign(new Error('in use'), { code: 'EADDRINUSE' }))
 }

@@ -4,6 +4,8 @@ import { type SecretBox, SecretBoxError, type SecretOwner } from './secret-box.t
 export interface SealedSecrets extends SecretOwner {
   readonly secretSealed: string
   readonly previousSecretSealed: string | null
+  /** The overlap has passed: the one before signs nothing more, whatever key it is sealed with. */
+  readonly isPreviousOver: boolean
 }
 
 /** `owner`'s secrets open with neither key. */
@@ -26,7 +28,7 @@ export interface Resealed {
 
 /**
  * What must change so that every secret opens with the new key alone. Rows that already do are left out, so that doing it
- * again changes nothing.
+ * again changes nothing. A secret whose overlap has passed is dropped when it would stand in the way.
  * @throws UnopenedError naming every row that neither key opens; nothing is to be changed then
  */
 export function resealed(
@@ -38,8 +40,7 @@ export function resealed(
   for (const row of rows) {
     try {
       const secretSealed = resealedText(row.secretSealed, row, { from, to })
-      const previousSecretSealed =
-        row.previousSecretSealed === null ? null : resealedText(row.previousSecretSealed, row, { from, to })
+      const previousSecretSealed = resealedPrevious(row, { from, to })
       if (secretSealed === row.secretSealed && previousSecretSealed === row.previousSecretSealed) continue
       changes.push({ before: row, after: { ...row, secretSealed, previousSecretSealed } })
     } catch (error) {
@@ -49,6 +50,18 @@ export function resealed(
   }
   if (unopened.length > 0) throw new UnopenedError(unopened)
   return changes
+}
+
+/** Whether `box` opens the secret in use. */
+export function secretsOpen(box: SecretBox, row: SealedSecrets): boolean {
+  return opens(box, row.secretSealed, row)
+}
+
+function resealedPrevious(row: SealedSecrets, boxes: { from: SecretBox; to: SecretBox }): string | null {
+  const { previousSecretSealed: previous, isPreviousOver } = row
+  if (previous === null) return null
+  if (isPreviousOver && !opens(boxes.to, previous, row) && !opens(boxes.from, previous, row)) return null
+  return resealedText(previous, row, boxes)
 }
 
 function resealedText(sealed: string, owner: SecretOwner, { from, to }: { from: SecretBox; to: SecretBox }): string {

@@ -12,6 +12,15 @@ const STEADY_MS = 60_000
 /** What the sender may see of the environment: nothing of ours, no proxy, and which authorities the machine trusts. */
 const PASSED_ON = ['PATH', 'TMPDIR', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS'] as const
 
+/** How a sender ended that was not told to. */
+export interface SenderExit {
+  /** Null when it was killed, or could not be started at all. */
+  readonly exitCode: number | null
+  readonly restartMs: number
+  /** Why it could not be started. */
+  readonly err?: unknown
+}
+
 export interface SenderProcessVitals {
   readonly isUp: boolean
   /** Times it had to be started again. */
@@ -29,7 +38,7 @@ export class SenderProcess {
   readonly #settings: SenderSettings
   readonly #command: readonly string[]
   readonly #clock: Clock
-  readonly #onExit: (fields: { exitCode: number | null; restartMs: number }) => void
+  readonly #onExit: (fields: SenderExit) => void
   #child: Bun.Subprocess | null = null
   #isUp = false
   #isStopping = false
@@ -46,7 +55,7 @@ export class SenderProcess {
     command: readonly string[]
     clock: Clock
     /** It ended without having been asked to, and is started again after `restartMs`. */
-    onExit: (fields: { exitCode: number | null; restartMs: number }) => void
+    onExit: (fields: SenderExit) => void
   }) {
     this.#settings = options.settings
     this.#command = options.command
@@ -70,15 +79,20 @@ export class SenderProcess {
       const value = process.env[name]
       if (value !== undefined) env[name] = value
     }
-    this.#child = Bun.spawn([...this.#command], {
-      env,
-      stdio: ['ignore', 'ignore', 'inherit'],
-      serialization: 'json',
-      ipc: (message: FromSender) => this.#heard(message),
-      onExit: (child, exitCode) => {
-        if (this.#child === child) this.#ended(exitCode, this.#clock.monotonicMs() - since)
-      },
-    })
+    try {
+      this.#child = Bun.spawn([...this.#command], {
+        env,
+        stdio: ['ignore', 'ignore', 'inherit'],
+        serialization: 'json',
+        ipc: (message: FromSender) => this.#heard(message),
+        onExit: (child, exitCode) => {
+          if (this.#child === child) this.#ended({ exitCode, ranMs: this.#clock.monotonicMs() - since })
+        },
+      })
+    } catch (err) {
+      // The program is gone, or the machine has no room for another process: bookings are sold all the same.
+      this.#ended({ exitCode: null, ranMs: 0, err })
+    }
   }
 
   /** Something is due. May be called with every booking: calls within 2 ms are one message. */
@@ -122,13 +136,13 @@ export class SenderProcess {
     } else this.#vitals = message.vitals
   }
 
-  #ended(exitCode: number | null, ranMs: number): void {
+  #ended({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {
     this.#child = null
     this.#isUp = false
     if (this.#isStopping) return
     this.#failuresInARow = ranMs >= STEADY_MS ? 0 : this.#failuresInARow + 1
     const restartMs = RESTART_MS[Math.min(this.#failuresInARow, RESTART_MS.length) - 1] ?? 0
-    this.#onExit({ exitCode, restartMs })
+    this.#onExit({ ...how, restartMs })
     this.#callOffRestart = this.#clock.after(restartMs, () => {
       this.#restarts += 1
       this.start()

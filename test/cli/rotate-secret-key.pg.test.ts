@@ -91,6 +91,66 @@ test('with a wrong old key nothing is changed, and the endpoints are named', asy
   expect(await rows()).toEqual(before)
 })
 
+test('deleted endpoints do not stand in the way, nor does a secret whose overlap has passed', async () => {
+  service = await start(NEW_KEY)
+  const url = `http://127.0.0.1:${receiver.port}/in`
+  const gone = (await cli('webhooks', 'create', '--endpoint-url', url)).webhookEndpoint.id
+  await cli('webhooks', 'delete', gone)
+  await stop()
+  const foreign = 'v1.c2VhbGVkIHdpdGggYSBrZXkgdGhhdCBub2JvZHkgaGFzIGFueSBtb3Jl'
+  await database.sql`
+    update webhook_endpoint set previous_secret_sealed = ${foreign}, previous_secret_until = now() - interval '1 second'
+    where status <> 'deleted'`
+  const outcome = await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })
+  expect([outcome.stderr, outcome.json]).toEqual(['', { endpoints: 1, changed: 1 }])
+  const [left] = await database.sql`
+    select secret_sealed, previous_secret_sealed from webhook_endpoint where endpoint_id = ${gone}`
+  expect(left).toEqual({ secret_sealed: '', previous_secret_sealed: null })
+  // Back again, with the check value: the service starts.
+  expect((await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })).code).toBe(0)
+  service = await start(NEW_KEY)
+  await stop()
+})
+
+test('a service that still runs is fenced out, and started again with its old key it is refused', async () => {
+  service = await start(NEW_KEY)
+  expect((await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })).code).toBe(0)
+  await fetch(`${service.baseUrl}/portal/v1/agencies/harbour/units`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ slug: 'late', name: 'Late', basePrice: 1 }),
+  })
+  expect(await service.exited).toBe(1)
+  const refusal = await start(NEW_KEY).catch((error: Error) => error.message)
+  expect(refusal).toContain('SECRET_KEY is not the key that this database is used with')
+  expect((await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })).code).toBe(0)
+})
+
+test('keys that are both not the one in use are refused, whatever they open', async () => {
+  const before = await rows()
+  await database.sql`update secret_key_check set hmac = 'of another key'`
+  const outcome = await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })
+  expect([outcome.code, outcome.stderr]).toEqual([
+    1,
+    expect.stringContaining('this database is used with another key than SECRET_KEY_OLD and SECRET_KEY'),
+  ])
+  expect(await rows()).toEqual(before)
+})
+
+test('when the old key is lost, the service can go on with a new one, and the endpoints that need a secret are named', async () => {
+  const run = await runCliProcess(['rotate-secret-key', '--old-key-lost', '--json'], {
+    env: { DATABASE_URL: database.url, SECRET_KEY: 'dd'.repeat(32) },
+  })
+  const [endpoint] = await database.sql`select endpoint_id from webhook_endpoint where status <> 'deleted'`
+  expect([run.stderr, run.json]).toEqual(['', { endpoints: 1, changed: 0, lost: [endpoint?.['endpoint_id']] }])
+  service = await start('dd'.repeat(32))
+  const made = await cli('webhooks', 'rotate-secret', endpoint?.['endpoint_id'], '--overlap-hours', '0')
+  await cli('webhooks', 'ping', endpoint?.['endpoint_id'])
+  const { body, at, signatures } = received.at(-1) ?? { body: '', at: '', signatures: [] }
+  expect(signatures).toEqual([createHmac('sha256', made.secret).update(`${at}.${body}`).digest('hex')])
+  await stop()
+})
+
 test('without a key, or with half a one, it says so', async () => {
   const outcome = await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: 'beef' })
   expect([outcome.code, outcome.stderr]).toEqual([

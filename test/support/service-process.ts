@@ -19,6 +19,19 @@ export interface ServiceProcess {
   kill(signal: NodeJS.Signals): void
 }
 
+/** A service that listens, and may not be ready yet. */
+export type StartingService = Omit<ServiceProcess, 'readyMs'>
+
+/**
+ * Starts the service and waits until it listens; what it needs may be missing still.
+ * @throws Error with the service's log when it ends before
+ */
+export async function startListening(env: Record<string, string>): Promise<StartingService> {
+  const { child, log, failed } = spawn([process.execPath, 'run', MAIN], env)
+  const port = await Promise.race([failed, portFrom(log, 'starting')])
+  return serviceOf(child, port, log)
+}
+
 /**
  * Starts the service and waits for its first answer.
  * @param command what to run instead of the source, for example the built binary
@@ -29,6 +42,15 @@ export async function startService(
   { command = [process.execPath, 'run', MAIN], cwd }: { command?: string[]; cwd?: string } = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
+  const { child, log, failed } = spawn(command, env, cwd)
+  const port = await Promise.race([failed, portFrom(log, 'listening')])
+  const service = serviceOf(child, port, log)
+  await fetch(`${service.baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
+  return { ...service, readyMs: performance.now() - since }
+}
+
+/** `failed` rejects with the log when the process ends; nobody has to listen. */
+function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   const child = Bun.spawn(command, {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', LOG_LEVEL: 'info', NODE_ENV: 'test', ...env },
     stdout: 'ignore',
@@ -39,19 +61,19 @@ export async function startService(
   const reading = (async () => {
     for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) text += chunk
   })()
-  const failed = child.exited.then(async (code) => {
+  const failed = child.exited.then(async (code): Promise<never> => {
     await reading
     throw new Error(`The service ended with ${code} before it was up:\n${text}`)
   })
   failed.catch(() => undefined)
-  const port = await Promise.race([failed, portFrom(() => text)])
-  const baseUrl = `http://127.0.0.1:${port}`
-  await fetch(`${baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
+  return { child, failed, log: () => text }
+}
+
+function serviceOf(child: Bun.Subprocess, port: number, log: () => string): StartingService {
   return {
-    baseUrl,
+    baseUrl: `http://127.0.0.1:${port}`,
     pid: child.pid,
-    readyMs: performance.now() - since,
-    log: () => text,
+    log,
     exited: child.exited,
     kill: (signal) => child.kill(signal),
   }
@@ -63,16 +85,20 @@ export function startServiceOn(
   env: Record<string, string> = {},
   options: { command?: string[] } = {},
 ): Promise<ServiceProcess> {
-  const credentials = { DATABASE_URL: databaseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
-  return startService({ ...credentials, ...env }, options)
+  return startService({ ...credentialsFor(databaseUrl), ...env }, options)
 }
 
-async function portFrom(log: () => string): Promise<number> {
+/** What a service on a database of the test run is told. */
+export function credentialsFor(databaseUrl: string): Record<string, string> {
+  return { DATABASE_URL: databaseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
+}
+
+async function portFrom(log: () => string, message: 'starting' | 'listening'): Promise<number> {
   const deadline = performance.now() + START_MS_MAX
   while (performance.now() < deadline) {
     const line = log()
       .split('\n')
-      .find((candidate) => candidate.includes('"listening"'))
+      .find((candidate) => candidate.includes(`"${message}"`))
     if (line !== undefined) return JSON.parse(line).port
     await Bun.sleep(5)
   }

@@ -1,0 +1,41 @@
+import { mayHaveSealed, secretKeyCheck } from '../webhooks/secret-key-check.ts'
+import type { Sql } from './connect.ts'
+import { sealedSecrets } from './sealed-secrets.ts'
+
+/** SECRET_KEY is not the one that the database is used with. The message says what to do. */
+export class SecretKeyError extends Error {
+  override readonly name = 'SecretKeyError'
+  constructor() {
+    super(
+      'Cannot start: SECRET_KEY is not the key that this database is used with. Its webhook secrets are encrypted with that key, ' +
+        'and its calendar addresses are derived from it.\n' +
+        '- Give the key it had before; after a restore, the one of the time of the backup. Without DATABASE_URL the key is in the ' +
+        'file secret-key in DATA_DIR.\n' +
+        '- To change the key, stop the service and run nightledger rotate-secret-key; if the key is lost, with --old-key-lost ' +
+        '(docs/operating.md, SECRET_KEY).',
+    )
+  }
+}
+
+/**
+ * Refuses a key that the database is not used with. The first start on a database keeps a check value of its key; of two first
+ * starts at once with different keys, one is refused.
+ * @param key 32 bytes
+ * @throws SecretKeyError
+ */
+export async function checkSecretKey(sql: Sql, key: Uint8Array): Promise<void> {
+  const check = secretKeyCheck(key)
+  let stored = await storedCheck(sql)
+  if (stored === null) {
+    if (!mayHaveSealed(key, await sealedSecrets(sql))) throw new SecretKeyError()
+    await sql`insert into secret_key_check (hmac) values (${check}) on conflict (is_only) do nothing`
+    stored = await storedCheck(sql)
+  }
+  if (stored !== check) throw new SecretKeyError()
+}
+
+/** The check value of the key that the database is used with; null before the first start on it. */
+export async function storedCheck(sql: Sql): Promise<string | null> {
+  const [row] = await sql<{ hmac: string }[]>`select hmac from secret_key_check`
+  return row?.hmac ?? null
+}

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { checkSecretKey, SecretKeyError, storedCheck } from '../../src/db/secret-key-check.ts'
+import { SecretBox } from '../../src/webhooks/secret-box.ts'
+import { secretKeyCheck } from '../../src/webhooks/secret-key-check.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const KEY = Uint8Array.fromHex('01'.repeat(32))
+const OTHER = Uint8Array.fromHex('02'.repeat(32))
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+  await database.sql`
+    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
+                        requests_per_month, default_hold_hours, created_at)
+    values ('agc_a', 'harbour', 'Harbour', 'EUR', 'Europe/Lisbon', 'active', true, 60, 1000, 48, now())`
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`delete from webhook_endpoint`
+  await database.sql`delete from secret_key_check`
+})
+
+async function addEndpoint(endpointId: string, key: Uint8Array, status = 'active'): Promise<void> {
+  const sealed = status === 'deleted' ? '' : new SecretBox(key).seal('whsec_x', { agencyId: 'agc_a', endpointId })
+  await database.sql`
+    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+    values ('agc_a', ${endpointId}, 'https://example.com', ${status}, ${sealed}, now(), now())`
+}
+
+/** Whether a start with `key` is let through. */
+async function passes(key: Uint8Array): Promise<boolean> {
+  try {
+    await checkSecretKey(database.sql, key)
+    return true
+  } catch (error) {
+    if (error instanceof SecretKeyError) return false
+    throw error
+  }
+}
+
+test('the first start settles the key, and no other one passes afterwards', async () => {
+  expect(await passes(KEY)).toBe(true)
+  expect(await storedCheck(database.sql)).toBe(secretKeyCheck(KEY))
+  expect([await passes(OTHER), await passes(KEY)]).toEqual([false, true])
+})
+
+test('of two first starts at once with different keys one is refused', async () => {
+  const passed = await Promise.all([passes(KEY), passes(OTHER)])
+  expect(passed.filter(Boolean)).toHaveLength(1)
+  expect(await storedCheck(database.sql)).toBe(secretKeyCheck(passed[0] ? KEY : OTHER))
+})
+
+test('a database from before the check takes the key that opens its secrets, and refuses another without a trace', async () => {
+  await addEndpoint('whe_a', KEY)
+  await addEndpoint('whe_gone', KEY, 'deleted')
+  expect([await passes(OTHER), await storedCheck(database.sql)]).toEqual([false, null])
+  expect(await passes(KEY)).toBe(true)
+})
+
+test('and takes it, too, when a start with another key has left a secret of its own', async () => {
+  await addEndpoint('whe_a', KEY)
+  await addEndpoint('whe_b', OTHER)
+  expect(await passes(KEY)).toBe(true)
+})
+
+test('deleted endpoints say nothing of the key', async () => {
+  await addEndpoint('whe_gone', KEY, 'deleted')
+  expect(await passes(OTHER)).toBe(true)
+})
+
+test('what is kept is not the key, nor the same for two keys', () => {
+  expect(secretKeyCheck(KEY)).toMatch(/^[0-9a-f]{64}$/)
+  expect(secretKeyCheck(KEY)).not.toContain('01'.repeat(4))
+  expect(secretKeyCheck(KEY)).not.toBe(secretKeyCheck(OTHER))
+})

@@ -1,0 +1,186 @@
+/** A start beside a process that serves: nothing is taken from it until the new one can serve. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findCluster } from '../../src/db/cluster.ts'
+import { connect, type Sql } from '../../src/db/connect.ts'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { readPostmaster } from '../../src/db/postmaster.ts'
+import { eventually } from '../support/eventually.ts'
+import { Load, prepareForLoad } from '../support/load.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import {
+  credentialsFor,
+  type ServiceProcess,
+  startListening,
+  startService,
+  startServiceOn,
+} from '../support/service-process.ts'
+
+/** As in src/db/migrate.ts. */
+const MIGRATION_LOCK = '7310577216190001'
+
+let database: TestDatabase
+let first: ServiceProcess
+beforeEach(async () => {
+  database = await testDatabase()
+  await prepareForLoad(database.url)
+  first = await startServiceOn(database.url)
+})
+afterEach(async () => {
+  first.kill('SIGKILL')
+  await first.exited
+  await database.drop()
+})
+
+async function epoch(): Promise<number> {
+  const [row] = await database.sql`select epoch::int as epoch from writer_fence`
+  return row?.['epoch']
+}
+
+async function bookOn(service: { baseUrl: string }, arrival: string): Promise<number> {
+  const departure = arrival.replace(/-01$/, '-02')
+  return (await new Load(() => service.baseUrl).post('/bookings', { unit: 'unit-0', arrival, departure })).status
+}
+
+/** A session of its own that may hold locks. */
+async function holding(lock: string, work: (session: Sql) => Promise<void>): Promise<void> {
+  const session = connect(database.url, { purpose: 'admin' })
+  try {
+    await session.unsafe(lock)
+    await work(session)
+  } finally {
+    await session.end({ timeout: 0 })
+  }
+}
+
+describe('a process that cannot serve ends, and the one that serves goes on:', () => {
+  async function expectLeftAlone(env: Record<string, string>, reason: string): Promise<void> {
+    const before = await epoch()
+    const refusal = await startServiceOn(database.url, env).then(
+      () => 'it started',
+      (error: Error) => error.message,
+    )
+    expect(refusal).toContain('The service ended with 1')
+    expect(refusal).toContain(reason)
+    expect(await epoch()).toBe(before)
+    expect(await bookOn(first, '2030-01-01')).toBe(201)
+  }
+
+  test('its port is taken', () =>
+    expectLeftAlone({ PORT: new URL(first.baseUrl).port }, 'another program listens there'))
+
+  test('the machine does not have its address', () =>
+    expectLeftAlone({ HOST: '192.0.2.1' }, 'this machine does not have that address'))
+
+  test('its SECRET_KEY is another one', () =>
+    expectLeftAlone({ SECRET_KEY: 'ee'.repeat(32) }, 'SECRET_KEY is not the key that this database is used with'))
+
+  test('a setting is wrong', () => expectLeftAlone({ MAILBOX_MAX: 'many' }, 'MAILBOX_MAX'))
+
+  test('its user may not read what it needs', async () => {
+    await database.sql.unsafe(`
+      create role second_${process.pid} login password 'second';
+      grant all on all tables in schema public to second_${process.pid};
+      revoke select on usage_month from second_${process.pid}`)
+    const url = new URL(database.url)
+    url.username = `second_${process.pid}`
+    url.password = 'second'
+    await expectLeftAlone({ DATABASE_URL: url.href }, 'permission denied for table usage_month')
+    await database.sql.unsafe(`drop owned by second_${process.pid}; drop role second_${process.pid}`)
+  })
+})
+
+describe('while it starts,', () => {
+  test('a process answers 503, the older one serves; afterwards it is the other way round', () =>
+    holding(`select pg_advisory_lock(${MIGRATION_LOCK})`, async (session) => {
+      const second = await startListening(credentialsFor(database.url))
+      const ask = (path: string) => fetch(`${second.baseUrl}${path}`)
+      expect((await ask('/healthz')).status).toBe(200)
+      const ready = await ask('/readyz')
+      expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', faults: ['starting'] }])
+      expect((await ask('/portal/v1/agencies')).status).toBe(503)
+      expect(await bookOn(second, '2030-01-01')).toBe(503)
+      expect(await bookOn(first, '2030-01-01')).toBe(201)
+      await session.unsafe(`select pg_advisory_unlock(${MIGRATION_LOCK})`)
+      await eventually('it is ready', async () => (await ask('/readyz')).status === 200)
+      expect(await bookOn(second, '2030-02-01')).toBe(201)
+      expect(await bookOn(first, '2030-03-01')).toBe(500)
+      expect(await first.exited).toBe(1)
+      second.kill('SIGTERM')
+      expect(await second.exited).toBe(0)
+    }))
+
+  test('SIGTERM ends a process with 0, and it takes nothing over any more', () =>
+    holding(`select pg_advisory_lock(${MIGRATION_LOCK})`, async (session) => {
+      const before = await epoch()
+      const second = await startListening(credentialsFor(database.url))
+      second.kill('SIGTERM')
+      await eventually('it drains', () => second.log().includes('draining'))
+      await session.unsafe(`select pg_advisory_unlock(${MIGRATION_LOCK})`)
+      expect(await second.exited).toBe(0)
+      expect(await epoch()).toBe(before)
+      expect(await bookOn(first, '2030-01-01')).toBe(201)
+    }))
+
+  test('a process that has taken over waits for a database that is busy, for nobody else serves', () =>
+    holding('begin; select from writer_fence for update', (fence) =>
+      holding('begin; lock table api_key in share mode', async (keys) => {
+        const before = await epoch()
+        const second = await startListening(credentialsFor(database.url))
+        await eventually('the take-over waits', () => second.log().includes('taking over waits for the database'))
+        await keys.unsafe('commit; begin; lock table api_key in access exclusive mode')
+        const waited = () => second.log().split('taking over waits for the database').length
+        const waitedBefore = waited()
+        await fence.unsafe('commit')
+        await eventually('it has taken over', async () => (await epoch()) > before)
+        await eventually('what it reads then waits', () => waited() > waitedBefore)
+        await keys.unsafe('commit')
+        await eventually('it is ready', async () => (await fetch(`${second.baseUrl}/readyz`)).status === 200)
+        expect(await bookOn(second, '2030-01-01')).toBe(201)
+        second.kill('SIGTERM')
+        expect(await second.exited).toBe(0)
+      }),
+    ))
+})
+
+describe('SIGTERM while it starts a PostgreSQL of its own', () => {
+  let dataDir: string
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-start-'))
+  })
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  const postmaster = () => {
+    const cluster = findCluster(dataDir)
+    return cluster === null ? null : readPostmaster(cluster)
+  }
+
+  test('for the first time leaves none behind, and the next start goes on', async () => {
+    const starting = await startListening({ DATA_DIR: dataDir })
+    starting.kill('SIGTERM')
+    expect(await starting.exited).toBe(0)
+    expect(postmaster()).toBeNull()
+    const next = await startService({ DATA_DIR: dataDir })
+    expect((await fetch(`${next.baseUrl}/readyz`)).status).toBe(200)
+    next.kill('SIGTERM')
+    expect(await next.exited).toBe(0)
+  })
+
+  test('stops the one that runs already, though the database is not ready yet', async () => {
+    const server = await startEmbedded({ dataDir, onStep: () => {} })
+    const sql = connect(server.url, { purpose: 'admin' })
+    // Whoever enters the database waits: the server runs, and the service is not through with it.
+    await sql.unsafe(`
+      create function wait_at_login() returns event_trigger language plpgsql as 'begin perform pg_sleep(2); end';
+      create event trigger wait_at_login on login execute function wait_at_login()`)
+    await sql.end({ timeout: 1 })
+    await server.stop()
+    const starting = await startListening({ DATA_DIR: dataDir })
+    await eventually('the server runs', () => postmaster()?.status === 'ready')
+    starting.kill('SIGTERM')
+    expect(await starting.exited).toBe(0)
+    expect(postmaster()).toBeNull()
+  })
+})
