@@ -77,18 +77,18 @@ export class PostgresEndpointRows implements EndpointRows {
     const sql = this.#sql
     const { agencyId, endpointId, url, description, pending } = change
     const at = new Date(change.at)
-    const isBegun = pending !== undefined && (await settleFlood(sql, this.#epoch, { ...change, choice: pending }))
     // Settled before it is switched on: what is dropped must not be sent meanwhile.
+    const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
+    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch, { ...settling, status: 'disabled' }))
     const before =
-      pending === undefined
+      settling === null
         ? sql``
         : sql`
             off as (
               select e.endpoint_id from webhook_endpoint e
               where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}
                 and e.status = 'disabled' for update
-            ), settled as (${settlement(sql, { ...change, choice: pending }, sql`and d.endpoint_id in (select endpoint_id from off)`)}
-              returning true),`
+            ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
     const isEnabled = pending === undefined ? sql`false` : sql`(e.status = 'disabled')`
     const isNewUrl = url === undefined ? sql`false` : sql`true`
     const isDescribed = description === undefined ? sql`false` : sql`true`
@@ -102,7 +102,7 @@ export class PostgresEndpointRows implements EndpointRows {
                                     else e.consecutive_failures end,
         revision = e.revision + case when ${isEnabled} or ${isNewUrl} then 1 else 0 end,
         updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} then ${at}::timestamptz else e.updated_at end
-      where ${pending === undefined ? sql`` : sql`(select count(*) from settled) >= 0 and`}
+      where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
         e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
       returning ${endpointColumns(sql)}`
     const write = this.#endpointWrite({ agencyId, audit, change: update, before })

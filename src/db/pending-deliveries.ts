@@ -1,8 +1,6 @@
 import { WriteError } from '../desk/write-error.ts'
-import { withDeadline } from '../lib/deadline.ts'
 import type { PendingChoice } from '../webhooks/endpoint-rows.ts'
 import { fencedWrite } from './audited-write.ts'
-import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Fragment, Sql } from './connect.ts'
 
 /** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
@@ -16,7 +14,11 @@ interface Settling {
   readonly at: number
 }
 
-/** Ends or hurries what is pending for an endpoint. `which`: conditions on the delivery `d`, from `and` on. */
+/**
+ * Ends or hurries what is pending for an endpoint, by the index of what is pending and without a join: before the tables are
+ * analysed the planner would compare every delivery with every other.
+ * @param which a condition more
+ */
 export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settling, which: Fragment): Fragment {
   const change =
     choice === 'drop'
@@ -24,55 +26,57 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
       : sql`tries = 0, next_attempt_at = ${new Date(at)}`
   return sql`
     update webhook_delivery set ${change}
-    where agency_id = ${agencyId} and status = 'pending' and delivery_id in (
-      select d.delivery_id from webhook_delivery d
-      where d.agency_id = ${agencyId} and d.endpoint_id = ${endpointId} and d.status = 'pending' ${which})`
+    where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${which}`
 }
 
 /**
- * Settles what is pending for an endpoint that is off, in chunks under the fence, until one statement may do the rest.
+ * Settles, in chunks under the fence, what is pending for an endpoint of this status, until less than a chunk is left.
  * @returns whether anything was settled
  * @throws WriteError, JournalError; what it had settled by then stays so
  */
-export async function settleFlood(sql: Sql, epoch: number, settling: Settling): Promise<boolean> {
-  const { agencyId, endpointId, choice, at } = settling
-  const left = choice === 'drop' ? sql`` : sql`and (d.tries <> 0 or d.next_attempt_at <> ${new Date(at)})`
-  const isFlooded = async (): Promise<boolean> => {
-    const pending = await withDeadline(
-      sql`select from webhook_delivery d
-          where d.agency_id = ${agencyId} and d.endpoint_id = ${endpointId} and d.status = 'pending' ${left}
-            and exists (select from webhook_endpoint e where e.agency_id = d.agency_id
-                        and e.endpoint_id = d.endpoint_id and e.status = 'disabled')
-          limit ${PENDING_CHUNK + 1}`,
-      QUERY_DEADLINE_MS,
-    )
-    return pending.count > PENDING_CHUNK
-  }
-  if (!(await isFlooded())) return false
+export async function settleFlood(
+  sql: Sql,
+  epoch: number,
+  settling: Settling & { readonly status: 'disabled' | 'deleted' },
+): Promise<boolean> {
+  const { agencyId, endpointId, choice, at, status } = settling
+  const left = choice === 'drop' ? sql`true` : sql`(tries <> 0 or next_attempt_at <> ${new Date(at)})`
   const chunk = () =>
     fencedWrite(sql`
       with fence as (select check_fence(${epoch}) as held)
-      ${settlement(sql, settling, sql`${left} and (select held from fence) limit ${PENDING_CHUNK}`)}`)
-  await chunk()
-  while (await begun(isFlooded())) await begun(chunk())
+      ${settlement(
+        sql,
+        settling,
+        sql`${left} and (select held from fence)
+            and (select e.status from webhook_endpoint e
+                 where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}) = ${status}
+            and (next_attempt_at, delivery_id) <= (
+              select next_attempt_at, delivery_id from webhook_delivery
+              where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${left}
+              order by next_attempt_at, delivery_id offset ${PENDING_CHUNK - 1} limit 1)`,
+      )}`)
+  if ((await chunk()).count === 0) return false
+  while ((await begun(chunk())).count > 0);
   return true
 }
 
 /**
- * Drops what is pending for an endpoint that is deleted, in chunks under the fence.
+ * Drops what is pending for an endpoint that is deleted.
  * @throws WriteError, JournalError; what it had dropped by then stays so
  */
-export async function dropOfDeleted(sql: Sql, epoch: number, settling: Omit<Settling, 'choice'>): Promise<void> {
-  const isDeleted = sql`
-    and exists (select from webhook_endpoint e where e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
-                and e.status = 'deleted')`
-  for (let isFirst = true; ; isFirst = false) {
-    const chunk = fencedWrite(sql`
-      with fence as (select check_fence(${epoch}) as held)
-      ${settlement(sql, { ...settling, choice: 'drop' }, sql`${isDeleted} and (select held from fence) limit ${PENDING_CHUNK}`)}`)
-    const { count } = await (isFirst ? chunk : begun(chunk))
-    if (count < PENDING_CHUNK) return
-  }
+export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
+  const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
+  const isBegun = await settleFlood(sql, epoch, settling)
+  const rest = fencedWrite(sql`
+    with fence as (select check_fence(${epoch}) as held)
+    ${settlement(
+      sql,
+      settling,
+      sql`(select held from fence)
+          and (select e.status from webhook_endpoint e
+               where e.agency_id = ${asked.agencyId} and e.endpoint_id = ${asked.endpointId}) = 'deleted'`,
+    )}`)
+  await (isBegun ? begun(rest) : rest)
 }
 
 /** A part of the change is durable already: whatever becomes of the rest, something was changed. */
