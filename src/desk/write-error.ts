@@ -1,3 +1,4 @@
+import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 
 /**
@@ -28,4 +29,9 @@ export async function afterWrite<T>(rest: Promise<T>): Promise<T> {
     if (error instanceof AssertionError) throw error
     throw new WriteError('made', 'Cannot complete the answer to a change that was made', { cause: error })
   }
+}
+
+/** Whether a change of the agency's own data that failed is known not to be stored; otherwise it may be. */
+export function isNotWritten(error: unknown): boolean {
+  return error instanceof JournalError || (error instanceof WriteError && error.outcome === 'not_written')
 }

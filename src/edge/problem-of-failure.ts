@@ -35,8 +35,7 @@ const TITLE_OF_WRITE_ERROR = {
 const TITLE_OF_CLOSED_ACCESS = {
   key: 'The key is refused here from now on, but its revocation may not be stored: repeat the request',
   agency: 'The agency is suspended here from now on, but this may not be stored: repeat the request',
-  calendar_address:
-    'The old address is refused here from now on, but the new one may not be stored: repeat the request',
+  calendar_address: 'The old address is refused here from now on, but a new one may not be stored: change it again',
 } as const satisfies Record<Access, string>
 
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
@@ -71,6 +70,7 @@ function titleOfFailedWrite(error: unknown): string {
 }
 
 function titleOfFailedRead(error: unknown): string {
+  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }
 
