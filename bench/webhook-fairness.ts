@@ -5,10 +5,12 @@
  * the event to its arrival, so it includes the write. And how many a second are sent: 2,000 bookings are made at once, 40 for each
  * of the healthy ones. About 40 s.
  */
+
 import { mkdirSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { openWebhooks } from '../src/build-webhooks.ts'
 import type { Agency } from '../src/catalogue/agency.ts'
+import { auditLine } from '../src/desk/audit-line.ts'
 import type { Unit } from '../src/domain/unit.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../test/support/open-ledger.ts'
 import { SERVER_URL_VARIABLE, testDatabase } from '../test/support/postgres.ts'
@@ -87,10 +89,14 @@ async function measure(): Promise<void> {
     const path = i < HANGING ? 'hang' : 'ok'
     const agency = await addAgency(ledger, { id: `agc_${i}`, slug: `agency-${i}` })
     const unit = await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}` }))
-    const outcome = await webhooks.desk.register(agency.id, {
-      url: `https://localhost:${port}/${path}`,
-      description: null,
-    })
+    const outcome = await webhooks.desk.register(
+      agency.id,
+      {
+        url: `https://localhost:${port}/${path}`,
+        description: null,
+      },
+      auditLine(ledger, CALLER),
+    )
     if (outcome.kind !== 'registered') throw new Error(`Cannot register: ${outcome.kind}`)
     agencies.push({ agency, unit, path })
   }

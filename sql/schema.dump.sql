@@ -693,6 +693,24 @@ begin
   return 'written';
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.check_fence(writer_epoch bigint, alone boolean DEFAULT false)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  current_epoch bigint;
+begin
+  if alone then
+    select epoch into current_epoch from writer_fence for update;
+  else
+    select epoch into current_epoch from writer_fence for share;
+  end if;
+  if current_epoch <> writer_epoch then
+    raise exception 'Cannot write: epoch % is fenced by epoch %', writer_epoch, current_epoch using errcode = 'NL001';
+  end if;
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until timestamp with time zone, room integer, window_fresh integer, windows jsonb)
  RETURNS TABLE(agency_id text, delivery_id text, endpoint_id text, event_id text, kind text, body text, attempts integer, tries integer, next_attempt_at timestamp with time zone, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamp with time zone, consecutive_failures integer, revision integer)
  LANGUAGE plpgsql
@@ -738,6 +756,29 @@ begin
   join webhook_event v on v.agency_id = c.agency_id and v.event_id = c.event_id
   join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
   order by c.next_attempt_at, c.delivery_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.delete_webhook_endpoint(writer_epoch bigint, agency text, endpoint text, deleted_at timestamp with time zone, dropped_max integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  dropped integer;
+begin
+  perform check_fence(writer_epoch, true);
+  update webhook_endpoint e set
+    status = 'deleted', secret_sealed = '', previous_secret_sealed = null, previous_secret_until = null,
+    revision = e.revision + 1, updated_at = deleted_at
+  where e.agency_id = agency and e.endpoint_id = endpoint and e.status <> 'deleted';
+  if not found then
+    return null;
+  end if;
+  update webhook_delivery set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
+  where agency_id = agency and status = 'pending' and delivery_id in (
+    select d.delivery_id from webhook_delivery d
+    where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending' limit dropped_max);
+  get diagnostics dropped = row_count;
+  return dropped;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with time zone)

@@ -53,7 +53,7 @@ export function openWebhooks(
   sender.start()
   const holders = new EndpointHolders()
   // Until they are read, and if they cannot be, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql).agencies().then(
+  new PostgresEndpointRows(ledger.sql, ledger.epoch).agencies().then(
     (agencyIds) => holders.load(agencyIds),
     () => {},
   )
@@ -70,7 +70,7 @@ export function openWebhooks(
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
 export function openWebhookDesk(
-  { sql, clock, newId }: Pick<Ledger, 'sql' | 'clock' | 'newId'>,
+  { sql, clock, newId, epoch }: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
@@ -79,7 +79,7 @@ export function openWebhookDesk(
   const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
   const resolver = new DnsResolver()
   return new WebhookDesk({
-    rows: new PostgresEndpointRows(sql),
+    rows: new PostgresEndpointRows(sql, epoch),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),

@@ -1,7 +1,8 @@
 /**
  * Agencies, keys, units' master data and fee types in memory: they serve every request. Agencies and keys are loaded at
  * start; an agency's shelf of units and fees on first touch, so that start-up does not grow with the units stored. A
- * change is committed first and then put here, in the same tick as its answer: it holds from the next request on.
+ * change is committed first and then put here, in the same tick as its answer: it holds from the next request on. What takes access
+ * away is put here first, and then committed: it holds even while the database is away.
  */
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
@@ -93,10 +94,12 @@ export class Catalogue {
     for (const key of this.keysOf(agency.id)) this.#holderByHash.set(key.secretSha256, { key, agency })
   }
 
-  putKey(key: ApiKey): void {
-    const agency = this.#agencies.get(key.agencyId)
+  /** A key that is revoked here stays so, whatever is put later: a revocation is permanent (contract, Authentication rule 8). */
+  putKey(given: ApiKey): void {
+    const agency = this.#agencies.get(given.agencyId)
     if (agency === undefined) return
     const keys = this.#keysByAgency.get(agency.id) ?? new Map<string, ApiKey>()
+    const key = { ...given, revokedAt: given.revokedAt ?? keys.get(given.id)?.revokedAt ?? null }
     this.#keysByAgency.set(agency.id, keys.set(key.id, key))
     this.#holderByHash.set(key.secretSha256, { key, agency })
   }
@@ -107,6 +110,14 @@ export class Catalogue {
 
   putFeeType(agencyId: string, feeType: FeeType): void {
     this.#change(agencyId, (shelf) => shelf.withFeeType(feeType))
+  }
+
+  /** The shelf in memory may not be what is stored: whoever wants it next reads it. */
+  dropShelf(agencyId: string): void {
+    const loading = this.#loading.get(agencyId)
+    if (loading !== undefined) loading.stale = true
+    this.#shelvedUnits -= this.#shelves.get(agencyId)?.size ?? 0
+    this.#shelves.delete(agencyId)
   }
 
   #change(agencyId: string, change: (shelf: Shelf) => Shelf): void {

@@ -3,9 +3,10 @@ import type { Agency, ApiKey } from '../catalogue/agency.ts'
 import type { Shelf } from '../catalogue/shelf.ts'
 import type { AgencyStore } from '../desk/agency-store.ts'
 import type { Guest } from '../desk/guest-list.ts'
+import { WriteError } from '../desk/write-error.ts'
 import type { FeeType } from '../domain/rules.ts'
 import type { AuditDraft } from '../journal/record.ts'
-import { auditedWrite } from './audited-write.ts'
+import { auditedWrite, fencedWrite } from './audited-write.ts'
 import {
   agencyInsert,
   agencyUpdate,
@@ -66,9 +67,14 @@ export class PostgresAgencyStore implements AgencyStore {
       await this.#write(agencyId, audit, update)
       return true
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION) return false
+      const cause = error instanceof WriteError ? error.cause : null
+      if (cause instanceof Error && 'code' in cause && cause.code === UNIQUE_VIOLATION) return false
       throw error
     }
+  }
+
+  async settle(): Promise<void> {
+    await fencedWrite(this.#sql`select check_fence(${this.#epoch}, true)`)
   }
 
   loadAgencies(): Promise<readonly Agency[]> {
@@ -85,11 +91,7 @@ export class PostgresAgencyStore implements AgencyStore {
 
   /** @returns whether a row changed */
   async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<boolean> {
-    const returning = this.#sql`${change} returning true as "isChanged"`
-    const [row] = await auditedWrite<{ isChanged: boolean | null }>(this.#sql, {
-      ...{ agencyId, epoch: this.#epoch, audit },
-      change: returning,
-    })
-    return row?.isChanged === true
+    const returning = this.#sql`${change} returning true`
+    return (await auditedWrite(this.#sql, { ...{ agencyId, epoch: this.#epoch, audit }, change: returning })) !== null
   }
 }

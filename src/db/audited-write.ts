@@ -1,18 +1,20 @@
-import type { PendingQuery, Row } from 'postgres'
+import { WriteError } from '../desk/write-error.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft } from '../journal/record.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
-import type { Sql } from './connect.ts'
-
-const DIVISION_BY_ZERO = '22012'
+import type { Fragment, Sql } from './connect.ts'
+import { failedWrite } from './failed-write.ts'
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
  * must not change what the new one has in memory.
- * @param change ends with a `returning` clause
- * @returns the rows it returned; the line is written only where there are some
- * @throws JournalError of kind `fenced` when another process writes by now; whatever else is thrown leaves the outcome unknown
+ * @param change ends with a `returning` clause, and returns one row at most
+ * @param before parts of a `with` clause, each with a comma after it; what locks rows asks `(select held from fence)` first,
+ *   so that all statements lock in the same order
+ * @param alone no batch is under way beside it
+ * @returns the row it returned; the line is written only where there is one
+ * @throws JournalError of kind `fenced` when another process writes by now, WriteError for every other failure
  */
 export async function auditedWrite<R extends object>(
   sql: Sql,
@@ -21,28 +23,47 @@ export async function auditedWrite<R extends object>(
     epoch,
     audit,
     change,
-  }: { agencyId: string; epoch: number; audit: AuditDraft; change: PendingQuery<Row[]> },
-): Promise<R[]> {
+    before = sql``,
+    alone = false,
+  }: {
+    agencyId: string
+    epoch: number
+    audit: AuditDraft
+    change: Fragment
+    before?: Fragment
+    alone?: boolean
+  },
+): Promise<R | null> {
+  const [row] = await fencedWrite(
+    sql<(R & { isChanged: boolean })[]>`
+      with fence as (select check_fence(${epoch}, ${alone}) as held),
+      ${before} changed as (${change}), audited as (
+        insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
+        select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
+               ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
+               ${audit.requestId}::text, ${audit.count}::text::bigint
+        from changed)
+      select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
+  )
+  if (row?.isChanged !== true) return null
+  const { isChanged: _, ...changed } = row
+  return changed as unknown as R
+}
+
+/**
+ * Runs one statement that checks the fence, and says of a failure what it means.
+ * @throws as `auditedWrite` does
+ */
+export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
   try {
-    return await withDeadline(
-      sql<R[]>`
-        with fence as (
-          -- An error, because nothing less takes back what the other parts of the statement have done.
-          select 1 / (case when epoch = ${epoch}::text::bigint then 1 else 0 end) as held from writer_fence for share
-        ), changed as (${change}), audited as (
-          insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-          select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
-                 ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
-                 ${audit.requestId}::text, ${audit.count}::text::bigint
-          from changed)
-        select changed.* from fence left join changed on true where fence.held = 1`,
-      QUERY_DEADLINE_MS,
-    )
+    return await withDeadline(statement, QUERY_DEADLINE_MS)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === DIVISION_BY_ZERO)
+    const failure = failedWrite(error)
+    if (failure === 'fenced')
       throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {
         cause: error,
       })
-    throw error
+    const state = failure === 'unknown' ? 'the outcome is not known' : 'the database did not take the change'
+    throw new WriteError(failure, `Cannot change the data of an agency: ${state}`, { cause: error })
   }
 }

@@ -30,8 +30,8 @@ export class PostgresCalendarFeedRows implements CalendarFeedRows {
       on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1
       returning version`
     const input = { agencyId, epoch: this.#epoch, audit, change }
-    const [row] = await auditedWrite<{ version: number }>(this.#sql, input)
-    if (row === undefined) throw new Error('Cannot change a calendar address: no row came back')
+    const row = await auditedWrite<{ version: number }>(this.#sql, input)
+    if (row === null) throw new Error('Cannot change a calendar address: no row came back')
     return row.version
   }
 }

@@ -1,9 +1,13 @@
+import type { AuditDraft } from '../journal/record.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { causeName, coarseReason, isAccepted } from '../webhooks/attempt-outcome.ts'
-import type { EndpointRows, PendingChoice, PingRecord, StoredEndpoint } from '../webhooks/endpoint-rows.ts'
+import type { WebhookDelivery } from '../webhooks/delivery.ts'
+import type { EndpointRows, PingRecord, StoredEndpoint } from '../webhooks/endpoint-rows.ts'
+import { auditedWrite } from './audited-write.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
-import type { Sql } from './connect.ts'
+import type { Fragment, Sql } from './connect.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
+import { begun, dropOfDeleted, PENDING_CHUNK, settleFlood, settlement } from './pending-deliveries.ts'
 
 interface EndpointRow {
   agencyId: string
@@ -20,15 +24,15 @@ interface EndpointRow {
   updatedAt: Date
 }
 
-/** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
-const CHUNK = 5_000
-
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
+  readonly #epoch: number
 
-  constructor(sql: Sql) {
+  /** @param epoch of this process's tenure */
+  constructor(sql: Sql, epoch: number) {
     this.#sql = sql
+    this.#epoch = epoch
   }
 
   /** Agencies that have an endpoint, of whatever status but deleted. */
@@ -57,76 +61,84 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 
   /** Two at once may both pass the count; the limit guards the outbox, not a right. */
-  async insert(endpoint: StoredEndpoint, max: number): Promise<boolean> {
+  async insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean> {
+    const sql = this.#sql
     const { agencyId } = endpoint
-    const inserted = await withDeadline(
-      this.#sql`
-        insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at)
-        select ${agencyId}, ${endpoint.id}, ${endpoint.url}, ${endpoint.description}::text, ${endpoint.status},
-               ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}::timestamptz, ${new Date(endpoint.updatedAt)}::timestamptz
-        where (select count(*) from webhook_endpoint e where e.agency_id = ${agencyId} and e.status <> 'deleted') < ${max}::int`,
-      QUERY_DEADLINE_MS,
-    )
-    return inserted.count === 1
+    const change = sql`
+      insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at)
+      select ${agencyId}, ${endpoint.id}, ${endpoint.url}, ${endpoint.description}::text, ${endpoint.status},
+             ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}::timestamptz, ${new Date(endpoint.updatedAt)}::timestamptz
+      where (select count(*) from webhook_endpoint e where e.agency_id = ${agencyId} and e.status <> 'deleted') < ${max}::int
+      returning true`
+    return (await this.#write({ agencyId, audit, change })) !== null
   }
 
-  async changeUrl({ agencyId, endpointId, url, at }: Parameters<EndpointRows['changeUrl']>[0]) {
+  async change(change: Parameters<EndpointRows['change']>[0], audit: AuditDraft): Promise<StoredEndpoint | null> {
     const sql = this.#sql
-    return await this.#endpoint(sql`
+    const { agencyId, endpointId, url, description, pending } = change
+    const at = new Date(change.at)
+    // Settled before it is switched on: what is dropped must not be sent meanwhile.
+    const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
+    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch, { ...settling, status: 'disabled' }))
+    const before =
+      settling === null
+        ? sql``
+        : sql`
+            off as (
+              select e.endpoint_id from webhook_endpoint e
+              where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}
+                and e.status = 'disabled' for update
+            ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
+    const isEnabled = pending === undefined ? sql`false` : sql`(e.status = 'disabled')`
+    const isNewUrl = url === undefined ? sql`false` : sql`true`
+    const isDescribed = description === undefined ? sql`false` : sql`true`
+    const update = sql`
       update webhook_endpoint e set
-        url = ${url}, revision = e.revision + 1, updated_at = ${new Date(at)},
-        consecutive_failures = case when e.status = 'active' then 0 else e.consecutive_failures end
-      where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
-      returning ${endpointColumns(sql)}`)
+        url = coalesce(${url ?? null}::text, e.url),
+        description = case when ${isDescribed} then ${description ?? null}::text else e.description end,
+        status = case when ${isEnabled} then 'active' else e.status end,
+        disabled_reason = case when ${isEnabled} then null else e.disabled_reason end,
+        consecutive_failures = case when ${isEnabled} or (${isNewUrl} and e.status = 'active') then 0
+                                    else e.consecutive_failures end,
+        revision = e.revision + case when ${isEnabled} or ${isNewUrl} then 1 else 0 end,
+        updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} then ${at}::timestamptz else e.updated_at end
+      where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
+        e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
+      returning ${endpointColumns(sql)}`
+    const write = this.#endpointWrite({ agencyId, audit, change: update, before })
+    return isBegun ? begun(write) : write
   }
 
-  async describe({ agencyId, endpointId, description, at }: Parameters<EndpointRows['describe']>[0]) {
+  async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0], audit: AuditDraft) {
     const sql = this.#sql
-    return await this.#endpoint(sql`
-      update webhook_endpoint e set description = ${description}, updated_at = ${new Date(at)}
-      where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
-      returning ${endpointColumns(sql)}`)
+    const found = await this.find(agencyId, endpointId)
+    const change = sql`
+      select dropped from delete_webhook_endpoint(${this.#epoch}, ${agencyId}, ${endpointId}, ${new Date(at)},
+                                                  ${PENDING_CHUNK}) as dropped
+      where dropped is not null`
+    const deleted =
+      found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change, alone: true })
+    const drop = () => dropOfDeleted(sql, this.#epoch, { agencyId, endpointId, at })
+    if (deleted === null) {
+      // Deleted by a request that did not come to its end.
+      await drop()
+      return null
+    }
+    if (deleted.dropped === PENDING_CHUNK) await begun(drop())
+    return found
   }
 
-  async enable({ agencyId, endpointId, pending, at }: Parameters<EndpointRows['enable']>[0]) {
+  async replaceSecret(asked: Parameters<EndpointRows['replaceSecret']>[0], audit: AuditDraft) {
+    const { agencyId, endpointId, secretSealed, previousSecretUntil: until, at } = asked
     const sql = this.#sql
-    const before = await this.find(agencyId, endpointId)
-    if (before === null || before.status === 'active') return before
-    await this.#settlePending(agencyId, endpointId, pending, at)
-    return await this.#endpoint(sql`
-      update webhook_endpoint e set
-        status = 'active', disabled_reason = null, consecutive_failures = 0, revision = e.revision + 1,
-        updated_at = ${new Date(at)}
-      where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
-      returning ${endpointColumns(sql)}`)
-  }
-
-  async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0]) {
-    const sql = this.#sql
-    const before = await this.find(agencyId, endpointId)
-    if (before === null) return null
-    await withDeadline(
-      sql`
-        update webhook_endpoint e set
-          status = 'deleted', secret_sealed = '', previous_secret_sealed = null, previous_secret_until = null,
-          revision = e.revision + 1, updated_at = ${new Date(at)}
-        where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}`,
-      QUERY_DEADLINE_MS,
-    )
-    await this.#settlePending(agencyId, endpointId, 'drop', at)
-    return before
-  }
-
-  async replaceSecret(change: Parameters<EndpointRows['replaceSecret']>[0]) {
-    const { agencyId, endpointId, secretSealed, previousSecretUntil: until, at } = change
-    const sql = this.#sql
-    return await this.#endpoint(sql`
+    const change = sql`
       update webhook_endpoint e set
         previous_secret_sealed = ${until === null ? sql`null` : sql`e.secret_sealed`},
         previous_secret_until = ${until === null ? null : new Date(until)}::timestamptz,
         secret_sealed = ${secretSealed}, updated_at = ${new Date(at)}
       where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
-      returning ${endpointColumns(sql)}`)
+      returning ${endpointColumns(sql)}`
+    return this.#endpointWrite({ agencyId, audit, change })
   }
 
   async deliveries(agencyId: string, endpointId: string, page: { offset: number; limit: number }) {
@@ -165,59 +177,73 @@ export class PostgresEndpointRows implements EndpointRows {
     return row === undefined ? null : deliveryOf(row)
   }
 
-  async resend(agencyId: string, deliveryId: string, at: number): Promise<void> {
-    await withDeadline(
-      this.#sql`
+  async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: AuditDraft) {
+    const sql = this.#sql
+    // The lock on the endpoint: one that is being deleted gets nothing pending any more.
+    const before = sql`
+      endpoint as (
+        select e.status from webhook_endpoint e
+        where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${delivery.endpointId}
+          and e.status <> 'deleted' for share
+      ), resent as (
         update webhook_delivery d set
           status = 'pending', tries = 0, next_attempt_at = ${new Date(at)}, finished_at = null, claimed_by = null
-        where d.agency_id = ${agencyId} and d.delivery_id = ${deliveryId}
-          and (d.status <> 'pending' or d.claimed_by is distinct from (select s.tenure from webhook_sender s))`,
-      QUERY_DEADLINE_MS,
-    )
+        from endpoint
+        where d.agency_id = ${agencyId} and d.delivery_id = ${delivery.id}
+          and (d.status <> 'pending' or d.claimed_by is distinct from (select s.tenure from webhook_sender s))
+        returning true
+      ),`
+    const change = sql`select endpoint.status, exists (select from resent) as "isResent" from endpoint`
+    const row = await this.#write<{ status: StoredEndpoint['status']; isResent: boolean }>({
+      ...{ agencyId, audit, before, change },
+    })
+    if (row === null || !row.isResent) return row === null ? null : delivery
+    const isActive = row.status === 'active'
+    const status = isActive ? ('pending' as const) : ('held' as const)
+    return { ...delivery, status, nextAttemptAt: isActive ? at : null, finishedAt: null }
   }
 
-  async recordPing(ping: PingRecord): Promise<void> {
+  async recordPing(ping: PingRecord, audit: AuditDraft): Promise<void> {
     const { agencyId, endpointId, eventId, deliveryId, body, outcome } = ping
+    const sql = this.#sql
     const at = new Date(ping.at)
     const finishedAt = new Date(ping.at + ping.durationMs)
-    await withDeadline(
-      this.#sql`
-        with event as (
-          insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
-          values (${agencyId}, ${eventId}, 'ping', ${body}, ${at})
-        ), delivery as (
-          insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, attempts, tries,
-                                        created_at, finished_at)
-          values (${agencyId}, ${deliveryId}, ${endpointId}, ${eventId}, ${isAccepted(outcome) ? 'delivered' : 'dead'},
-                  1, 1, ${at}, ${finishedAt})
-        )
-        insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
-        values (${agencyId}, ${deliveryId}, 1, ${at}, ${ping.durationMs},
-                ${outcome.kind === 'answered' ? outcome.httpStatus : null}, ${coarseReason(outcome)}, ${causeName(outcome)})`,
-      QUERY_DEADLINE_MS,
-    )
+    const before = sql`
+      event as (
+        insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
+        values (${agencyId}, ${eventId}, 'ping', ${body}, ${at})
+      ), delivery as (
+        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, attempts, tries,
+                                      created_at, finished_at)
+        values (${agencyId}, ${deliveryId}, ${endpointId}, ${eventId}, ${isAccepted(outcome) ? 'delivered' : 'dead'},
+                1, 1, ${at}, ${finishedAt})
+      ),`
+    const change = sql`
+      insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
+      values (${agencyId}, ${deliveryId}, 1, ${at}, ${ping.durationMs},
+              ${outcome.kind === 'answered' ? outcome.httpStatus : null}, ${coarseReason(outcome)}, ${causeName(outcome)})
+      returning true`
+    await this.#write({ agencyId, audit, before, change })
   }
 
-  /** In chunks, for an endpoint that gets nothing meanwhile. Begun anew after a crash, it ends what is left. */
-  async #settlePending(agencyId: string, endpointId: string, choice: PendingChoice, at: number): Promise<void> {
-    const sql = this.#sql
-    const change =
-      choice === 'drop'
-        ? sql`status = 'dropped', next_attempt_at = null, finished_at = ${new Date(at)}, claimed_by = null`
-        : sql`tries = 0, next_attempt_at = ${new Date(at)}`
-    const left = choice === 'drop' ? sql`` : sql`and (d.tries <> 0 or d.next_attempt_at <> ${new Date(at)})`
-    for (;;) {
-      const settled = await withDeadline(
-        sql`
-          update webhook_delivery set ${change}
-          where agency_id = ${agencyId} and status = 'pending' and delivery_id in (
-            select d.delivery_id from webhook_delivery d
-            where d.agency_id = ${agencyId} and d.endpoint_id = ${endpointId} and d.status = 'pending' ${left}
-            limit ${CHUNK})`,
-        QUERY_DEADLINE_MS,
-      )
-      if (settled.count < CHUNK) return
-    }
+  #write<R extends object>(write: {
+    agencyId: string
+    audit: AuditDraft
+    change: Fragment
+    before?: Fragment
+    alone?: boolean
+  }): Promise<R | null> {
+    return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epoch })
+  }
+
+  async #endpointWrite(write: {
+    agencyId: string
+    audit: AuditDraft
+    change: Fragment
+    before?: Fragment
+  }): Promise<StoredEndpoint | null> {
+    const row = await this.#write<EndpointRow>(write)
+    return row === null ? null : endpointOf(row)
   }
 
   async #endpoints(query: PromiseLike<unknown>): Promise<StoredEndpoint[]> {

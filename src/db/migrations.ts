@@ -5,6 +5,7 @@ import nightWallByHash from '../../sql/0004_night_wall_by_hash.sql' with { type:
 import rowsAsComposites from '../../sql/0005_rows_as_composites.sql' with { type: 'text' }
 import renewEpoch from '../../sql/0006_renew_epoch.sql' with { type: 'text' }
 import secretKeyCheck from '../../sql/0007_secret_key_check.sql' with { type: 'text' }
+import fencedPortalWrites from '../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'rows_as_composites', sql: rowsAsComposites },
   { version: 6, name: 'renew_epoch', sql: renewEpoch },
   { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
+  { version: 8, name: 'fenced_portal_writes', sql: fencedPortalWrites },
 ]

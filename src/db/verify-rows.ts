@@ -106,6 +106,17 @@ export class PostgresVerifyStore implements VerifyStore {
     )
     return rows.map(({ id }) => id)
   }
+
+  async orphanedDeliveries(): Promise<readonly string[]> {
+    const rows = await withDeadline(
+      this.#sql<{ id: string }[]>`
+        select d.delivery_id as "id" from webhook_delivery d
+        join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
+        where d.status = 'pending' and w.status = 'deleted' order by 1 limit 1000`,
+      VERIFY_DEADLINE_MS,
+    )
+    return rows.map(({ id }) => id)
+  }
 }
 
 type ProjectedRow = StoredBooking & { hasGuest: boolean }

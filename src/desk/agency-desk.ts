@@ -1,6 +1,7 @@
 /**
  * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
- * as its answer: suspending an agency or changing its plan holds from the next request on (design, 3).
+ * as its answer: changing its plan holds from the next request on (design, 3). A suspension is in memory before it is committed, and
+ * stays there if it cannot be.
  */
 import type { Agency, Plan } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -11,6 +12,9 @@ import { done, NOT_FOUND, refused, type Settled } from './agency-refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
+import { ClosedHereError } from './closed-here-error.ts'
+import { ReadAgain } from './read-again.ts'
+import { isNotWritten, WriteError } from './write-error.ts'
 
 export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
 
@@ -27,49 +31,93 @@ export class AgencyDesk {
   readonly #store: AgencyStore
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
+  readonly #readAgain: ReadAgain
+  /** Suspended here, and perhaps not in the database: what is read there does not open them. Which suspension it was. */
+  readonly #suspendedHere = new Map<string, symbol>()
 
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#catalogue = options.catalogue
     this.#store = options.store
     this.#surroundings = options
+    const read = (agencyId: string) => this.#read(agencyId)
+    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
   }
 
-  /** @throws what the store throws: then the outcome is unknown */
+  /** @throws what the store throws, which says what is known of the outcome */
   create(draft: NewAgency, caller: Caller): Promise<Settled<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
       const { clock, newId } = this.#surroundings
       const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
-      if (await this.#store.insertAgency(agency, auditLine(this.#surroundings, caller))) {
+      let isMade: boolean
+      try {
+        isMade = await this.#store.insertAgency(agency, auditLine(this.#surroundings, caller))
+      } catch (error) {
+        if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
+        throw error
+      }
+      if (isMade) {
         this.#catalogue.putAgency(agency)
         return done(agency)
       }
-      // Made by an attempt whose outcome was unknown, or by another process.
-      await this.#readAgain()
+      // Made by another process.
+      for (const known of await this.#store.loadAgencies())
+        if (this.#catalogue.agencyById(known.id) === null) this.#catalogue.putAgency(known)
       return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
     })
   }
 
-  /** @throws what the store throws: then the outcome is unknown */
-  change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
-    return this.#turns.run(agencyId, async () => {
-      const current = this.#catalogue.agencyById(agencyId)
-      if (current === null) return NOT_FOUND
-      const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
-      try {
-        await this.#store.updateAgency(agency, auditLine(this.#surroundings, caller))
-      } catch (error) {
-        await this.#readAgain()
-        throw error
-      }
-      this.#catalogue.putAgency(agency)
-      return done(agency)
-    })
+  /**
+   * @throws what the store throws, which says what is known of the outcome; ClosedHereError when a suspension may not be stored: it
+   *   holds in this process all the same
+   */
+  async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
+    const isSuspension = change.status === 'suspended'
+    if (isSuspension) this.#suspendHere(agencyId)
+    const suspension = this.#suspendedHere.get(agencyId)
+    try {
+      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, caller))
+    } catch (error) {
+      throw isSuspension ? new ClosedHereError('agency', { cause: error }) : error
+    }
   }
 
-  /** After an outcome that is unknown memory follows the database. One that does not answer is asked by the next change. */
-  async #readAgain(): Promise<void> {
-    const known = await this.#store.loadAgencies().catch(() => [])
-    for (const agency of known) this.#catalogue.putAgency(agency)
+  async #changeInTurn(
+    { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
+    caller: Caller,
+  ): Promise<Settled<Agency>> {
+    // What this change is added to must be what is stored.
+    if (this.#readAgain.isDoubtful(agencyId) && !(await this.#readAgain.now(agencyId)))
+      throw new WriteError('not_written', 'Cannot change an agency: what is stored of it cannot be read')
+    const current = this.#catalogue.agencyById(agencyId)
+    if (current === null) return NOT_FOUND
+    const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
+    try {
+      await this.#store.updateAgency(agency, auditLine(this.#surroundings, caller))
+    } catch (error) {
+      if (!isNotWritten(error)) await this.#readAgain.now(agencyId)
+      throw error
+    }
+    // It is stored, or lifted: unless the agency was suspended again since this change was asked for.
+    const isOver = agency.status === 'suspended' || change.status === 'active'
+    if (isOver && this.#suspendedHere.get(agencyId) === suspension) this.#suspendedHere.delete(agencyId)
+    this.#put(agency)
+    return done(agency)
+  }
+
+  #suspendHere(agencyId: string): void {
+    const agency = this.#catalogue.agencyById(agencyId)
+    if (agency === null) return
+    this.#suspendedHere.set(agencyId, Symbol('suspension'))
+    this.#put(agency)
+  }
+
+  #put(agency: Agency): void {
+    this.#catalogue.putAgency(this.#suspendedHere.has(agency.id) ? { ...agency, status: 'suspended' } : agency)
+  }
+
+  async #read(agencyId: string): Promise<void> {
+    await this.#store.settle()
+    for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency)
   }
 }

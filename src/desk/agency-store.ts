@@ -6,7 +6,7 @@ import type { Guest } from './guest-list.ts'
 
 /**
  * Where the agency's own data is written: each change is one statement with its line of the audit trail, so that both are durable
- * or neither. What it writes has an unknown outcome when it throws.
+ * or neither. What it writes throws JournalError when another process writes by now, and WriteError, which says what is known.
  */
 export interface AgencyStore {
   /** False: another agency has the slug, and nothing is written. */
@@ -18,6 +18,11 @@ export interface AgencyStore {
   updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void>
   /** False: another guest of the agency has the e-mail, and nothing is written. */
   updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean>
+  /**
+   * Settles when no write of this process is under way any more, one whose answer was lost neither: what is read then is what
+   * became of it.
+   */
+  settle(): Promise<void>
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
   loadShelf(agencyId: string): Promise<Shelf>

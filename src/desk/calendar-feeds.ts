@@ -2,6 +2,9 @@
  * The secret addresses under which channels read a unit's blocked nights as iCalendar. A channel sends no headers, so the secret is
  * in the URL. It is derived: HMAC-SHA-256 of agency, unit and a version, keyed with `SECRET_KEY`, so that nothing secret is
  * stored; only the version is, from the first change of the address on. It reads one unit's blocked nights and nothing else.
+ *
+ * A change closes the old address in memory before the new one is stored, and it stays closed if that fails: an address that has
+ * leaked must not stay open for as long as the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Agency } from '../catalogue/agency.ts'
@@ -11,6 +14,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
+import { ClosedHereError } from './closed-here-error.ts'
 
 export interface CalendarFeedRows {
   /** How often the unit's address was changed; 0 for a unit without a row. */
@@ -27,6 +31,11 @@ export class CalendarFeeds {
   readonly #secretKey: Uint8Array
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #known = new Map<string, number>()
+  /**
+   * Units whose address was to be changed and may not be: this version and older ones are closed. Null: the next one that is
+   * read is.
+   */
+  readonly #closed = new Map<string, number | null>()
 
   constructor(options: { rows: CalendarFeedRows; secretKey: Uint8Array; clock: Clock; newId: IdSource }) {
     this.#rows = options.rows
@@ -34,23 +43,47 @@ export class CalendarFeeds {
     this.#surroundings = options
   }
 
-  /** 43 characters of base64url. */
+  /**
+   * 43 characters of base64url.
+   * @throws ClosedHereError when the address is closed, and no new one is stored
+   */
   async token(agency: Agency, unit: Unit): Promise<string> {
-    return this.#tokenOf(agency, unit, await this.#version(agency, unit))
+    const version = await this.#version(agency, unit)
+    if (this.#isClosed(unit, version)) throw new ClosedHereError('calendar_address', { cause: null })
+    return this.#tokenOf(agency, unit, version)
   }
 
   /** Compares in constant time. */
   async isToken(agency: Agency, unit: Unit, given: string): Promise<boolean> {
-    const wanted = Buffer.from(await this.token(agency, unit))
+    const version = await this.#version(agency, unit)
+    const wanted = Buffer.from(this.#tokenOf(agency, unit, version))
     const bytes = Buffer.from(given)
-    return bytes.length === wanted.length && timingSafeEqual(bytes, wanted)
+    return bytes.length === wanted.length && timingSafeEqual(bytes, wanted) && !this.#isClosed(unit, version)
   }
 
-  /** The old address answers 404 from now on. */
+  /**
+   * The old address answers 404 from now on.
+   * @throws ClosedHereError when the new one may not be stored: the old one is refused by this process all the same
+   */
   async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {
-    const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#surroundings, caller))
-    this.#remember(unit.id, version)
-    return this.#tokenOf(agency, unit, version)
+    const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
+    this.#closed.set(unit.id, closed)
+    try {
+      const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#surroundings, caller))
+      this.#closed.delete(unit.id)
+      this.#remember(unit.id, version)
+      return this.#tokenOf(agency, unit, version)
+    } catch (error) {
+      // What is stored is read by whoever asks next.
+      this.#closed.set(unit.id, closed ?? this.#closed.get(unit.id) ?? null)
+      this.#known.delete(unit.id)
+      throw new ClosedHereError('calendar_address', { cause: error })
+    }
+  }
+
+  #isClosed(unit: Unit, version: number): boolean {
+    const closed = this.#closed.get(unit.id)
+    return closed !== undefined && (closed === null || version <= closed)
   }
 
   async #version(agency: Agency, unit: Unit): Promise<number> {
@@ -59,7 +92,9 @@ export class CalendarFeeds {
     const version = await this.#rows.version(agency.id, unit.id)
     // A change that finished meanwhile knows better.
     const newer = this.#known.get(unit.id) ?? version
-    this.#remember(unit.id, newer)
+    if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
+    // While it is closed a newer one may be stored at any moment.
+    if (!this.#isClosed(unit, newer)) this.#remember(unit.id, newer)
     return newer
   }
 

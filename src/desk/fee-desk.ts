@@ -9,6 +9,8 @@ import { done, NOT_FOUND, refused, type Settled } from './agency-refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
+import { ReadAgain } from './read-again.ts'
+import { isNotWritten } from './write-error.ts'
 
 export type NewFeeType = Omit<FeeType, 'id'>
 
@@ -17,11 +19,15 @@ export class FeeDesk {
   readonly #store: AgencyStore
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
+  /** By agency. */
+  readonly #readAgain: ReadAgain
 
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#catalogue = options.catalogue
     this.#store = options.store
     this.#surroundings = options
+    const read = (agencyId: string) => this.#read(agencyId)
+    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
   }
 
   create(agency: Agency, draft: NewFeeType, caller: Caller): Promise<Settled<FeeType>> {
@@ -59,13 +65,18 @@ export class FeeDesk {
     try {
       await write()
     } catch (error) {
-      // After an outcome that is unknown memory follows the database.
-      const stored = await this.#store.loadShelf(agency.id).catch(() => null)
-      for (const known of stored?.feeTypes ?? []) this.#catalogue.putFeeType(agency.id, known)
+      // What may be stored must not be quoted otherwise: what cannot be read now is read by the next quote.
+      if (!isNotWritten(error) && !(await this.#readAgain.now(agency.id))) this.#catalogue.dropShelf(agency.id)
       throw error
     }
     this.#catalogue.putFeeType(agency.id, feeType)
     return done(feeType)
+  }
+
+  async #read(agencyId: string): Promise<void> {
+    await this.#store.settle()
+    const { feeTypes } = await this.#store.loadShelf(agencyId)
+    for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType)
   }
 }
 

@@ -1,4 +1,7 @@
-/** API keys, as the portal makes and revokes them (contract, Authentication). */
+/**
+ * API keys, as the portal makes and revokes them (contract, Authentication). A revocation is in memory before it is stored, and stays
+ * there if it cannot be: whoever revokes a leaked key must not have to wait for the database.
+ */
 import type { Agency, ApiKey, Scope } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -8,6 +11,9 @@ import { done, NOT_FOUND, type Settled } from './agency-refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
+import { ClosedHereError } from './closed-here-error.ts'
+import { ReadAgain } from './read-again.ts'
+import { isNotWritten } from './write-error.ts'
 
 export interface NewKey {
   readonly name: string | null
@@ -28,6 +34,8 @@ export class KeyDesk {
   readonly #makeSecret: () => KeySecret
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
+  /** By agency. */
+  readonly #readAgain: ReadAgain
 
   constructor(options: {
     catalogue: Catalogue
@@ -40,6 +48,8 @@ export class KeyDesk {
     this.#store = options.store
     this.#makeSecret = options.makeSecret
     this.#surroundings = options
+    const read = (agencyId: string) => this.#read(agencyId)
+    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
   }
 
   /** The secret is in this answer and nowhere else (contract, Authentication rule 2). */
@@ -57,32 +67,37 @@ export class KeyDesk {
       expiresAt: draft.expiresAt,
       revokedAt: null,
     }
-    await this.#store.insertKey(key, auditLine(this.#surroundings, caller))
+    try {
+      await this.#store.insertKey(key, auditLine(this.#surroundings, caller))
+    } catch (error) {
+      // Nobody has its secret, but if it is there it must be seen, and may be revoked.
+      if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
+      throw error
+    }
     this.#catalogue.putKey(key)
     return { key, secret }
   }
 
-  /** Permanent, and from the next request on; a revoked key keeps the time of its first revocation. */
-  revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
-    return this.#turns.run(keyId, async () => {
-      const key = this.#catalogue.keyById(agency.id, keyId)
-      if (key === null) return NOT_FOUND
-      const revokedAt = key.revokedAt ?? this.#surroundings.clock.now()
-      try {
-        await this.#store.revokeKey(key, revokedAt, auditLine(this.#surroundings, caller))
-      } catch (error) {
-        await this.#readAgain(agency)
-        throw error
-      }
-      const revoked = { ...key, revokedAt }
-      this.#catalogue.putKey(revoked)
-      return done(revoked)
-    })
+  /**
+   * Permanent, and from this moment on; a revoked key keeps the time of its first revocation.
+   * @throws ClosedHereError when it may not be stored: the key is refused by this process all the same
+   */
+  async revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
+    const key = this.#catalogue.keyById(agency.id, keyId)
+    if (key === null) return NOT_FOUND
+    const revokedAt = key.revokedAt ?? this.#surroundings.clock.now()
+    const revoked = { ...key, revokedAt }
+    this.#catalogue.putKey(revoked)
+    try {
+      await this.#store.revokeKey(revoked, revokedAt, auditLine(this.#surroundings, caller))
+    } catch (error) {
+      throw new ClosedHereError('key', { cause: error })
+    }
+    return done(revoked)
   }
 
-  /** After an outcome that is unknown memory follows the database: a key that is revoked there must not open anything here. */
-  async #readAgain(agency: Agency): Promise<void> {
-    const known = await this.#store.loadKeys().catch(() => [])
-    for (const key of known) if (key.agencyId === agency.id) this.#catalogue.putKey(key)
+  async #read(agencyId: string): Promise<void> {
+    await this.#store.settle()
+    for (const key of await this.#store.loadKeys()) if (key.agencyId === agencyId) this.#catalogue.putKey(key)
   }
 }

@@ -8,11 +8,14 @@
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 Whoever executes has looked first. After a failure whose outcome nobody knew, a later one that is refused looks
  *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
+ * - I4 What is said of an outcome holds for the scope: whoever could not look, or comes after an outcome that nobody knew, is
+ *   not told that nothing was changed.
  */
 export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
 
+import { JournalError } from '../journal/journal-error.ts'
 import type { IdempotencyDraft } from '../journal/record.ts'
-import { assert } from '../lib/assert.ts'
+import { AssertionError, assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** Within which an answer is given again. */
@@ -77,7 +80,8 @@ export class IdempotencyDesk {
   readonly #clock: Clock
   readonly #openMax: number
   readonly #inFlight = new Map<string, InFlight>()
-  readonly #doubtful = new Set<string>()
+  /** Scopes in which an execution has failed, and whether one has done so with an outcome that nobody knew. */
+  readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
   #open = 0
 
   constructor(options: { find: FindAnswer; clock: Clock; openMax?: number }) {
@@ -94,7 +98,8 @@ export class IdempotencyDesk {
   /**
    * Executes the request unless it was answered within the last 24 hours; a repeated one gets the first answer.
    * @param execute may run after others of the same scope have failed; what it throws is thrown
-   * @throws IdempotencyFullError, and what the look-up throws: then it was surely not executed
+   * @throws IdempotencyFullError: then it was not executed. JournalError of kind `outcome_unknown` where it could not be looked
+   *   whether the scope has an answer
    */
   async run(request: IdempotentRequest, execute: (keep: Keep) => Promise<Answer>): Promise<IdempotentAnswer> {
     if (this.#open >= this.#openMax) {
@@ -141,7 +146,7 @@ export class IdempotencyDesk {
     this.#inFlight.set(scope, self)
     let answer: Answer | null = null
     try {
-      const kept = await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      const kept = await this.#lookUp(request)
       if (kept !== null && kept.requestHash !== request.requestHash) return { kind: 'reused' }
       if (kept !== null) {
         answer = kept
@@ -152,14 +157,13 @@ export class IdempotencyDesk {
       const given = await executeKeeping(request, execute)
       if (isSuccess(given)) answer = given
       if (answer !== null || !this.#doubtful.has(scope)) return { kind: 'fresh', ...given }
-      const late = await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      const late = await this.#lookUp(request)
       if (late === null) return { kind: 'fresh', ...given }
       if (late.requestHash !== request.requestHash) return { kind: 'reused' }
       answer = late
       return replayed(late)
     } catch (error) {
-      this.#doubt(scope)
-      throw error
+      throw this.#doubt(scope, error, self.executing)
     } finally {
       // First out of the way, then told: one of those who wait is the next first.
       this.#inFlight.delete(scope)
@@ -168,13 +172,32 @@ export class IdempotencyDesk {
     }
   }
 
-  #doubt(scope: string): void {
-    this.#doubtful.add(scope)
-    for (const oldest of this.#doubtful) {
+  async #lookUp(request: IdempotentRequest): Promise<KeptAnswer | null> {
+    try {
+      return await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+    } catch (error) {
+      throw outcomeUnknown(error)
+    }
+  }
+
+  /** @returns what the caller is told (I4) */
+  #doubt(scope: string, error: unknown, wasExecuting: boolean): unknown {
+    const wasUnknown = this.#doubtful.get(scope)?.isUnknown === true
+    const isUnknown = wasUnknown || (wasExecuting && error instanceof JournalError && error.kind === 'outcome_unknown')
+    this.#doubtful.delete(scope)
+    this.#doubtful.set(scope, { isUnknown })
+    for (const oldest of this.#doubtful.keys()) {
       if (this.#doubtful.size <= DOUBTFUL_MAX) break
       this.#doubtful.delete(oldest)
     }
+    return wasUnknown && !(error instanceof AssertionError) ? outcomeUnknown(error) : error
   }
+}
+
+function outcomeUnknown(cause: unknown): JournalError {
+  return new JournalError('outcome_unknown', 'Cannot tell whether a request with this Idempotency-Key was executed', {
+    cause,
+  })
 }
 
 /** Executes, and holds I1: what is answered with 2xx is what was given away to be kept. */

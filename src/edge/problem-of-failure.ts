@@ -1,6 +1,10 @@
+import { type Access, ClosedHereError } from '../desk/closed-here-error.ts'
+import { WriteError, type WriteOutcome } from '../desk/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
+import { DeadlineError } from '../lib/deadline.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
+import { IdempotencyFullError } from './idempotency.ts'
 import { type Problem, problem } from './problems.ts'
 
 /** What a caller is told to wait before it tries again, in seconds: a database that restarts is back by then. */
@@ -19,6 +23,21 @@ const TITLE_OF_JOURNAL_ERROR = {
   outcome_unknown: UNKNOWN,
 } as const satisfies Record<JournalErrorKind, string>
 
+const CHECK = 'Check whether it was applied before retrying'
+
+const TITLE_OF_WRITE_ERROR = {
+  not_written: `${NOT_WRITTEN}: the database did not take the change. Try again`,
+  unknown: `It is not known whether the change was made: the database did not answer. ${CHECK}`,
+  begun: 'The change was begun and is not finished: repeat the request',
+  made: 'The change was made, but the answer could not be completed: read the result instead of repeating the change',
+} as const satisfies Record<WriteOutcome, string>
+
+const TITLE_OF_CLOSED_ACCESS = {
+  key: 'The key is refused here from now on, but its revocation may not be stored: repeat the request',
+  agency: 'The agency is suspended here from now on, but this may not be stored: repeat the request',
+  calendar_address: 'The old address is refused here from now on, but a new one may not be stored: change it again',
+} as const satisfies Record<Access, string>
+
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
@@ -28,14 +47,39 @@ export interface Failure {
 /**
  * The answer to whatever a request ended in beside a rejection: 500 INTERNAL, saying what is known of the outcome. Never the error's own
  * message: it may hold what a caller must not see.
+ * @param isWrite whether the request could change anything: of a read's failure nothing is said about changes
  */
-export function failureOf(error: unknown): Failure {
-  if (error instanceof AssertionError) return { problem: internal(UNKNOWN), isBug: true }
-  if (error instanceof JournalError) return { problem: internal(TITLE_OF_JOURNAL_ERROR[error.kind]), isBug: false }
-  if (error instanceof MailboxFullError)
-    return { problem: internal(`${NOT_WRITTEN}: too many writes to this unit wait already. Try again`), isBug: false }
-  // Only the journal writes, and it throws its own errors: what else fails has failed at reading.
-  return { problem: internal(`${NOT_WRITTEN}: the database did not answer. Try again`), isBug: false }
+export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
+  return {
+    problem: internal(isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)),
+    isBug: error instanceof AssertionError,
+  }
+}
+
+function titleOfFailedWrite(error: unknown): string {
+  if (error instanceof AssertionError) return UNKNOWN
+  if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
+  if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
+  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof MailboxFullError) return `${NOT_WRITTEN}: too many writes to this unit wait already. Try again`
+  if (error instanceof IdempotencyFullError)
+    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key wait already. Try again`
+  // What writes, and what reads after a write, throws the errors above: the database has failed at reading before it.
+  if (isOfDatabase(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
+  return `It is not known whether the change was made, because of a fault of the service. ${CHECK}`
+}
+
+function titleOfFailedRead(error: unknown): string {
+  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
+}
+
+/** A SQLSTATE, or what postgres.js and sockets have in its place. Not Bun's own `ERR_…`: those are of our code. */
+const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]+|EAI_AGAIN)$/
+
+function isOfDatabase(error: unknown): boolean {
+  if (error instanceof DeadlineError) return true
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
 }
 
 function internal(title: string): Problem {

@@ -73,7 +73,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
 
   const faultAnswer = (request: Request, error: unknown): Response => {
     const arrivedMs = unknown.arrived()
-    const { problem, isBug } = failureOf(error)
+    const { problem, isBug } = failureOf(error, { isWrite: request.method !== 'GET' && request.method !== 'HEAD' })
     const requestId = requestIdFor(request)
     onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
     unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)

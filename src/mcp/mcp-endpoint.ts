@@ -140,10 +140,10 @@ export function mcpEndpoint(options: {
   /** Never the error's own message: it may hold what a caller must not see. */
   function failed(open: Open, { id, method }: RpcRequest, error: unknown): RpcError {
     const { requestId } = open
-    const { problem, isBug } = failureOf(error)
+    const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     open.retryAfterS = problem.retryAfterS
-    const message = 'The request could not be answered, which is a fault of the service. Nothing was changed: try again'
+    const message = 'The request could not be answered, which is a fault of the service: try again'
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 

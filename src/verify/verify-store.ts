@@ -42,4 +42,6 @@ export interface VerifyStore {
   auditLines(agencyId: string): Promise<ReadonlyMap<string, number>>
   /** Deliveries whose event or endpoint is missing. */
   strayDeliveries(): Promise<readonly string[]>
+  /** Deliveries that are pending for an endpoint that is deleted: nobody sends them, and nobody ends them. */
+  orphanedDeliveries(): Promise<readonly string[]>
 }

@@ -65,6 +65,8 @@ export async function verify(
     after = last
   }
   for (const id of await store.strayDeliveries()) found.add('delivery', null, id, 'its event or endpoint is missing')
+  for (const id of await store.orphanedDeliveries())
+    found.add('delivery', null, id, 'it is pending, and its endpoint is deleted')
   return found.report(lastSeq)
 }
 

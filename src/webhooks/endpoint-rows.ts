@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/booking.ts'
+import type { AuditDraft } from '../journal/record.ts'
 import type { AttemptOutcome } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
@@ -25,37 +26,50 @@ export interface PingRecord {
   readonly outcome: AttemptOutcome
 }
 
-/** The port behind the agency's commands. Deleted endpoints are not there, except where it says so. */
+/** What an agency may change of an endpoint; members left out stay as they are. */
+export interface EndpointChange {
+  /** Another address begins without failures. */
+  readonly url?: string
+  readonly description?: string | null
+  /** Switches on with no failures, after ending what is pending as the choice says. Of an active endpoint nothing changes. */
+  readonly pending?: PendingChoice
+}
+
+/**
+ * The port behind the agency's commands. Deleted endpoints are not there, except where it says so. Each change is one statement
+ * with its line of the audit trail, under the fence (J5): it throws JournalError when another process writes by now, and an
+ * error that says what is known of the outcome.
+ */
 export interface EndpointRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
   /** @returns false when the agency has `max` endpoints already */
-  insert(endpoint: StoredEndpoint, max: number): Promise<boolean>
-  /** Another address begins without failures. */
-  changeUrl(change: { agencyId: string; endpointId: string; url: string; at: Instant }): Promise<StoredEndpoint | null>
-  describe(change: {
-    agencyId: string
-    endpointId: string
-    description: string | null
-    at: Instant
-  }): Promise<StoredEndpoint | null>
-  /** Ends what is pending as the choice says, then switches on with no failures. Safe to repeat after a crash. */
-  enable(change: {
-    agencyId: string
-    endpointId: string
-    pending: PendingChoice
-    at: Instant
-  }): Promise<StoredEndpoint | null>
-  /** Switches off for good, drops what is pending, forgets the secrets. @returns the endpoint as it was */
-  delete(change: { agencyId: string; endpointId: string; at: Instant }): Promise<StoredEndpoint | null>
-  replaceSecret(change: {
-    agencyId: string
-    endpointId: string
-    secretSealed: string
-    previousSecretUntil: Instant | null
-    at: Instant
-  }): Promise<StoredEndpoint | null>
+  insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean>
+  /** Where very many deliveries are pending, some are ended before the rest of the change: to be repeated if it fails. */
+  change(
+    change: EndpointChange & { agencyId: string; endpointId: string; at: Instant },
+    audit: AuditDraft,
+  ): Promise<StoredEndpoint | null>
+  /**
+   * Switches off for good, drops what is pending, forgets the secrets. Where very many deliveries are pending, some are dropped
+   * afterwards; repeated, it drops what is left.
+   * @returns the endpoint as it was
+   */
+  delete(
+    change: { agencyId: string; endpointId: string; at: Instant },
+    audit: AuditDraft,
+  ): Promise<StoredEndpoint | null>
+  replaceSecret(
+    change: {
+      agencyId: string
+      endpointId: string
+      secretSealed: string
+      previousSecretUntil: Instant | null
+      at: Instant
+    },
+    audit: AuditDraft,
+  ): Promise<StoredEndpoint | null>
 
   /** Newest first, ties by id. `total`: how many there are. */
   deliveries(
@@ -64,7 +78,10 @@ export interface EndpointRows {
     page: { offset: number; limit: number },
   ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
   findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null>
-  /** Begins a new schedule at once; an attempt that is under way is left alone. */
-  resend(agencyId: string, deliveryId: string, at: Instant): Promise<void>
-  recordPing(ping: PingRecord): Promise<void>
+  /**
+   * Begins a new schedule at once; an attempt that is under way is left alone.
+   * @returns the delivery, null when its endpoint is deleted
+   */
+  resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: AuditDraft): Promise<WebhookDelivery | null>
+  recordPing(ping: PingRecord, audit: AuditDraft): Promise<void>
 }

@@ -1,10 +1,11 @@
 import type { Instant } from '../domain/booking.ts'
+import type { AuditDraft } from '../journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { coarseReason, isAccepted } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
-import type { EndpointRows, PendingChoice, StoredEndpoint } from './endpoint-rows.ts'
+import type { EndpointChange, EndpointRows, StoredEndpoint } from './endpoint-rows.ts'
 import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
 import { checkTarget, type NameResolver } from './name-resolver.ts'
 import type { PostOnce } from './post-once.ts'
@@ -47,7 +48,8 @@ const HOUR_MS = 3_600_000
 
 /**
  * What an agency can do with its webhook endpoints; the portal's routes call it. Expected refusals are values.
- * Every method rejects with an operational error when the database does not answer.
+ * Every method rejects with an operational error when the database does not answer; each change is written in one statement with
+ * the line of the audit trail it is given, and its error says what is known of the outcome (`EndpointRows`).
  */
 export class WebhookDesk {
   readonly #rows: EndpointRows
@@ -90,6 +92,7 @@ export class WebhookDesk {
   async register(
     agencyId: string,
     { url, description }: { url: string; description: string | null },
+    audit: AuditDraft,
   ): Promise<RegisterOutcome> {
     const checked = await this.#check(url)
     if (checked.kind === 'url_refused') return checked
@@ -111,7 +114,7 @@ export class WebhookDesk {
       updatedAt: now,
     }
     this.#onRegister(agencyId)
-    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX)
+    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, audit)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
     return { kind: 'registered', endpoint: shown(endpoint, now), secret }
   }
@@ -127,30 +130,30 @@ export class WebhookDesk {
     return endpoint === null ? null : shown(endpoint, this.#clock.now())
   }
 
-  /** The secret stays; failures of the old address do not count against the new one. Does not switch on. */
-  async changeUrl(agencyId: string, endpointId: string, url: string): Promise<ChangeOutcome> {
-    if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
-    const checked = await this.#check(url)
-    if (checked.kind === 'url_refused') return checked
-    return this.#changed(await this.#rows.changeUrl({ agencyId, endpointId, url: checked.url, at: this.#clock.now() }))
-  }
-
-  async describe(agencyId: string, endpointId: string, description: string | null): Promise<ChangeOutcome> {
-    return this.#changed(await this.#rows.describe({ agencyId, endpointId, description, at: this.#clock.now() }))
-  }
-
-  /** Of an active endpoint nothing changes, and nothing of it is dropped. */
-  async enable(agencyId: string, endpointId: string, pending: PendingChoice): Promise<ChangeOutcome> {
-    return this.#changed(await this.#rows.enable({ agencyId, endpointId, pending, at: this.#clock.now() }))
+  /**
+   * All of it or, where the address is refused, nothing. With another address the secret stays, and failures of the old one do not
+   * count. Of an active endpoint `pending` changes nothing.
+   */
+  async change(agencyId: string, endpointId: string, asked: EndpointChange, audit: AuditDraft): Promise<ChangeOutcome> {
+    let { url } = asked
+    if (url !== undefined) {
+      if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
+      const checked = await this.#check(url)
+      if (checked.kind === 'url_refused') return checked
+      url = checked.url
+    }
+    const at = this.#clock.now()
+    const change = { ...asked, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
+    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.change(change, audit))
+    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: shown(endpoint, at) }
   }
 
   /** @returns the endpoint as it was, null when there is none */
-  async delete(agencyId: string, endpointId: string): Promise<WebhookEndpoint | null> {
+  async delete(agencyId: string, endpointId: string, audit: AuditDraft): Promise<WebhookEndpoint | null> {
     const at = this.#clock.now()
-    const endpoint = await this.#rows.delete({ agencyId, endpointId, at })
-    if (endpoint === null) return null
-    this.#onChange({ agencyId, endpointId })
-    return shown(endpoint, at)
+    const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
+    const endpoint = await this.#changing({ agencyId, endpointId }, deletion)
+    return endpoint === null ? null : shown(endpoint, at)
   }
 
   /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: so long the old secret signs beside the new one */
@@ -158,30 +161,31 @@ export class WebhookDesk {
     agencyId: string,
     endpointId: string,
     { overlapHours }: { overlapHours: number },
+    audit: AuditDraft,
   ): Promise<RotateOutcome> {
     assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
     const secret = newSecret()
     const at = this.#clock.now()
-    const endpoint = await this.#rows.replaceSecret({
+    const change = {
       agencyId,
       endpointId,
       secretSealed: this.#box.seal(secret, { agencyId, endpointId }),
       previousSecretUntil: overlapHours === 0 ? null : at + overlapHours * HOUR_MS,
       at,
-    })
+    }
+    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
     if (endpoint === null) return { kind: 'not_found' }
-    this.#onChange({ agencyId, endpointId })
     return { kind: 'rotated', endpoint: shown(endpoint, at), secret }
   }
 
   /** One attempt, now, whatever the endpoint's status; it neither counts as a failure nor resets any. */
-  async ping(agencyId: string, endpointId: string): Promise<PingOutcome> {
+  async ping(agencyId: string, endpointId: string, audit: AuditDraft): Promise<PingOutcome> {
     if (this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
     this.#pingsAtOnce += 1
     try {
       const endpoint = await this.#rows.find(agencyId, endpointId)
       if (endpoint === null) return { kind: 'not_found' }
-      return { kind: 'pinged', delivery: await this.#sendPing(endpoint) }
+      return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit) }
     } finally {
       this.#pingsAtOnce -= 1
     }
@@ -205,16 +209,14 @@ export class WebhookDesk {
    * Sends one delivery again, whatever became of it: the same id and bytes, on a new schedule, at once. That of an
    * endpoint that is switched off is held until it is enabled.
    */
-  async resend(agencyId: string, deliveryId: string): Promise<ResendOutcome> {
+  async resend(agencyId: string, deliveryId: string, audit: AuditDraft): Promise<ResendOutcome> {
     const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
     if (delivery === null) return { kind: 'not_found' }
     if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
     const { endpointId } = delivery
-    if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'refused', refusal: 'endpoint_deleted' }
-    await this.#rows.resend(agencyId, deliveryId, this.#clock.now())
-    this.#onChange({ agencyId, endpointId })
-    const resent = await this.#rows.findDelivery(agencyId, deliveryId)
-    return resent === null ? { kind: 'not_found' } : { kind: 'resent', delivery: resent }
+    const writing = this.#rows.resend(delivery, agencyId, this.#clock.now(), audit)
+    const resent = await this.#changing({ agencyId, endpointId }, writing)
+    return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
   }
 
   /** The URL's own rules, then every address its name has now. It is checked again before each send. */
@@ -236,13 +238,16 @@ export class WebhookDesk {
     }
   }
 
-  #changed(endpoint: StoredEndpoint | null): ChangeOutcome {
-    if (endpoint === null) return { kind: 'not_found' }
-    this.#onChange({ agencyId: endpoint.agencyId, endpointId: endpoint.id })
-    return { kind: 'changed', endpoint: shown(endpoint, this.#clock.now()) }
+  /** The sender looks again whatever becomes of the change: one whose answer was lost may have been made. */
+  async #changing<T>(which: { agencyId: string; endpointId: string }, change: Promise<T>): Promise<T> {
+    try {
+      return await change
+    } finally {
+      this.#onChange(which)
+    }
   }
 
-  async #sendPing(endpoint: StoredEndpoint): Promise<WebhookDelivery> {
+  async #sendPing(endpoint: StoredEndpoint, audit: AuditDraft): Promise<WebhookDelivery> {
     const at = this.#clock.now()
     const { agencyId, id: endpointId } = endpoint
     const eventId = this.#newId('evt')
@@ -251,7 +256,7 @@ export class WebhookDesk {
     const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
     const headers = signedHeaders({ eventId, body, at, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
-    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, body, at, durationMs, outcome })
+    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, body, at, durationMs, outcome }, audit)
     return {
       id: deliveryId,
       endpointId,

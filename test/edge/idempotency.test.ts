@@ -6,6 +6,7 @@ import {
   type IdempotentRequest,
   type Keep,
 } from '../../src/edge/idempotency.ts'
+import { JournalError, type JournalErrorKind } from '../../src/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../src/journal/record.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
@@ -159,13 +160,27 @@ describe('a refused or failed request', () => {
     expect((await kept.desk.run(OTHER_BODY, kept.booking().execute)).kind).toBe('fresh')
   })
 
-  test('is not executed when the look-up fails', async () => {
+  test('is not executed when the look-up fails; whether the key has an answer is then not known', async () => {
     const kept = new Kept()
     const failure = new Error('no database')
     kept.gate = Promise.reject(failure)
     const { made, execute } = kept.booking()
-    expect(await failureOf(kept.desk.run(REQUEST, execute))).toBe(failure)
+    const thrown = await failureOf(kept.desk.run(REQUEST, execute))
+    expect(thrown).toBeInstanceOf(JournalError)
+    expect(thrown).toMatchObject({ kind: 'outcome_unknown', cause: failure })
     expect(made.times).toBe(0)
+  })
+
+  test('after one whose outcome nobody knew, is not told that nothing was changed', async () => {
+    const kept = new Kept()
+    const fail = (kind: JournalErrorKind) => () => Promise.reject(new JournalError(kind, 'x'))
+    const told = async (kind: JournalErrorKind) => failureOf(kept.desk.run(REQUEST, fail(kind)))
+    expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
+    expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
+    expect(await told('outcome_unknown')).toMatchObject({ kind: 'outcome_unknown' })
+    expect(await told('held_too_long')).toMatchObject({ kind: 'outcome_unknown', cause: { kind: 'held_too_long' } })
+    const other = { ...REQUEST, idempotencyKey: 'order 3' }
+    expect(await failureOf(kept.desk.run(other, fail('full')))).toMatchObject({ kind: 'full' })
   })
 
   test('whose outcome is unknown but which was written is found by the next one', async () => {

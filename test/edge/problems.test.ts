@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test'
+import { ClosedHereError } from '../../src/desk/closed-here-error.ts'
+import { WriteError } from '../../src/desk/write-error.ts'
 import type { Rejection } from '../../src/domain/rejection.ts'
+import { IdempotencyFullError } from '../../src/edge/idempotency.ts'
 import { failureOf } from '../../src/edge/problem-of-failure.ts'
 import { problemOfRejection } from '../../src/edge/problem-of-rejection.ts'
 import { invalid, problemBody } from '../../src/edge/problems.ts'
 import { JournalError, type JournalErrorKind } from '../../src/journal/journal-error.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
+import { DeadlineError } from '../../src/lib/deadline.ts'
 import { MailboxFullError } from '../../src/units/unit-actor.ts'
 import { night } from '../support/samples.ts'
 
@@ -76,11 +80,41 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
     expect(problem.title).not.toContain('secret')
     expect([problem.retryAfterS !== null, isBug]).toEqual([true, false])
   })
-  test('a full mailbox, a database that does not answer', () => {
-    for (const error of [new MailboxFullError('x'), new Error('select secret'), 'text']) {
-      const { problem, isBug } = failureOf(error)
-      expect(problem.title).toStartWith('Nothing was changed')
-      expect(isBug).toBe(false)
+  const ofPostgres = (code: string) => Object.assign(new Error('select secret'), { code })
+  const rows: [string, unknown, RegExp, RegExp][] = [
+    ['a full mailbox', new MailboxFullError('x'), /^Nothing was changed/, /^The service could not answer/],
+    ['too many idempotency keys', new IdempotencyFullError('x'), /^Nothing was changed/, /^The service could/],
+    ['a statement taken back', new WriteError('not_written', 'x'), /^Nothing was changed/, /^The service could/],
+    ['a write without an answer', new WriteError('unknown', 'x'), /^It is not known .* Check/, /^The service could/],
+    ['a write cut short', new WriteError('begun', 'x'), /^The change was begun .* repeat/, /^The service could/],
+    ['a write that cannot be shown', new WriteError('made', 'x'), /^The change was made/, /^The service could/],
+    ['a look-up without an answer', new DeadlineError(5), /^Nothing was changed/, /^The database did not answer/],
+    ['a look-up refused', ofPostgres('57014'), /^Nothing was changed/, /^The database did not answer/],
+    ['a look-up cut', ofPostgres('CONNECTION_CLOSED'), /^Nothing was changed/, /^The database did not answer/],
+    ['a look-up not sent', ofPostgres('ECONNREFUSED'), /^Nothing was changed/, /^The database did not answer/],
+    ['a key not stored', new ClosedHereError('key', { cause: 1 }), /^The key is refused here.* repeat/, /^The key/],
+    [
+      'a suspension',
+      new ClosedHereError('agency', { cause: 1 }),
+      /^The agency is suspended here.* repeat/,
+      /^The agency/,
+    ],
+    ['an address', new ClosedHereError('calendar_address', { cause: 1 }), /^The old address is refused/, /^The old/],
+    // Of whatever else nobody knows when it happened.
+    ['a fault of ours', new TypeError('secret is undefined'), /^It is not known/, /^The service could not answer/],
+    ['a fault of Bun', ofPostgres('ERR_INVALID_URL'), /^It is not known/, /^The service could not answer/],
+    ['a text', 'secret', /^It is not known/, /^The service could not answer/],
+  ]
+  test.each(rows)('%s, of a write and of a read', (_, error, ofWrite, ofRead) => {
+    for (const [isWrite, title] of [
+      [true, ofWrite],
+      [false, ofRead],
+    ] as const) {
+      const { problem, isBug } = failureOf(error, { isWrite })
+      expect(problem.title).toMatch(title)
+      expect(problem.title).not.toContain('secret')
+      expect([problem.status, isBug]).toEqual([500, false])
+      if (!isWrite) expect(problem.title).not.toMatch(/was changed|was made/)
     }
   })
   test('a broken invariant ends the process, and promises nothing', () => {

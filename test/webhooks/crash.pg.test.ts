@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openWebhookDesk } from '../../src/build-webhooks.ts'
+import { fenceEpoch } from '../../src/db/fence.ts'
+import { auditLine } from '../../src/desk/audit-line.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
+import { CALLER } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
@@ -23,10 +26,14 @@ beforeEach(async () => {
   receiver = startReceiver(null)
   const { sql } = database
   const desk = openWebhookDesk(
-    { sql, clock: systemClock, newId: systemIds },
+    { sql, clock: systemClock, newId: systemIds, epoch: await fenceEpoch(sql) },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
-  const outcome = await desk.register(AGENCY.id, { url: `http://127.0.0.1:${receiver.port}/in`, description: null })
+  const outcome = await desk.register(
+    AGENCY.id,
+    { url: `http://127.0.0.1:${receiver.port}/in`, description: null },
+    auditLine({ clock: systemClock, newId: systemIds }, CALLER),
+  )
   expect(outcome.kind).toBe('registered')
 })
 afterEach(async () => {

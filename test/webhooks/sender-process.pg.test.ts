@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import type { Ledger } from '../../src/build.ts'
 import { openWebhooks, type Webhooks } from '../../src/build-webhooks.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
+import { auditLine } from '../../src/desk/audit-line.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
 import { LOOK_AHEAD_MS, POLL_MS } from '../../src/webhooks/webhook-sender.ts'
@@ -61,7 +62,7 @@ afterAll(async () => {
 
 async function register() {
   const url = `https://localhost:${receiver.port}/in`
-  const outcome = await webhooks.desk.register(agency.id, { url, description: null })
+  const outcome = await webhooks.desk.register(agency.id, { url, description: null }, auditLine(ledger, CALLER))
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome
 }

@@ -3,6 +3,7 @@ import type { Ledger } from '../../src/build.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
 import { PostgresEndpointRows } from '../../src/db/endpoint-rows.ts'
 import { PostgresSenderStore } from '../../src/db/sender-rows.ts'
+import { auditLine } from '../../src/desk/audit-line.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { type AttemptOutcome, isAccepted } from '../../src/webhooks/attempt-outcome.ts'
@@ -60,7 +61,7 @@ beforeEach(async () => {
   posted = []
   changes = []
   desk = new WebhookDesk({
-    rows: new PostgresEndpointRows(database.sql),
+    rows: new PostgresEndpointRows(database.sql, ledger.epoch),
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
     box,
@@ -72,8 +73,11 @@ beforeEach(async () => {
 })
 afterEach(() => ledger.close())
 
+/** Of the audit trail, a new one for each change. */
+const line = () => auditLine({ clock, newId: systemIds }, CALLER)
+
 async function register(url = 'https://hooks.example/in') {
-  const outcome = await desk.register(agency.id, { url, description: 'ours' })
+  const outcome = await desk.register(agency.id, { url, description: 'ours' }, line())
   if (outcome.kind !== 'registered') throw new Error(`Expected an endpoint, got ${JSON.stringify(outcome)}`)
   return outcome
 }
@@ -154,7 +158,7 @@ describe('registering', () => {
     ['https://slow.example/', 'does_not_resolve'],
     ['https://localhost:9001/', 'does_not_resolve'],
   ])('%s is refused as %s, and nothing is kept', async (url, refusal) => {
-    expect(await desk.register(agency.id, { url, description: null })).toEqual({
+    expect(await desk.register(agency.id, { url, description: null }, line())).toEqual({
       kind: 'url_refused',
       refusal: refusal as 'private',
     })
@@ -164,7 +168,7 @@ describe('registering', () => {
   test('takes a development receiver, and no more endpoints than the limit', async () => {
     await register(`http://${ALLOWED}/in`)
     for (let i = 1; i < ENDPOINTS_PER_AGENCY_MAX; i++) await register()
-    expect(await desk.register(agency.id, { url: 'https://hooks.example/', description: null })).toEqual({
+    expect(await desk.register(agency.id, { url: 'https://hooks.example/', description: null }, line())).toEqual({
       kind: 'too_many',
       max: ENDPOINTS_PER_AGENCY_MAX,
     })
@@ -172,29 +176,29 @@ describe('registering', () => {
 
   test('another agency sees nothing of it', async () => {
     const { endpoint } = await register()
-    await desk.ping(agency.id, endpoint.id)
+    await desk.ping(agency.id, endpoint.id, line())
     const [delivery] = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
     expect(await desk.find('agc_b', endpoint.id)).toBeNull()
     expect(await desk.list('agc_b')).toEqual([])
     expect(await desk.deliveries('agc_b', endpoint.id, PAGE)).toBeNull()
     expect(await desk.findDelivery('agc_b', delivery?.id ?? '')).toBeNull()
     for (const outcome of [
-      await desk.changeUrl('agc_b', endpoint.id, 'https://hooks.example/x'),
-      await desk.enable('agc_b', endpoint.id, 'resend'),
-      await desk.rotateSecret('agc_b', endpoint.id, { overlapHours: 0 }),
-      await desk.ping('agc_b', endpoint.id),
-      await desk.resend('agc_b', delivery?.id ?? ''),
+      await desk.change('agc_b', endpoint.id, { url: 'https://hooks.example/x' }, line()),
+      await desk.change('agc_b', endpoint.id, { pending: 'resend' }, line()),
+      await desk.rotateSecret('agc_b', endpoint.id, { overlapHours: 0 }, line()),
+      await desk.ping('agc_b', endpoint.id, line()),
+      await desk.resend('agc_b', delivery?.id ?? '', line()),
     ]) {
       expect(outcome.kind).toBe('not_found')
     }
-    expect(await desk.delete('agc_b', endpoint.id)).toBeNull()
+    expect(await desk.delete('agc_b', endpoint.id, line())).toBeNull()
   })
 })
 
 describe('a ping', () => {
   test('is one attempt, told at once and kept in the log', async () => {
     const { endpoint, secret } = await register()
-    const outcome = await desk.ping(agency.id, endpoint.id)
+    const outcome = await desk.ping(agency.id, endpoint.id, line())
     if (outcome.kind !== 'pinged') throw new Error(outcome.kind)
     expect(outcome.delivery).toMatchObject({ event: 'ping', status: 'delivered', endpointId: endpoint.id })
     expect(outcome.delivery.attempts).toEqual([
@@ -216,23 +220,23 @@ describe('a ping', () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 19`
     answer = FAIL
-    for (let i = 0; i < 3; i++) await desk.ping(agency.id, endpoint.id)
+    for (let i = 0; i < 3; i++) await desk.ping(agency.id, endpoint.id, line())
     expect(await desk.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
     answer = OK
-    await desk.ping(agency.id, endpoint.id)
+    await desk.ping(agency.id, endpoint.id, line())
     expect(await desk.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
     const rows = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
     expect(rows.map(({ status }) => status).sort()).toEqual(['dead', 'dead', 'dead', 'delivered'])
     expect(rows.find(({ status }) => status === 'dead')?.attempts[0]).toMatchObject({ reason: 'no answer within 10s' })
     await sendDue()
     expect(posted).toHaveLength(4)
-    expect(await desk.resend(agency.id, rows[0]?.id ?? '')).toEqual({ kind: 'refused', refusal: 'is_ping' })
+    expect(await desk.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
   })
 
   test('beyond the few that may be under way is told to wait', async () => {
     const { endpoint } = await register()
     const outcomes = await Promise.all(
-      Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => desk.ping(agency.id, endpoint.id)),
+      Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => desk.ping(agency.id, endpoint.id, line())),
     )
     expect(outcomes.filter(({ kind }) => kind === 'busy')).toHaveLength(2)
   })
@@ -267,11 +271,11 @@ describe('an event', () => {
     })
     expect(failed?.nextAttemptAt).toBeGreaterThan(Date.now() + 50_000)
     answer = OK
-    const resent = await desk.resend(agency.id, failed?.id ?? '')
+    const resent = await desk.resend(agency.id, failed?.id ?? '', line())
     expect(resent).toMatchObject({ kind: 'resent', delivery: { status: 'pending', nextAttemptAt: clock.now() } })
     expect(changes.at(-1)).toBe(endpoint.id)
     await sendDue()
-    await desk.resend(agency.id, failed?.id ?? '')
+    await desk.resend(agency.id, failed?.id ?? '', line())
     await sendDue()
     const delivery = await desk.findDelivery(agency.id, failed?.id ?? '')
     expect(delivery).toMatchObject({ status: 'delivered', nextAttemptAt: null })
@@ -311,7 +315,7 @@ describe('an endpoint that is off', () => {
   test('enabled with resend, sends all that was held', async () => {
     const id = await switchedOff()
     answer = OK
-    expect(await desk.enable(agency.id, id, 'resend')).toMatchObject({
+    expect(await desk.change(agency.id, id, { pending: 'resend' }, line())).toMatchObject({
       kind: 'changed',
       endpoint: { status: 'active', disabledReason: null, consecutiveFailures: 0 },
     })
@@ -323,14 +327,14 @@ describe('an endpoint that is off', () => {
   test('enabled with drop, sends only what comes after', async () => {
     const id = await switchedOff()
     answer = OK
-    await desk.enable(agency.id, id, 'drop')
+    await desk.change(agency.id, id, { pending: 'drop' }, line())
     await book()
     await sendDue()
     expect((await statuses(id)).sort()).toEqual(['delivered', ...new Array(22).fill('dropped')])
     expect(posted).toHaveLength(21)
     // What was dropped can still be sent one by one.
     const dropped = (await desk.deliveries(agency.id, id, PAGE))?.rows.find(({ status }) => status === 'dropped')
-    await desk.resend(agency.id, dropped?.id ?? '')
+    await desk.resend(agency.id, dropped?.id ?? '', line())
     await sendDue()
     expect((await desk.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
   })
@@ -338,7 +342,7 @@ describe('an endpoint that is off', () => {
   test('of an active endpoint enabling drops nothing', async () => {
     const { endpoint } = await register()
     await book()
-    await desk.enable(agency.id, endpoint.id, 'drop')
+    await desk.change(agency.id, endpoint.id, { pending: 'drop' }, line())
     expect(await statuses(endpoint.id)).toEqual(['pending'])
   })
 })
@@ -347,17 +351,19 @@ describe('a change', () => {
   test('of the url is checked like a new one, and begins without failures', async () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 7`
-    expect(await desk.changeUrl(agency.id, endpoint.id, 'https://inside.example/')).toEqual({
+    expect(await desk.change(agency.id, endpoint.id, { url: 'https://inside.example/' }, line())).toEqual({
       kind: 'url_refused',
       refusal: 'private',
     })
-    expect(await desk.changeUrl(agency.id, endpoint.id, 'https://hooks.example/new')).toMatchObject({
+    expect(await desk.change(agency.id, endpoint.id, { url: 'https://hooks.example/new' }, line())).toMatchObject({
       kind: 'changed',
       endpoint: { url: 'https://hooks.example/new', consecutiveFailures: 0 },
     })
     // So that an attempt at the old address, still under way, does not count.
     expect(await database.sql`select revision from webhook_endpoint`).toMatchObject([{ revision: 1 }])
-    expect(await desk.describe(agency.id, endpoint.id, null)).toMatchObject({ endpoint: { description: null } })
+    expect(await desk.change(agency.id, endpoint.id, { description: null }, line())).toMatchObject({
+      endpoint: { description: null },
+    })
     await book()
     await sendDue()
     expect(posted[0]?.url).toBe('https://hooks.example/new')
@@ -365,7 +371,7 @@ describe('a change', () => {
 
   test('of the secret with an overlap sends both signatures, without one only the new', async () => {
     const { endpoint, secret: first } = await register()
-    const rotated = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 })
+    const rotated = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
     if (rotated.kind !== 'rotated') throw new Error(rotated.kind)
     expect(rotated.endpoint.previousSecretUntil).toBe(clock.now() + 24 * 3_600_000)
     await book()
@@ -376,10 +382,10 @@ describe('a change', () => {
     expect(sent?.headers['x-service-signature']).toBe(
       `t=${t}, v1=${serviceSignature(rotated.secret, t, body)}, v1=${serviceSignature(first, t, body)}`,
     )
-    const second = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 0 })
+    const second = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 0 }, line())
     if (second.kind !== 'rotated') throw new Error(second.kind)
     expect(second.endpoint.previousSecretUntil).toBeNull()
-    await desk.ping(agency.id, endpoint.id)
+    await desk.ping(agency.id, endpoint.id, line())
     const ping = posted[1]
     const at = Number(ping?.headers['webhook-timestamp'])
     expect(ping?.headers['x-service-signature']).toBe(
@@ -393,14 +399,17 @@ describe('a change', () => {
     const { endpoint } = await register()
     await book()
     const [pending] = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
-    expect(await desk.delete(agency.id, endpoint.id)).toMatchObject({ id: endpoint.id })
+    expect(await desk.delete(agency.id, endpoint.id, line())).toMatchObject({ id: endpoint.id })
     await book()
     await sendDue()
     expect(posted).toEqual([])
     expect(await desk.find(agency.id, endpoint.id)).toBeNull()
-    expect(await desk.delete(agency.id, endpoint.id)).toBeNull()
+    expect(await desk.delete(agency.id, endpoint.id, line())).toBeNull()
     expect((await desk.findDelivery(agency.id, pending?.id ?? ''))?.status).toBe('dropped')
-    expect(await desk.resend(agency.id, pending?.id ?? '')).toEqual({ kind: 'refused', refusal: 'endpoint_deleted' })
+    expect(await desk.resend(agency.id, pending?.id ?? '', line())).toEqual({
+      kind: 'refused',
+      refusal: 'endpoint_deleted',
+    })
     const [row] = await database.sql`select secret_sealed, previous_secret_sealed from webhook_endpoint`
     expect(row).toEqual({ secret_sealed: '', previous_secret_sealed: null })
   })

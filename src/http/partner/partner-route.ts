@@ -132,7 +132,7 @@ export function partnerRoute<const O extends Operation>(
   }
 
   function fail(open: Open, error: unknown): Response {
-    const { problem, isBug } = failureOf(error)
+    const { problem, isBug } = failureOf(error, { isWrite })
     onFailure({ error, requestId: open.requestId, route, isBug })
     return answer(open, problem)
   }

@@ -1,4 +1,5 @@
 import type { Shelf } from '../../catalogue/shelf.ts'
+import { afterWrite } from '../../desk/write-error.ts'
 import type { Booking } from '../../domain/booking.ts'
 import { bookingJson } from '../../edge/booking-json.ts'
 import { idempotencyKeyOf, type Keep, type Answer as KeptAnswer, requestHashOf } from '../../edge/idempotency.ts'
@@ -45,7 +46,7 @@ export async function writeOnce(
   if (answer.kind === 'reused') return auditedRefusal(ledger, call, REUSED)
   if (answer.kind === 'fresh') return refusal ?? answer
   // A repeated write is a write attempt too, and leaves its line in the audit trail.
-  await ledger.desk.auditRefusal(agency, caller, 'REPLAYED', bookingIdIn(answer.body))
+  await afterWrite(ledger.desk.auditRefusal(agency, caller, 'REPLAYED', bookingIdIn(answer.body)))
   return { ...answer, isReplayed: true }
 }
 

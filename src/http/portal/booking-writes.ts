@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Agency } from '../../catalogue/agency.ts'
 import type { BookingRequest, FoundOutcome } from '../../desk/booking-desk.ts'
+import { afterWrite } from '../../desk/write-error.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../domain/booking.ts'
 import type { BookingChange } from '../../domain/decide-change.ts'
 import type { Unit } from '../../domain/unit.ts'
@@ -210,8 +211,10 @@ async function outcomeAsAnswer(
   if (outcome.kind === 'not_found') return refuseAudited(notFound('booking'))
   if (outcome.kind === 'rejected') return refuseAudited(problemOfRejection(outcome.rejection))
   const { booking } = outcome
-  const found = await ledger.bookings.find(agency.id, booking.id)
+  const [found, shelf] = await afterWrite(
+    Promise.all([ledger.bookings.find(agency.id, booking.id), ledger.catalogue.shelf(agency.id)]),
+  )
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
-  return answer({ booking: agencyBookingJson({ ...found, booking }, await ledger.catalogue.shelf(agency.id)) })
+  return answer({ booking: agencyBookingJson({ ...found, booking }, shelf) })
 }

@@ -93,7 +93,7 @@ export const calendarIcs = ({ ledger, tally, onFailure }: PortalSurface): AnyEly
       headers.set('Content-Disposition', 'inline; filename="calendar.ics"')
       return new Response(text, { headers })
     } catch (error) {
-      const { problem, isBug } = failureOf(error)
+      const { problem, isBug } = failureOf(error, { isWrite: false })
       onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
       return problemAnswer(problem, requestId, headers)
     }

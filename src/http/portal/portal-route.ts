@@ -15,9 +15,7 @@ import { decodeStrictly, queryReader } from '../../edge/query-string.ts'
 import { requestIdOf } from '../../edge/request-id.ts'
 import { targetOf } from '../../edge/request-target.ts'
 import { readJson } from '../../edge/strict-json.ts'
-import { JournalError } from '../../journal/journal-error.ts'
-import { AssertionError, unreachable } from '../../lib/assert.ts'
-import { MailboxFullError } from '../../units/unit-actor.ts'
+import { unreachable } from '../../lib/assert.ts'
 import { portalGate } from './portal-gate.ts'
 import type { PortalLedger, PortalSurface } from './portal-ledger.ts'
 import { type BodyOf, isWrite, type PortalOperation, pathParameters, type QueryOf } from './portal-operation.ts'
@@ -172,9 +170,9 @@ function served(
       if (outcome.kind === 'refused') return problemAnswer(outcome.problem, requestId, headers)
       return new Response(JSON.stringify(outcome.body), { status: operation.answer.status, headers })
     } catch (error) {
-      const { problem, isBug } = failureOf(error)
+      const { problem, isBug } = failureOf(error, { isWrite: isWrite(operation) })
       onFailure({ error, requestId, route, isBug })
-      return problemAnswer(isWrite(operation) ? ofUnknownOutcome(error, problem) : problem, requestId, headers)
+      return problemAnswer(problem, requestId, headers)
     }
   }
 
@@ -185,13 +183,6 @@ function served(
     watch.answered({ arrivedMs, requestId, entrance: null }, response.status)
     return response
   }
-}
-
-/** The agency's own data is not written through the journal, which alone knows that nothing was written. */
-function ofUnknownOutcome(error: unknown, said: Problem): Problem {
-  const isKnown = [JournalError, MailboxFullError, AssertionError].some((kind) => error instanceof kind)
-  if (isKnown) return said
-  return { ...said, title: 'It is not known whether the change was made: the database did not answer. Look for it' }
 }
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
+import { auditLine } from '../../desk/audit-line.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../edge/page.ts'
 import { invalidField, notFound, problem } from '../../edge/problems.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, isIdShaped, refuse } from './portal-route.ts'
-import { audited, ENDPOINT_PATH } from './webhook-endpoints.ts'
+import { ENDPOINT_PATH } from './webhook-endpoints.ts'
 import { DeliveryJson, deliveryJson } from './webhook-json.ts'
 
 const deliveryAnswer = {
@@ -49,13 +50,12 @@ const PING_RETRY_S = 10
 export const WEBHOOK_DELIVERIES = [
   agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
     if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
-    const outcome = await ledger.webhooks.ping(agency.id, endpointId)
+    const outcome = await ledger.webhooks.ping(agency.id, endpointId, auditLine(ledger, caller))
     if (outcome.kind === 'not_found') return refuse(notFound('webhook endpoint'))
     if (outcome.kind === 'busy')
       return refuse(
         problem('RATE_LIMITED', 'Too many pings are under way: try again', {}, { retryAfterS: PING_RETRY_S }),
       )
-    await audited(ledger, agency, caller)
     return answer({ delivery: deliveryJson(outcome.delivery) })
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
@@ -67,7 +67,7 @@ export const WEBHOOK_DELIVERIES = [
   }),
   agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
     if (!isIdShaped(deliveryId)) return refuse(notFound('delivery'))
-    const outcome = await ledger.webhooks.resend(agency.id, deliveryId)
+    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, auditLine(ledger, caller))
     if (outcome.kind === 'not_found') return refuse(notFound('delivery'))
     if (outcome.kind === 'refused')
       return refuse(
@@ -75,7 +75,6 @@ export const WEBHOOK_DELIVERIES = [
           ? invalidField('deliveryId', 'must be of an event: a ping is sent again as a new one')
           : invalidField('deliveryId', 'must be of an endpoint that is there: this one was deleted'),
       )
-    await audited(ledger, agency, caller)
     return answer({ delivery: deliveryJson(outcome.delivery) })
   }),
 ]

@@ -1,13 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import type { Agency } from '../../catalogue/agency.ts'
-import type { Caller } from '../../desk/caller.ts'
+import { auditLine } from '../../desk/audit-line.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../edge/page.ts'
 import { invalid, invalidField, notFound } from '../../edge/problems.ts'
 import { choice, text } from '../../edge/text-schema.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
-import type { ChangeOutcome } from '../../webhooks/webhook-desk.ts'
-import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX } from '../../webhooks/webhook-endpoint.ts'
-import type { PortalLedger } from './portal-ledger.ts'
+import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, isIdShaped, type PortalOutcome, refuse } from './portal-route.ts'
 import { nullable } from './portal-schema.ts'
@@ -82,7 +79,7 @@ const DELETE = {
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
-  description: 'Its pending deliveries are dropped.',
+  description: 'Its pending deliveries are dropped. After a 500, send the request again until it answers 200 or 404.',
   answer: { ...endpointAnswer, description: 'The endpoint as it was.' },
 } as const satisfies PortalOperation
 
@@ -104,13 +101,12 @@ const ROTATE = {
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {
     const asked = { url: body.url, description: body.description ?? null }
-    const outcome = await ledger.webhooks.register(agency.id, asked)
+    const outcome = await ledger.webhooks.register(agency.id, asked, auditLine(ledger, caller))
     if (outcome.kind === 'url_refused')
       return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
     if (outcome.kind === 'too_many')
       return refuse(invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`))
-    await audited(ledger, agency, caller)
-    return answer({ webhookEndpoint: webhookEndpointJson(outcome.endpoint), secret: outcome.secret })
+    return shownWithSecret(outcome)
   }),
   agencyRoute(LIST, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -130,49 +126,37 @@ export const WEBHOOK_ENDPOINTS = [
       return refuse(invalidField('pending', 'is required with status and must be one of resend, drop'))
     if (status === undefined && pending !== undefined)
       return refuse(invalidField('status', 'is required with pending and must be active'))
-    // The address first: it alone can be refused, and then nothing has changed.
-    const { webhooks } = ledger
-    const changes: (() => Promise<ChangeOutcome>)[] = []
-    if (url !== undefined) changes.push(() => webhooks.changeUrl(agency.id, endpointId, url))
-    if (description !== undefined) changes.push(() => webhooks.describe(agency.id, endpointId, description))
-    if (pending !== undefined) changes.push(() => webhooks.enable(agency.id, endpointId, pending))
-    let endpoint = await webhooks.find(agency.id, endpointId)
-    for (const change of changes) {
-      const outcome = await change()
-      if (outcome.kind === 'url_refused')
-        return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
-      endpoint = outcome.kind === 'changed' ? outcome.endpoint : null
-      if (endpoint === null) break
+    const change = {
+      ...(url === undefined ? {} : { url }),
+      ...(description === undefined ? {} : { description }),
+      ...(pending === undefined ? {} : { pending }),
     }
-    return endpoint === null ? refuse(notFound('webhook endpoint')) : answered(ledger, agency, caller, { endpoint })
+    const outcome = await ledger.webhooks.change(agency.id, endpointId, change, auditLine(ledger, caller))
+    if (outcome.kind === 'url_refused')
+      return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
+    return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shown(outcome)
   }),
   agencyRoute(DELETE, async ({ ledger, agency, caller, path: { endpointId } }) => {
-    const endpoint = isIdShaped(endpointId) ? await ledger.webhooks.delete(agency.id, endpointId) : null
-    return endpoint === null ? refuse(notFound('webhook endpoint')) : answered(ledger, agency, caller, { endpoint })
+    const endpoint = isIdShaped(endpointId)
+      ? await ledger.webhooks.delete(agency.id, endpointId, auditLine(ledger, caller))
+      : null
+    return endpoint === null ? refuse(notFound('webhook endpoint')) : shown({ endpoint })
   }),
   agencyRoute(
     ROTATE,
     async ({ ledger, agency, caller, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
       if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
-      const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours })
-      return outcome.kind === 'not_found'
-        ? refuse(notFound('webhook endpoint'))
-        : answered(ledger, agency, caller, outcome)
+      const audit = auditLine(ledger, caller)
+      const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours }, audit)
+      return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shownWithSecret(outcome)
     },
   ),
 ]
 
-/** What the agency has changed of its endpoints is in the audit trail before it is answered. */
-export async function audited(ledger: PortalLedger, agency: Agency, caller: Caller): Promise<void> {
-  await ledger.desk.auditRefusal(agency, caller, 'OK', null)
+function shown({ endpoint }: { endpoint: WebhookEndpoint }): PortalOutcome {
+  return answer({ webhookEndpoint: webhookEndpointJson(endpoint) })
 }
 
-async function answered(
-  ledger: PortalLedger,
-  agency: Agency,
-  caller: Caller,
-  { endpoint, secret }: { endpoint: Parameters<typeof webhookEndpointJson>[0]; secret?: string },
-): Promise<PortalOutcome> {
-  await audited(ledger, agency, caller)
-  return answer({ webhookEndpoint: webhookEndpointJson(endpoint), ...(secret === undefined ? {} : { secret }) })
+function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string }): PortalOutcome {
+  return answer({ webhookEndpoint: webhookEndpointJson(endpoint), secret })
 }

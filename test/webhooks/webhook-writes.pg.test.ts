@@ -1,0 +1,312 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Ledger } from '../../src/build.ts'
+import type { Agency } from '../../src/catalogue/agency.ts'
+import { connect, type Sql } from '../../src/db/connect.ts'
+import { PostgresEndpointRows } from '../../src/db/endpoint-rows.ts'
+import { PENDING_CHUNK } from '../../src/db/pending-deliveries.ts'
+import { PostgresVerifyStore } from '../../src/db/verify-rows.ts'
+import { auditLine } from '../../src/desk/audit-line.ts'
+import { WriteError } from '../../src/desk/write-error.ts'
+import type { Unit } from '../../src/domain/unit.ts'
+import { JournalError } from '../../src/journal/journal-error.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { verify } from '../../src/verify/verify.ts'
+import { SecretBox } from '../../src/webhooks/secret-box.ts'
+import { WebhookDesk } from '../../src/webhooks/webhook-desk.ts'
+import { eventually } from '../support/eventually.ts'
+import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { sampleUnit } from '../support/samples.ts'
+
+/*
+ * What the agency's webhook commands write: under the fence, with their line of the audit trail, and beside batches that
+ * still take an endpoint for active.
+ */
+
+const URL_OF_NOBODY = 'http://localhost:9000/in'
+const LATCH = 4_711
+
+let database: TestDatabase
+let ledger: Ledger
+let agency: Agency
+let unit: Unit
+let desk: WebhookDesk
+/** One connection that holds the latch. */
+let latch: Sql
+
+beforeAll(async () => {
+  database = await testDatabase()
+  latch = connect(database.url, { purpose: 'admin' })
+  await database.sql`
+    create function wait_for_latch() returns trigger language plpgsql as $$
+    begin
+      perform pg_advisory_xact_lock(4711);
+      return null;
+    end $$`
+})
+afterAll(async () => {
+  await latch.end({ timeout: 0 })
+  await database.drop()
+})
+beforeEach(async () => {
+  await database.sql`truncate agency cascade`
+  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, webhook_attempt`
+  ledger = await openTestDatabaseLedger(database.url)
+  agency = await addAgency(ledger)
+  unit = await addUnit(ledger, agency, sampleUnit())
+  desk = deskOf(ledger.epoch)
+})
+afterEach(() => ledger.close())
+
+function deskOf(epoch: number): WebhookDesk {
+  return new WebhookDesk({
+    rows: new PostgresEndpointRows(database.sql, epoch),
+    resolver: { resolve: async () => 'unresolved' },
+    post: async () => ({ outcome: { kind: 'answered', httpStatus: 200 }, durationMs: 1 }),
+    box: new SecretBox(new Uint8Array(32)),
+    clock: systemClock,
+    newId: systemIds,
+    allowHosts: ['localhost:9000', 'localhost:9001'],
+    onChange: () => {},
+  })
+}
+
+const line = () => auditLine({ clock: systemClock, newId: systemIds }, CALLER)
+
+async function registered(): Promise<string> {
+  const outcome = await desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, line())
+  if (outcome.kind !== 'registered') throw new Error(outcome.kind)
+  return outcome.endpoint.id
+}
+
+let nights = 1
+async function book(): Promise<void> {
+  const day = (n: number) => new Date(Date.UTC(2030, 0, n)).toISOString().slice(0, 10)
+  const outcome = await ledger.desk.book(agency, requestFor(unit, day(nights++), day(nights)), CALLER)
+  expect(outcome.kind).toBe('done')
+}
+
+/** All that the commands write. */
+async function contents(): Promise<unknown> {
+  const { sql } = database
+  return JSON.stringify([
+    await sql`select * from webhook_endpoint order by endpoint_id`,
+    await sql`select * from webhook_delivery order by delivery_id`,
+    await sql`select * from webhook_event order by event_id`,
+    await sql`select * from webhook_attempt order by delivery_id, attempt`,
+    await sql`select * from audit order by audit_id`,
+  ])
+}
+
+async function deliveryIds(): Promise<string[]> {
+  const rows = await database.sql<{ id: string }[]>`
+    select delivery_id as id from webhook_delivery where status <> 'delivered' order by 1`
+  return rows.map(({ id }) => id)
+}
+
+async function countOf(status: string): Promise<number> {
+  const [row] = await database.sql<{ n: number }[]>`
+    select count(*)::int as n from webhook_delivery where status = ${status}`
+  return row?.n ?? 0
+}
+
+/** What it throws, settled first: a promise that never settles would hang the test. */
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  const [result] = await Promise.allSettled([promise])
+  return result?.status === 'rejected' ? result.reason : null
+}
+
+/** Every command that writes, on an endpoint that is switched off with one delivery pending. */
+async function everyWrite(on: WebhookDesk, audit: typeof line): Promise<[string, () => Promise<unknown>][]> {
+  const id = await registered()
+  await book()
+  await database.sql`update webhook_endpoint set status = 'disabled', consecutive_failures = 20`
+  const [deliveryId = ''] = await deliveryIds()
+  return [
+    ['register', () => on.register(agency.id, { url: URL_OF_NOBODY, description: null }, audit())],
+    ['change of the address', () => on.change(agency.id, id, { url: 'http://localhost:9001/' }, audit())],
+    ['change of the description', () => on.change(agency.id, id, { description: 'x' }, audit())],
+    ['resend of one', () => on.resend(agency.id, deliveryId, audit())],
+    ['switching on', () => on.change(agency.id, id, { pending: 'drop' }, audit())],
+    ['rotation', () => on.rotateSecret(agency.id, id, { overlapHours: 0 }, audit())],
+    ['ping', () => on.ping(agency.id, id, audit())],
+    ['deletion', () => on.delete(agency.id, id, audit())],
+  ]
+}
+
+describe('every write', () => {
+  test('J5: of a stale writer is refused as fenced, and nothing is written', async () => {
+    const writes = await everyWrite(deskOf(ledger.epoch - 1), line)
+    const before = await contents()
+    for (const [name, write] of writes) {
+      const failure = await failureOf(write())
+      expect([name, failure instanceof JournalError && failure.kind]).toEqual([name, 'fenced'])
+    }
+    expect(await contents()).toBe(before)
+  })
+
+  test('has one line in the audit trail, and is not made where that cannot be written', async () => {
+    const taken = line()
+    const writes = await everyWrite(desk, line)
+    await desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, taken)
+    const before = await contents()
+    for (const [name, write] of await everyWriteAgain(taken)) {
+      const failure = await failureOf(write())
+      expect([name, failure instanceof WriteError && failure.outcome]).toEqual([name, 'not_written'])
+    }
+    expect(await contents()).toBe(before)
+    const lines = async () => (await database.sql`select from audit where booking_id is null`).count
+    for (const [name, write] of writes) {
+      const already = await lines()
+      await write()
+      expect([name, await lines()]).toEqual([name, already + 1])
+    }
+
+    /** The same commands on the same rows, each with the line that is there already. */
+    async function everyWriteAgain(audit: ReturnType<typeof line>): Promise<[string, () => Promise<unknown>][]> {
+      const [id = ''] = (await desk.list(agency.id)).filter(({ status }) => status === 'disabled').map((e) => e.id)
+      const [deliveryId = ''] = await deliveryIds()
+      return [
+        ['register', () => desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, audit)],
+        ['change', () => desk.change(agency.id, id, { url: 'http://localhost:9001/', pending: 'drop' }, audit)],
+        ['resend', () => desk.resend(agency.id, deliveryId, audit)],
+        ['rotation', () => desk.rotateSecret(agency.id, id, { overlapHours: 0 }, audit)],
+        ['ping', () => desk.ping(agency.id, id, audit)],
+        ['deletion', () => desk.delete(agency.id, id, audit)],
+      ]
+    }
+  })
+})
+
+test('a change of address, description and status is one change: all of it or nothing', async () => {
+  const id = await registered()
+  await book()
+  await database.sql`update webhook_endpoint set status = 'disabled', disabled_reason = 'x', consecutive_failures = 20`
+  const change = { url: 'http://localhost:9001/', description: 'both', pending: 'drop' as const }
+  expect(await desk.change(agency.id, id, { ...change, url: 'https://nowhere.example/' }, line())).toMatchObject({
+    kind: 'url_refused',
+  })
+  expect(await desk.find(agency.id, id)).toMatchObject({ status: 'disabled', url: URL_OF_NOBODY, description: null })
+  expect(await desk.change(agency.id, id, change, line())).toMatchObject({
+    kind: 'changed',
+    endpoint: { url: change.url, description: 'both', status: 'active', disabledReason: null, consecutiveFailures: 0 },
+  })
+  expect(await countOf('dropped')).toBe(1)
+  const rows = await database.sql`select revision from webhook_endpoint`
+  expect(rows).toMatchObject([{ revision: 1 }])
+})
+
+describe('a flood of pending deliveries', () => {
+  const FLOOD = 2 * PENDING_CHUNK + 1
+
+  async function flooded(): Promise<string> {
+    const id = await registered()
+    await book()
+    await database.sql`
+      insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, tries, created_at)
+      select agency_id, 'dlv_' || n, endpoint_id, event_id, 'pending', now() + interval '1 day', 3, now()
+      from webhook_delivery, generate_series(2, ${FLOOD}::int) n`
+    await database.sql`update webhook_endpoint set status = 'disabled'`
+    return id
+  }
+
+  test.each(['drop', 'resend'] as const)('is settled as a whole before switching on: %s', async (pending) => {
+    const id = await flooded()
+    expect(await desk.change(agency.id, id, { pending }, line())).toMatchObject({ endpoint: { status: 'active' } })
+    expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
+    const [late] = await database.sql<{ n: number }[]>`
+      select count(*)::int as n from webhook_delivery where status = 'pending' and (tries > 0 or next_attempt_at > now())`
+    expect(late?.n).toBe(0)
+  })
+
+  test('is dropped as a whole with its endpoint', async () => {
+    const id = await flooded()
+    await desk.delete(agency.id, id, line())
+    expect(await countOf('dropped')).toBe(FLOOD)
+  })
+
+  test('of which a part was settled before a failure is no longer unchanged; repeating finishes it', async () => {
+    const id = await flooded()
+    const taken = line()
+    await desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, taken)
+    expect(await failureOf(desk.change(agency.id, id, { pending: 'drop' }, taken))).toMatchObject({ outcome: 'begun' })
+    expect(await countOf('dropped')).toBeGreaterThan(0)
+    expect(await desk.find(agency.id, id)).toMatchObject({ status: 'disabled' })
+    await desk.change(agency.id, id, { pending: 'drop' }, line())
+    expect(await countOf('dropped')).toBe(FLOOD)
+  })
+
+  test('that an interrupted deletion has left is dropped when the deletion is repeated', async () => {
+    const id = await flooded()
+    await database.sql`update webhook_endpoint set status = 'deleted'`
+    expect(await desk.delete(agency.id, id, line())).toBeNull()
+    expect(await countOf('dropped')).toBe(FLOOD)
+  })
+})
+
+describe('an endpoint is deleted while', () => {
+  /** Rows of `table` are written, and then their transaction waits for as long as the latch is held. */
+  async function held(table: 'webhook_delivery' | 'webhook_endpoint', when: 'insert' | 'update') {
+    await database.sql.unsafe(
+      `create trigger latch after ${when} on ${table} for each statement execute function wait_for_latch()`,
+    )
+    await latch`select pg_advisory_lock(${LATCH})`
+    return {
+      release: () => latch`select pg_advisory_unlock(${LATCH})`,
+      [Symbol.asyncDispose]: async () => {
+        await latch`select pg_advisory_unlock_all()`
+        await database.sql.unsafe(`drop trigger latch on ${table}`)
+      },
+    }
+  }
+
+  async function waiting(text: string): Promise<boolean> {
+    const rows = await database.sql`
+      select from pg_stat_activity where wait_event_type = 'Lock' and query like ${`%${text}%`} and pid <> pg_backend_pid()`
+    return rows.count > 0
+  }
+
+  test('a booking that takes it for active is on its way: nothing stays pending', async () => {
+    const id = await registered()
+    await using gate = await held('webhook_delivery', 'insert')
+    const booking = book()
+    await eventually('the batch has its delivery', () => waiting('append_batch'))
+    let isOver = false
+    const deletion = desk.delete(agency.id, id, line()).finally(() => {
+      isOver = true
+    })
+    await eventually('the deletion waits, or is over', async () => isOver || (await waiting('delete_webhook_endpoint')))
+    await gate.release()
+    await Promise.all([booking, deletion])
+    expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
+  })
+
+  test('one of its deliveries is to be sent again: that is refused, and nothing stays pending', async () => {
+    const id = await registered()
+    await book()
+    await database.sql`update webhook_delivery set status = 'dead', next_attempt_at = null, finished_at = now()`
+    const [deliveryId = ''] = await deliveryIds()
+    await using gate = await held('webhook_endpoint', 'update')
+    const deletion = desk.delete(agency.id, id, line())
+    await eventually('the deletion waits', () => waiting('delete_webhook_endpoint'))
+    const resend = desk.resend(agency.id, deliveryId, line())
+    await eventually('the resend waits', () => waiting('isResent'))
+    await gate.release()
+    await deletion
+    expect(await resend).toEqual({ kind: 'refused', refusal: 'endpoint_deleted' })
+    expect(await countOf('pending')).toBe(0)
+  })
+})
+
+test('verify names a delivery that is pending for a deleted endpoint', async () => {
+  await registered()
+  await book()
+  const store = new PostgresVerifyStore(database.sql)
+  expect((await verify(store)).differences).toEqual([])
+  await database.sql`update webhook_endpoint set status = 'deleted'`
+  const [at = ''] = await deliveryIds()
+  expect((await verify(store)).differences).toEqual([
+    { what: 'delivery', unitId: null, at, message: 'it is pending, and its endpoint is deleted' },
+  ])
+})
