@@ -1,7 +1,8 @@
 /** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
 import type { Ledger } from './build.ts'
 import { PostgresEndpointRows } from './db/endpoint-rows.ts'
-import { senderCommand } from './send-webhooks.ts'
+import { sameProgram } from './same-program.ts'
+import { SEND_WEBHOOKS } from './send-webhooks.ts'
 import { DnsResolver } from './webhooks/dns-resolver.ts'
 import { EndpointHolders } from './webhooks/endpoint-holders.ts'
 import { guardedPost } from './webhooks/guarded-post.ts'
@@ -43,7 +44,7 @@ export function openWebhooks(
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
       epoch: ledger.epoch,
     },
-    command: senderCommand(),
+    command: sameProgram(SEND_WEBHOOKS),
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })

@@ -1,5 +1,4 @@
 /** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
-import { join } from 'node:path'
 import { PostgresSenderStore } from './db/sender-rows.ts'
 import { sleep, systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
@@ -18,14 +17,6 @@ const TAKE_OVER_AGAIN_MS = 500
 /** The service is gone: attempts under way may finish for so long. */
 const ORPHANED_MS_MAX = 2_000
 const EXIT_OVER = 3
-
-/** Program and arguments of the sender, from the source as from the compiled binary. */
-export function senderCommand(): readonly string[] {
-  const isCompiled = import.meta.dir.includes('$bunfs') || import.meta.dir.includes('~BUN')
-  return isCompiled
-    ? [process.execPath, SEND_WEBHOOKS]
-    : [process.execPath, join(import.meta.dir, 'main.ts'), SEND_WEBHOOKS]
-}
 
 /** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */
 export function sendWebhooks(): void {

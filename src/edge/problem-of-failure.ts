@@ -1,6 +1,8 @@
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
+import type { VerificationErrorKind } from '../verify/verification-error.ts'
+import { VerificationError } from '../verify/verification-error.ts'
 import { type Problem, problem } from './problems.ts'
 
 /** What a caller is told to wait before it tries again, in seconds: a database that restarts is back by then. */
@@ -19,6 +21,13 @@ const TITLE_OF_JOURNAL_ERROR = {
   outcome_unknown: UNKNOWN,
 } as const satisfies Record<JournalErrorKind, string>
 
+const TITLE_OF_VERIFICATION_ERROR = {
+  ended: 'The verification did not finish: its process ended. Try again',
+  failed: 'The verification did not finish: the database did not answer. Try again',
+  overdue: 'The verification did not finish in ten minutes. Use nightledger verify --database, which has no time limit',
+  abandoned: 'The verification was ended: nobody waited for it',
+} as const satisfies Record<VerificationErrorKind, string>
+
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
@@ -34,6 +43,8 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof JournalError) return { problem: internal(TITLE_OF_JOURNAL_ERROR[error.kind]), isBug: false }
   if (error instanceof MailboxFullError)
     return { problem: internal(`${NOT_WRITTEN}: too many writes to this unit wait already. Try again`), isBug: false }
+  if (error instanceof VerificationError)
+    return { problem: internal(TITLE_OF_VERIFICATION_ERROR[error.kind]), isBug: false }
   // Only the journal writes, and it throws its own errors: what else fails has failed at reading.
   return { problem: internal(`${NOT_WRITTEN}: the database did not answer. Try again`), isBug: false }
 }
