@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { connect } from '../db/connect.ts'
 import { PostgresVerifyStore } from '../db/verify-rows.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
+import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
 import { CliError } from './exit-codes.ts'
 import { asking, type Session } from './session.ts'
@@ -40,7 +41,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
 }
 
 async function ofService(session: Session): Promise<unknown> {
-  return (await session.client.get('/verification'))['verification']
+  return (await session.client.get('/verification', { deadlineMs: VERIFICATION_MS_MAX + 10_000 }))['verification']
 }
 
 async function ofDatabase({ env, err }: Terminal): Promise<Verification> {

@@ -24,7 +24,7 @@ const TITLE_OF_JOURNAL_ERROR = {
 const TITLE_OF_VERIFICATION_ERROR = {
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
-  overdue: 'The verification did not finish in ten minutes. Use nightledger verify --database, which has no time limit',
+  overdue: 'The verification did not finish in ten minutes. Run nightledger verify --database',
   abandoned: 'The verification was ended: nobody waited for it',
 } as const satisfies Record<VerificationErrorKind, string>
 
