@@ -34,7 +34,7 @@ export class VerificationProcess {
 
   /** Null while none runs. */
   get pid(): number | null {
-    return this.#run?.pid ?? null
+    return this.#run === null || this.#run.isOver ? null : this.#run.pid
   }
 
   /**

@@ -34,9 +34,14 @@ describe('a verification comes to no result, and the service goes on', () => {
     ['its process cannot read the ledger', 'fails', 'failed'],
   ])('when %s', async (_, part, kind) => {
     const { verification } = scripted(part)
-    expect(await outcomeOf(verification.verify(forever()))).toBe(kind)
-    // And the next one is a new one.
-    expect(await outcomeOf(verification.verify(forever()))).toBe(kind)
+    const pids = new Set<number>()
+    for (let n = 0; n < 2; n++) {
+      const outcome = outcomeOf(verification.verify(forever()))
+      pids.add(verification.pid ?? 0)
+      expect([await outcome, verification.pid]).toEqual([kind, null])
+    }
+    // Whoever asks after the end gets a new one.
+    expect([pids.size, pids.has(0)]).toEqual([2, false])
   })
 
   test('when its time is over; its process is ended', async () => {
