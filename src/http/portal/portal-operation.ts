@@ -22,8 +22,6 @@ export interface PortalOperation<Q extends TObject = TObject, B extends TSchema 
   readonly answer: { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
   /** Beside 401, 400, 404 and 500, which every route can have. */
   readonly problems?: readonly ProblemCode[]
-  /** It may be silent for longer than the server lets a connection be. */
-  readonly isSlow?: boolean
 }
 
 export type QueryOf<O> = O extends { readonly query: infer Q extends TObject } ? Static<Q> : Record<never, never>

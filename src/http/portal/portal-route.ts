@@ -122,12 +122,7 @@ export function resource(surface: PortalSurface, routes: readonly PortalRoute[])
     const serve = route.serve(surface, isAllowed)
     const path = route.operation.path.replaceAll(/\{(\w+)\}/g, ':$1')
     // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
-    if (route.operation.isSlow === true)
-      app.route(route.operation.method, path, ({ request, server }) => {
-        server?.timeout(request, 0)
-        return serve(request)
-      })
-    else app.route(route.operation.method, path, ({ request }) => serve(request))
+    app.route(route.operation.method, path, ({ request }) => serve(request))
   }
   return app
 }

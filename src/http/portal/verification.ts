@@ -34,7 +34,6 @@ const VERIFY = {
   id: 'verify',
   method: 'GET',
   path: '/portal/v1/verification',
-  isSlow: true,
   tag: 'Audit and usage',
   summary: 'Hold everything derived against the journal',
   description:
