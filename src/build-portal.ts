@@ -6,7 +6,6 @@ import { PostgresAgencyStore } from './db/agency-store.ts'
 import { PostgresAuditList } from './db/audit-list.ts'
 import { PostgresCalendarFeedRows } from './db/calendar-feed-rows.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
-import { PostgresVerifyStore } from './db/verify-rows.ts'
 import { AgencyDesk } from './desk/agency-desk.ts'
 import { CalendarFeeds } from './desk/calendar-feeds.ts'
 import { FeeDesk } from './desk/fee-desk.ts'
@@ -16,7 +15,9 @@ import { UnitDesk } from './desk/unit-desk.ts'
 import { newKeySecret } from './edge/key-secret.ts'
 import type { PortalLedger } from './http/portal/portal-ledger.ts'
 import { stateHash } from './journal/snapshot-codec.ts'
-import { type Verification, verify } from './verify/verify.ts'
+import { sameProgram } from './same-program.ts'
+import { RUN_VERIFICATION } from './verify/verification-messages.ts'
+import { type PeekUnit, VerificationProcess } from './verify/verification-process.ts'
 import type { WebhookDesk } from './webhooks/webhook-desk.ts'
 
 /** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
@@ -24,8 +25,15 @@ export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
 ): PortalLedger {
-  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage, epoch } = ledger
+  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
+  const epoch = () => ledger.epoch
   const store = new PostgresAgencyStore(sql, epoch)
+  const verification = new VerificationProcess({
+    databaseUrl: ledger.databaseUrl,
+    command: sameProgram(RUN_VERIFICATION),
+    peek: peekUnit(ledger),
+    clock,
+  })
   const usageRows = new PostgresUsageRows(sql)
   return {
     ...{ clock, newId, catalogue, desk, guestList, bookingList, usage },
@@ -39,28 +47,13 @@ export function openPortal(
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
-    verify: verifying(ledger),
+    verify: (signal) => verification.verify(signal),
   }
 }
 
-/** One verification at a time: whoever asks meanwhile gets the same one. It has a connection of its own, without haste. */
-function verifying({ openToolClient, directory }: Ledger): () => Promise<Verification> {
-  let underWay: Promise<Verification> | null = null
-  const live = (unitId: string) => {
+function peekUnit({ directory }: Ledger): PeekUnit {
+  return (unitId) => {
     const state = directory.peek(unitId)
     return state === null ? null : { seq: state.seq, hash: stateHash(state) }
-  }
-  const run = async () => {
-    const sql = openToolClient()
-    try {
-      return await verify(new PostgresVerifyStore(sql), { live })
-    } finally {
-      underWay = null
-      await sql.end({ timeout: 1 })
-    }
-  }
-  return () => {
-    underWay ??= run()
-    return underWay
   }
 }

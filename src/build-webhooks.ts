@@ -1,7 +1,8 @@
 /** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
 import type { Ledger } from './build.ts'
 import { PostgresEndpointRows } from './db/endpoint-rows.ts'
-import { senderCommand } from './send-webhooks.ts'
+import { sameProgram } from './same-program.ts'
+import { SEND_WEBHOOKS } from './send-webhooks.ts'
 import { DnsResolver } from './webhooks/dns-resolver.ts'
 import { EndpointHolders } from './webhooks/endpoint-holders.ts'
 import { guardedPost } from './webhooks/guarded-post.ts'
@@ -46,14 +47,14 @@ export function openWebhooks(
         return ledger.epoch
       },
     },
-    command: senderCommand(),
+    command: sameProgram(SEND_WEBHOOKS),
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })
   sender.start()
   const holders = new EndpointHolders()
   // Until they are read, and if they cannot be, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql, ledger.epoch).agencies().then(
+  new PostgresEndpointRows(ledger.sql, () => ledger.epoch).agencies().then(
     (agencyIds) => holders.load(agencyIds),
     () => {},
   )
@@ -70,16 +71,17 @@ export function openWebhooks(
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
 export function openWebhookDesk(
-  { sql, clock, newId, epoch }: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
   },
 ): WebhookDesk {
   const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
+  const { sql, clock, newId } = ledger
   const resolver = new DnsResolver()
   return new WebhookDesk({
-    rows: new PostgresEndpointRows(sql, epoch),
+    rows: new PostgresEndpointRows(sql, () => ledger.epoch),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),

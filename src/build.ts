@@ -62,8 +62,8 @@ export interface LedgerWatch {
 /** The running core: everything that http, mcp and the portal call. */
 export interface Ledger {
   readonly sql: Sql
-  /** A connection for work that takes its time; whoever opens it ends it. */
-  openToolClient(): Sql
+  /** Where the ledger is, for processes of our own. */
+  readonly databaseUrl: string
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
@@ -219,7 +219,7 @@ export async function openLedger(options: {
 
   return {
     sql,
-    openToolClient: () => connect(databaseUrl, { purpose: 'admin' }),
+    databaseUrl,
     clock,
     newId: systemIds,
     catalogue,

@@ -1,10 +1,14 @@
 /** The process: what its arguments ask for. */
 import { SEND_WEBHOOKS, sendWebhooks } from './send-webhooks.ts'
+import { RUN_VERIFICATION } from './verify/verification-messages.ts'
 
 const [command, ...rest] = process.argv.slice(2)
 
 if (command === SEND_WEBHOOKS) sendWebhooks()
-else if (command !== undefined && command !== 'serve') {
+else if (command === RUN_VERIFICATION) {
+  const { runVerification } = await import('./run-verification.ts')
+  runVerification()
+} else if (command !== undefined && command !== 'serve') {
   const { runCli } = await import('./cli/run-cli.ts')
   const { processTerminal } = await import('./cli/terminal.ts')
   process.exitCode = await runCli([command, ...rest], processTerminal)

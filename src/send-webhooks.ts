@@ -1,9 +1,10 @@
 /** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
 import { accessSync } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
+import { isAbsolute } from 'node:path'
 import { PostgresSenderStore } from './db/sender-rows.ts'
 import { sleep, systemClock } from './lib/clock.ts'
 import { type Log, openLog } from './log.ts'
+import { sameProgram } from './same-program.ts'
 import { DnsResolver } from './webhooks/dns-resolver.ts'
 import { guardedPost } from './webhooks/guarded-post.ts'
 import { SecretBox } from './webhooks/secret-box.ts'
@@ -20,14 +21,6 @@ const TAKE_OVER_AGAIN_MS = 500
 const ORPHANED_MS_MAX = 2_000
 const EXIT_OVER = 3
 
-/** Program and arguments of the sender, from the source as from the compiled binary. */
-export function senderCommand(): readonly string[] {
-  const isCompiled = import.meta.dir.includes('$bunfs') || import.meta.dir.includes('~BUN')
-  return isCompiled
-    ? [process.execPath, SEND_WEBHOOKS]
-    : [process.execPath, join(import.meta.dir, 'main.ts'), SEND_WEBHOOKS]
-}
-
 /** The program that sends webhooks is not where it was when this process began. */
 export class SenderCommandError extends Error {
   override readonly name = 'SenderCommandError'
@@ -37,7 +30,7 @@ export class SenderCommandError extends Error {
  * What can be told of the sender before it is started.
  * @throws SenderCommandError
  */
-export function checkSenderCommand(command: readonly string[] = senderCommand()): void {
+export function checkSenderCommand(command: readonly string[] = sameProgram(SEND_WEBHOOKS)): void {
   for (const file of command.filter(isAbsolute)) {
     try {
       accessSync(file)

@@ -17,7 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The commands that http, mcp and the portal share.
   desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
-  edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib'],
+  edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib', 'verify/verification-error.ts'],
   http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
   mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What the running parts tell of themselves, in Prometheus's words.
@@ -42,6 +42,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'build-metrics.ts': ['*'],
   'build-webhooks.ts': ['*'],
   'send-webhooks.ts': ['*'],
+  'run-verification.ts': ['*'],
+  'same-program.ts': [],
   'build-portal.ts': ['*'],
   'serve.ts': ['*'],
   'service.ts': ['*'],

@@ -28,8 +28,10 @@ export type FeedStep =
     }
 
 export interface FeedPlan {
-  /** In the order they are to be done: nights are freed before others are taken. */
+  /** In the order they are to be done: nights are freed before others are taken. None while there is a suspicion. */
   readonly steps: readonly FeedStep[]
+  /** Why the feed is not taken over unless the agency says that the channel means it; null when it is. */
+  readonly suspicion: string | null
   readonly unchanged: number
   readonly passedOver: readonly { readonly uid: string; readonly reason: string }[]
   readonly refused: readonly { readonly uid: string; readonly reason: string }[]
@@ -45,16 +47,22 @@ export function refOf(uid: string): string {
 
 /**
  * @param today blocks that are over are left alone, whatever the feed says: channels forget the past
+ * @param allowMassCancellation takes over a feed without events, or one that cancels more than half of three or more upcoming blocks
  * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones without a word
  */
 export function planFeed(
   events: readonly FeedEvent[],
   known: readonly KnownBlock[],
-  { today, keepMissing }: { today: string; keepMissing: boolean },
+  {
+    today,
+    keepMissing,
+    allowMassCancellation = false,
+  }: { today: string; keepMissing: boolean; allowMassCancellation?: boolean },
 ): FeedPlan {
   const blocks = new Map(known.map((block) => [block.sourceRef, block]))
   const seen = new Set<string>()
-  const [cancels, moves, creates]: [FeedStep[], FeedStep[], FeedStep[]] = [[], [], []]
+  const cancels: Extract<FeedStep, { kind: 'cancel' }>[] = []
+  const [moves, creates]: [FeedStep[], FeedStep[]] = [[], []]
   const passedOver: { uid: string; reason: string }[] = []
   const refused: { uid: string; reason: string }[] = []
   let unchanged = 0
@@ -80,5 +88,36 @@ export function planFeed(
     if (isGone && !keepMissing)
       cancels.push({ kind: 'cancel', id: block.id, uid: block.sourceRef, reason: 'no longer in the feed' })
   }
-  return { steps: [...cancels, ...moves, ...creates], unchanged, passedOver, refused }
+  const upcoming = new Set(known.filter(({ departure }) => departure > today).map(({ id }) => id))
+  const suspicion = suspicionOf({
+    events: events.length,
+    upcoming: upcoming.size,
+    cancelled: cancels.filter(({ id }) => upcoming.has(id)).length,
+    keepMissing,
+  })
+  const isRefused = suspicion !== null && !allowMassCancellation
+  const steps = isRefused ? [] : [...cancels, ...moves, ...creates]
+  return { steps, suspicion: isRefused ? suspicion : null, unchanged, passedOver, refused }
+}
+
+/** Of fewer blocks, most can be cancelled on an ordinary day. */
+const UPCOMING_BLOCKS_MIN = 3
+
+/**
+ * A feed that a channel failed to fill looks like one whose reservations were all cancelled, and a night that is freed can be sold at once.
+ * `upcoming`: known blocks that are not over. Null when nothing is suspicious.
+ */
+function suspicionOf(input: {
+  events: number
+  upcoming: number
+  cancelled: number
+  keepMissing: boolean
+}): string | null {
+  const { events, upcoming, cancelled, keepMissing } = input
+  const isMost = upcoming >= UPCOMING_BLOCKS_MIN && cancelled > upcoming / 2
+  // With `keepMissing`, what is not in the feed cancels nothing.
+  const isEmpty = events === 0 && !keepMissing
+  if (!isEmpty && !isMost) return null
+  const would = `would cancel ${cancelled} of ${upcoming} upcoming blocks`
+  return isEmpty ? `the feed has no events and ${would}` : `the feed ${would}`
 }

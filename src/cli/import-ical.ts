@@ -32,6 +32,10 @@ export function importIcal(noun: Command, terminal: Terminal): void {
           .requiredOption('--unit <slug>', 'the unit whose nights the feed tells')
           .requiredOption('--channel <name>', 'where the feed comes from, such as airbnb; blocks are kept apart by it')
           .option('--keep-missing', 'leave blocks alone whose event is no longer in the feed')
+          .option(
+            '--allow-mass-cancellation',
+            'take over a feed without events, or one that cancels more than half of three or more upcoming blocks',
+          )
           .option('--dry-run', 'tell what would be done, and do nothing'),
       examples: [
         'bookings import-ical https://www.airbnb.com/calendar/ical/123.ics?s=… --unit sea-view --channel airbnb',
@@ -49,7 +53,14 @@ export function importIcal(noun: Command, terminal: Terminal): void {
       const plan = planFeed(events, await knownBlocks(session, options.unit, source), {
         today,
         keepMissing: options.keepMissing === true,
+        allowMassCancellation: options.allowMassCancellation === true,
       })
+      if (plan.suspicion !== null)
+        throw new CliError(
+          `Cannot import the feed: ${plan.suspicion}. Nothing was changed.\n` +
+            'If the channel really has so few reservations left, run the command again with --allow-mass-cancellation.',
+          EXIT.refused,
+        )
       const { done, conflicts } =
         options.dryRun === true
           ? { done: plan.steps.map(doneOf), conflicts: [] }

@@ -14,15 +14,20 @@ export class PortalClient {
     this.#connection = connection
   }
 
-  get(path: string): Promise<Json> {
-    return this.send('GET', path)
+  get(path: string, options: { deadlineMs?: number } = {}): Promise<Json> {
+    return this.send('GET', path, undefined, options)
   }
 
   /**
    * `path` begins after `/portal/v1`.
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
-  async send(method: string, path: string, body?: unknown): Promise<Json> {
+  async send(
+    method: string,
+    path: string,
+    body?: unknown,
+    { deadlineMs = DEADLINE_MS }: { deadlineMs?: number } = {},
+  ): Promise<Json> {
     const { url, token } = this.#connection
     let response: Response
     let text: string
@@ -30,7 +35,9 @@ export class PortalClient {
       response = await fetch(`${url}/portal/v1${path}`, {
         method,
         redirect: 'error',
-        signal: AbortSignal.timeout(DEADLINE_MS),
+        signal: AbortSignal.timeout(deadlineMs),
+        // The signal says how long; Bun's own limit is five minutes.
+        timeout: false,
         headers: {
           Authorization: `Bearer ${token}`,
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import { connect } from '../db/connect.ts'
 import { PostgresVerifyStore } from '../db/verify-rows.ts'
-import { type Difference, type Verification, verify } from '../verify/verify.ts'
+import type { Difference, Verification } from '../verify/findings.ts'
+import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
+import { verify } from '../verify/verify.ts'
 import { CliError } from './exit-codes.ts'
 import { asking, type Session } from './session.ts'
 import { type Column, table } from './table.ts'
@@ -32,21 +34,20 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
         options.database === true ? await ofDatabase(terminal) : ((await ofService(session)) as Verification)
       if (session.isJson) session.printJson({ verification })
       else report(verification, terminal)
-      const { length } = verification.differences
-      if (length > 0)
-        throw new CliError(`${length} ${length === 1 ? 'thing differs' : 'things differ'} from the journal`)
+      const { differenceCount: n } = verification
+      if (n > 0) throw new CliError(`${n} ${n === 1 ? 'thing differs' : 'things differ'} from the journal`)
     },
   )
 }
 
 async function ofService(session: Session): Promise<unknown> {
-  return (await session.client.get('/verification'))['verification']
+  return (await session.client.get('/verification', { deadlineMs: VERIFICATION_MS_MAX + 10_000 }))['verification']
 }
 
 async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
   const url = env['DATABASE_URL']
   if (!url) throw new CliError('Cannot verify: DATABASE_URL is not set')
-  const sql = connect(url, { purpose: 'admin' })
+  const sql = connect(url, { purpose: 'verification' })
   try {
     return await verify(new PostgresVerifyStore(sql), { onProgress: (units) => err(`${units} units\n`) })
   } finally {
@@ -54,10 +55,14 @@ async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
   }
 }
 
-function report({ differences, lastSeq, units, bookings, snapshots, events }: Verification, terminal: Terminal): void {
+function report(
+  { differences, differenceCount, lastSeq, units, bookings, snapshots, events }: Verification,
+  terminal: Terminal,
+): void {
   terminal.out(
     `Checked ${lastSeq} journal entries: ${units} units, ${bookings} bookings, ${snapshots} snapshots, ${events} events.\n`,
   )
   if (differences.length === 0) terminal.out('Everything is as the journal says.\n')
   else terminal.out(table(differences, COLUMNS))
+  if (differenceCount > differences.length) terminal.out(`These are the first ${differences.length}.\n`)
 }

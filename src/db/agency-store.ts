@@ -24,10 +24,10 @@ const UNIQUE_VIOLATION = '23505'
 export class PostgresAgencyStore implements AgencyStore {
   readonly #sql: Sql
   readonly #catalogue: PostgresCatalogueStore
-  readonly #epoch: number
+  readonly #epoch: () => number
 
-  /** @param epoch of this process's tenure */
-  constructor(sql: Sql, epoch: number) {
+  /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
+  constructor(sql: Sql, epoch: () => number) {
     this.#sql = sql
     this.#epoch = epoch
     this.#catalogue = new PostgresCatalogueStore(sql)
@@ -74,7 +74,7 @@ export class PostgresAgencyStore implements AgencyStore {
   }
 
   async settle(): Promise<void> {
-    await fencedWrite(this.#sql`select check_fence(${this.#epoch}, true)`)
+    await fencedWrite(this.#sql`select check_fence(${this.#epoch()}, true)`)
   }
 
   loadAgencies(): Promise<readonly Agency[]> {
@@ -92,6 +92,6 @@ export class PostgresAgencyStore implements AgencyStore {
   /** @returns whether a row changed */
   async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
-    return (await auditedWrite(this.#sql, { ...{ agencyId, epoch: this.#epoch, audit }, change: returning })) !== null
+    return (await auditedWrite(this.#sql, { ...{ agencyId, epoch: this.#epoch(), audit }, change: returning })) !== null
   }
 }

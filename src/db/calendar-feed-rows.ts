@@ -7,10 +7,10 @@ import type { Sql } from './connect.ts'
 
 export class PostgresCalendarFeedRows implements CalendarFeedRows {
   readonly #sql: Sql
-  readonly #epoch: number
+  readonly #epoch: () => number
 
-  /** @param epoch of this process's tenure */
-  constructor(sql: Sql, epoch: number) {
+  /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
+  constructor(sql: Sql, epoch: () => number) {
     this.#sql = sql
     this.#epoch = epoch
   }
@@ -29,7 +29,7 @@ export class PostgresCalendarFeedRows implements CalendarFeedRows {
       insert into calendar_feed (agency_id, unit_id, version) values (${agencyId}, ${unitId}, 1)
       on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1
       returning version`
-    const input = { agencyId, epoch: this.#epoch, audit, change }
+    const input = { agencyId, epoch: this.#epoch(), audit, change }
     const row = await auditedWrite<{ version: number }>(this.#sql, input)
     if (row === null) throw new Error('Cannot change a calendar address: no row came back')
     return row.version

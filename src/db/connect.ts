@@ -9,9 +9,9 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
  * `journal`: the writer's only connection. `queries`: the pool behind reads and portal writes. `admin`: migrations and
- * tools, without a statement timeout.
+ * tools, without a statement timeout. `verification`: reads all of the ledger; a statement of a process that is gone ends by itself.
  */
-export type Purpose = 'queries' | 'journal' | 'admin'
+export type Purpose = 'queries' | 'journal' | 'admin' | 'verification'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -51,6 +51,14 @@ const PROFILES: Record<Purpose, Profile> = {
   },
   // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
   admin: { size: 1, pipelined: 1, runMsMax: null, waitMsMax: null, connectTimeout: 5, session: {} },
+  verification: {
+    size: 1,
+    pipelined: 1,
+    runMsMax: null,
+    waitMsMax: null,
+    connectTimeout: 5,
+    session: { statement_timeout: 120_000, default_transaction_read_only: 'on' },
+  },
 }
 
 /**

@@ -27,10 +27,10 @@ interface EndpointRow {
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
-  readonly #epoch: number
+  readonly #epoch: () => number
 
-  /** @param epoch of this process's tenure */
-  constructor(sql: Sql, epoch: number) {
+  /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
+  constructor(sql: Sql, epoch: () => number) {
     this.#sql = sql
     this.#epoch = epoch
   }
@@ -79,7 +79,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const at = new Date(change.at)
     // Settled before it is switched on: what is dropped must not be sent meanwhile.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
-    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch, { ...settling, status: 'disabled' }))
+    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch(), { ...settling, status: 'disabled' }))
     const before =
       settling === null
         ? sql``
@@ -113,12 +113,12 @@ export class PostgresEndpointRows implements EndpointRows {
     const sql = this.#sql
     const found = await this.find(agencyId, endpointId)
     const change = sql`
-      select dropped from delete_webhook_endpoint(${this.#epoch}, ${agencyId}, ${endpointId}, ${new Date(at)},
+      select dropped from delete_webhook_endpoint(${this.#epoch()}, ${agencyId}, ${endpointId}, ${new Date(at)},
                                                   ${PENDING_CHUNK}) as dropped
       where dropped is not null`
     const deleted =
       found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change, alone: true })
-    const drop = () => dropOfDeleted(sql, this.#epoch, { agencyId, endpointId, at })
+    const drop = () => dropOfDeleted(sql, this.#epoch(), { agencyId, endpointId, at })
     if (deleted === null) {
       // Deleted by a request that did not come to its end.
       await drop()
@@ -233,7 +233,7 @@ export class PostgresEndpointRows implements EndpointRows {
     before?: Fragment
     alone?: boolean
   }): Promise<R | null> {
-    return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epoch })
+    return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epoch() })
   }
 
   async #endpointWrite(write: {

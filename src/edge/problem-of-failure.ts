@@ -4,6 +4,8 @@ import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts
 import { AssertionError } from '../lib/assert.ts'
 import { DeadlineError } from '../lib/deadline.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
+import type { VerificationErrorKind } from '../verify/verification-error.ts'
+import { VerificationError } from '../verify/verification-error.ts'
 import { IdempotencyFullError } from './idempotency.ts'
 import { type Problem, problem } from './problems.ts'
 
@@ -38,6 +40,13 @@ const TITLE_OF_CLOSED_ACCESS = {
   calendar_address: 'The old address is refused here from now on, but a new one may not be stored: change it again',
 } as const satisfies Record<Access, string>
 
+const TITLE_OF_VERIFICATION_ERROR = {
+  ended: 'The verification did not finish: its process ended. Try again',
+  failed: 'The verification did not finish: the database did not answer. Try again',
+  overdue: 'The verification did not finish in ten minutes. Run nightledger verify --database',
+  abandoned: 'The verification was ended: nobody waited for it',
+} as const satisfies Record<VerificationErrorKind, string>
+
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
@@ -71,6 +80,7 @@ function titleOfFailedWrite(error: unknown): string {
 
 function titleOfFailedRead(error: unknown): string {
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }
 

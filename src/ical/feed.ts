@@ -43,10 +43,12 @@ export function readFeed(text: string, { timezone }: { timezone: string }): Feed
   return [...[...newest].map(([uid, event]) => readEvent(uid, event, timezone)), ...refused]
 }
 
-function calendarsIn(text: string): ICAL.Component[] {
+function calendarsIn(fetched: string): ICAL.Component[] {
+  const text = fetched.replace(/^\uFEFF/, '').trim()
+  mustBeWhole(text)
   let parsed: unknown
   try {
-    parsed = ICAL.parse(text.replace(/^\uFEFF/, '').trim())
+    parsed = ICAL.parse(text)
   } catch (error) {
     throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : 'it is no iCalendar text'}`)
   }
@@ -58,6 +60,23 @@ function calendarsIn(text: string): ICAL.Component[] {
   if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
   if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
   return calendars
+}
+
+/**
+ * Every BEGIN has its END, in order (RFC 5545, 3.6). The parser counts them only and takes `END:VCAL` for the end of the calendar; a feed
+ * that lost its tail must not be read as one whose last events are gone.
+ */
+function mustBeWhole(text: string): void {
+  if (!/^BEGIN:VCALENDAR\b/i.test(text)) return
+  const open: string[] = []
+  for (const line of text.replaceAll(/\r?\n[ \t]/g, '').split(/[\r\n]+/)) {
+    const [, edge = '', name = ''] = /^(BEGIN|END):(.*)$/i.exec(line.trimEnd()) ?? []
+    if (edge.toUpperCase() === 'BEGIN') open.push(name.toUpperCase())
+    else if (edge !== '' && open.pop() !== name.toUpperCase())
+      throw new FeedError(`Cannot read the feed: it is truncated or damaged at the line ${line.trimEnd().slice(0, 60)}`)
+  }
+  const missing = open.pop()
+  if (missing !== undefined) throw new FeedError(`Cannot read the feed: it is truncated, END:${missing} is missing`)
 }
 
 /** RFC 5545 asks for a UID; an event without one is known by its dates. */
@@ -89,8 +108,8 @@ function readEvent(uid: string, event: ICAL.Component, timezone: string): FeedEv
 function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   const begin = event.getFirstProperty('dtstart')
   if (begin === null) return 'has no DTSTART'
-  const start = begin.getFirstValue()
-  if (!(start instanceof ICAL.Time)) return 'has a DTSTART that is no date'
+  const start = timeOf(begin)
+  if (start === null) return 'has a DTSTART that is no date'
   const end = event.getFirstProperty('dtend')
   const arrival = nightOf(start, tzidOf(begin), timezone)
   if (typeof arrival === 'string') return arrival
@@ -104,12 +123,22 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
     const departure = nightOf(over, tzidOf(begin), timezone)
     return typeof departure === 'string' ? departure : { arrival, departure }
   }
-  const finish = end.getFirstValue()
-  if (!(finish instanceof ICAL.Time)) return 'has a DTEND that is no date'
+  const finish = timeOf(end)
+  if (finish === null) return 'has a DTEND that is no date'
   const departure = nightOf(finish, tzidOf(end), timezone)
   if (typeof departure === 'string') return departure
   // Some calendars write a single day as beginning and ending on it.
   return { arrival, departure: start.isDate && departure === arrival ? addNights(arrival, 1) : departure }
+}
+
+/** Null for what is no date; the parser reads a value when it is asked for, and throws at some of them. */
+function timeOf(property: ICAL.Property): ICAL.Time | null {
+  try {
+    const value = property.getFirstValue()
+    return value instanceof ICAL.Time ? value : null
+  } catch {
+    return null
+  }
 }
 
 function tzidOf(property: ICAL.Property): string | null {

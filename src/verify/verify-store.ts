@@ -10,10 +10,16 @@ export interface ProjectedBooking extends BookingRow {
   readonly hasGuest: boolean
 }
 
+export interface EventAddress {
+  readonly agencyId: string
+  readonly eventId: string
+}
+
 /** A webhook event, with what its body says of the booking. */
-export interface StoredEvent {
+export interface StoredEvent extends EventAddress {
   readonly seq: number
   readonly kind: string
+  /** Null when it cannot be read. */
   readonly body: {
     readonly seq: number
     readonly id: string
@@ -22,26 +28,44 @@ export interface StoredEvent {
     readonly arrival: string
     readonly departure: string
     readonly totalAmount: number
-  }
+  } | null
 }
 
-/** What a verification reads. Every look is bounded by `seq`, so that a service may write meanwhile. */
+/**
+ * What a verification reads. Every look is bounded by `seq`, so that a service may write meanwhile, and by `limit`, so that memory does not
+ * grow with the ledger.
+ */
 export interface VerifyStore {
   /** The journal up to its end now: the highest number, how many entries, how many different numbers. */
   extent(): Promise<{ lastSeq: number; entries: number; numbers: number }>
   /** All units that the journal or the table of units knows, in order of agency and id, after `after`. */
   units(after: UnitAddress, limit: number): Promise<readonly UnitAddress[]>
-  entries(unit: UnitAddress, untilSeq: number): Promise<readonly StoredEntry[]>
-  snapshots(unit: UnitAddress, untilSeq: number): Promise<readonly StoredSnapshot[]>
-  /** Bookings that are in the unit now. */
-  bookingsIn(unit: UnitAddress): Promise<readonly ProjectedBooking[]>
+  /** Of the unit, in order: numbers above `after` and up to `until`. */
+  entries(
+    unit: UnitAddress,
+    range: { readonly after: number; readonly until: number; readonly limit: number },
+  ): Promise<readonly StoredEntry[]>
+  /** By their numbers, whatever their unit. */
+  entriesAt(seqs: readonly number[]): Promise<readonly (StoredEntry & { readonly agencyId: string })[]>
+  /** The newest first. */
+  snapshots(unit: UnitAddress, untilSeq: number, limit: number): Promise<readonly StoredSnapshot[]>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
-  /** All events of an agency; read once for all of its units. */
-  events(agencyId: string, untilSeq: number): Promise<readonly StoredEvent[]>
-  /** By booking: the lines `OK` of the agency's audit trail that name it. Read once for all of its units. */
-  auditLines(agencyId: string): Promise<ReadonlyMap<string, number>>
+  /** Bookings whose row names a journal entry that is not theirs, or none that exists. */
+  strayBookings(
+    untilSeq: number,
+    limit: number,
+  ): Promise<readonly { readonly id: string; readonly unitId: string; readonly seq: number }[]>
+  /** Events of journal entries, in order of agency and event, after `after`. */
+  events(after: EventAddress, untilSeq: number, limit: number): Promise<readonly StoredEvent[]>
+  /** Bookings with fewer lines `OK` in the audit trail than changes. */
+  bookingsShortOfAudit(
+    untilSeq: number,
+    limit: number,
+  ): Promise<
+    readonly { readonly id: string; readonly unitId: string; readonly version: number; readonly lines: number }[]
+  >
   /** Deliveries whose event or endpoint is missing. */
-  strayDeliveries(): Promise<readonly string[]>
+  strayDeliveries(limit: number): Promise<readonly string[]>
   /** Deliveries that are pending for an endpoint that is deleted: nobody sends them, and nobody ends them. */
-  orphanedDeliveries(): Promise<readonly string[]>
+  orphanedDeliveries(limit: number): Promise<readonly string[]>
 }

@@ -1,3 +1,4 @@
+import { childEnvironment } from '../lib/child-environment.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
@@ -8,9 +9,6 @@ const WAKE_GAP_MS = 2
 const RESTART_MS = [100, 500, 2_000, 5_000] as const
 /** A sender that ran for so long starts again without delay. */
 const STEADY_MS = 60_000
-
-/** What the sender may see of the environment: nothing of ours, no proxy, and which authorities the machine trusts. */
-const PASSED_ON = ['PATH', 'TMPDIR', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS'] as const
 
 /** How a sender ended that was not told to. */
 export interface SenderExit {
@@ -74,14 +72,9 @@ export class SenderProcess {
 
   start(): void {
     const since = this.#clock.monotonicMs()
-    const env: Record<string, string> = { BUN_CONFIG_MAX_HTTP_REQUESTS: String(HTTP_REQUESTS_MAX) }
-    for (const name of PASSED_ON) {
-      const value = process.env[name]
-      if (value !== undefined) env[name] = value
-    }
     try {
       this.#child = Bun.spawn([...this.#command], {
-        env,
+        env: { ...childEnvironment(), BUN_CONFIG_MAX_HTTP_REQUESTS: String(HTTP_REQUESTS_MAX) },
         stdio: ['ignore', 'ignore', 'inherit'],
         serialization: 'json',
         ipc: (message: FromSender) => this.#heard(message),

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { type KnownBlock, planFeed, refOf } from '../../src/cli/feed-plan.ts'
 import type { FeedEvent } from '../../src/ical/feed.ts'
 import { night } from '../support/samples.ts'
@@ -39,4 +39,55 @@ test('a UID too long for a reference is found again by its hash', () => {
   expect(refOf(uid)).toHaveLength(71)
   const plan = planFeed([taken(uid, '2027-03-01', '2027-03-02')], [known(uid, '2027-03-01', '2027-03-02')], OPTIONS)
   expect(plan).toMatchObject({ steps: [], unchanged: 1 })
+})
+
+describe('a feed is suspicious', () => {
+  const stay = ['2027-03-01', '2027-03-02'] as const
+  const blocks = (n: number) => Array.from({ length: n }, (_, i) => known(`${i}`, ...stay))
+  /** What is planned when a feed still has `kept` of `n` blocks. */
+  const planOf = (kept: number, n: number, options = {}) =>
+    planFeed(
+      Array.from({ length: kept }, (_, i) => taken(`${i}`, ...stay)),
+      blocks(n),
+      { ...OPTIONS, ...options },
+    )
+  const suspicion = (...args: Parameters<typeof planOf>) => planOf(...args).suspicion
+
+  test('without events, whatever is known, and says what it would cancel', () => {
+    expect(suspicion(0, 0)).toBe('the feed has no events and would cancel 0 of 0 upcoming blocks')
+    expect(suspicion(0, 3)).toBe('the feed has no events and would cancel 3 of 3 upcoming blocks')
+  })
+
+  test('when it cancels more than half of three or more upcoming blocks', () => {
+    expect(suspicion(1, 3)).toBe('the feed would cancel 2 of 3 upcoming blocks')
+    expect([suspicion(2, 3), suspicion(2, 4), suspicion(1, 2)]).toEqual([null, null, null])
+    expect(suspicion(1, 4)).toBe('the feed would cancel 3 of 4 upcoming blocks')
+    expect(planFeed([taken('other', ...stay)], blocks(2), OPTIONS).suspicion).toBeNull()
+  })
+
+  test('and then nothing is planned, unless mass cancellation is allowed', () => {
+    expect(planOf(0, 3).steps).toEqual([])
+    const allowed = planOf(0, 3, { allowMassCancellation: true })
+    expect([allowed.suspicion, allowed.steps.length]).toEqual([null, 3])
+  })
+
+  test('not when missing blocks are kept, which cancels none', () => {
+    expect([suspicion(0, 3, { keepMissing: true }), suspicion(1, 4, { keepMissing: true })]).toEqual([null, null])
+  })
+
+  test('by its events, too: cancelled in so many words or marked as free', () => {
+    const events: FeedEvent[] = [
+      { kind: 'cancelled', uid: '0' },
+      { kind: 'passed_over', uid: '1', reason: 'is marked as free time' },
+      taken('2', ...stay),
+    ]
+    expect(planFeed(events, blocks(3), { ...OPTIONS, keepMissing: true }).suspicion).toContain('2 of 3')
+  })
+
+  test('by upcoming blocks only: those that are over neither hide a loss nor make one', () => {
+    const over = ['x', 'y', 'z', 'w'].map((uid) => known(uid, '2026-03-01', '2026-03-02'))
+    const events = [taken('0', ...stay)]
+    expect(planFeed(events, [...over, ...blocks(3)], OPTIONS).suspicion).toContain('2 of 3')
+    expect(planFeed(events, [...over, ...blocks(2)], OPTIONS).suspicion).toBeNull()
+  })
 })

@@ -86,10 +86,43 @@ test('new dates move a block, CANCELLED and a vanished event cancel theirs, and 
   const gone = AIRBNB.replace(/BEGIN:VEVENT[\s\S]*END:VEVENT\r\n/, '')
   const kept = await importing(gone, '--keep-missing')
   expect(kept.stdout).toContain('0 cancelled')
-  const vanished = await importing(gone)
+  const vanished = await importing(gone, '--allow-mass-cancellation')
   expect(vanished.stdout).toContain('1 cancelled')
   expect(await live()).toEqual([])
   expect((await importing(AIRBNB)).stdout).toStartWith('2 created')
+})
+
+test('a feed without events, and one without most of its events, change nothing until the agency says so', async () => {
+  const feed = (...uids: number[]) =>
+    [
+      ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:x'],
+      ...uids.flatMap((n) => [
+        ...['BEGIN:VEVENT', `UID:uid-${n}`, `DTSTART;VALUE=DATE:20300${n}01`, `DTEND;VALUE=DATE:20300${n}05`],
+        'END:VEVENT',
+      ]),
+      ...['END:VCALENDAR', ''],
+    ].join('\r\n')
+  await importing(feed(1, 2, 3))
+  const before = await live()
+  for (const [text, reason] of [
+    [feed(), 'the feed has no events and would cancel 3 of 3 upcoming blocks'],
+    [feed(3, 4), 'the feed would cancel 2 of 3 upcoming blocks'],
+  ] as const) {
+    for (const more of [[], ['--dry-run'], ['--json']]) {
+      const run = await importing(text, ...more)
+      expect([run.code, run.stdout]).toEqual([3, ''])
+      expect(run.stderr).toContain(`${reason}. Nothing was changed.`)
+      expect(run.stderr).toContain('--allow-mass-cancellation')
+    }
+    expect(await live()).toEqual(before)
+    expect((await importing(text, '--allow-mass-cancellation', '--dry-run')).code).toBe(0)
+    expect(await live()).toEqual(before)
+  }
+  const allowed = await importing(feed(3, 4), '--allow-mass-cancellation')
+  expect([allowed.code, allowed.stdout]).toEqual([
+    0,
+    '1 created, 0 moved, 2 cancelled, 1 unchanged, 0 passed over, 0 conflicts, 0 refused\n',
+  ])
 })
 
 test('nights that change hands between events are freed before they are taken', async () => {
@@ -181,6 +214,8 @@ test('a text that is no feed, an unknown unit, a wrong channel: nothing is done'
   await importing(AIRBNB)
   const cut = await importing(AIRBNB.slice(0, -40))
   expect([cut.code, cut.stderr.startsWith('Cannot read the feed')]).toEqual([1, true])
+  const cutInItsLastLine = await importing(AIRBNB.trimEnd().slice(0, -4))
+  expect([cutInItsLastLine.code, cutInItsLastLine.stderr]).toEqual([1, expect.stringContaining('truncated')])
   expect(await live()).toHaveLength(2)
   const base = ['bookings', 'import-ical', join(folder, 'feed.ics'), '--agency', agency.slug]
   expect((await cli(...base, '--unit', 'nowhere', '--channel', 'x')).code).toBe(1)

@@ -15,6 +15,7 @@ describe('a connection', () => {
     ['journal', { statement: '2s', lock: '2s', commit: 'on' }],
     ['queries', { statement: '5s', lock: '2s', commit: 'on' }],
     ['admin', { statement: '0', lock: '0', commit: 'on' }],
+    ['verification', { statement: '2min', lock: '0', commit: 'on' }],
   ] as const)('for %s says who it is and has its timeouts', async (purpose: Purpose, settings) => {
     const sql = connect(database.url, { purpose })
     const [row] = await sql`

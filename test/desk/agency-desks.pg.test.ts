@@ -28,7 +28,7 @@ beforeEach(async () => {
   agency = await service.agency()
   const { sql, epoch } = service.ledger
   // Writes, and then the answer is lost on its way.
-  lostReply = new Proxy(new PostgresAgencyStore(sql, epoch), {
+  lostReply = new Proxy(new PostgresAgencyStore(sql, () => epoch), {
     get(store, name) {
       const method = Reflect.get(store, name, store).bind(store)
       if (!/^(insert|update|revoke)/.test(String(name))) return method
@@ -77,7 +77,7 @@ describe('a change whose answer was lost', () => {
     }
     expect(await failureOf(desks(lostReply).agencies.create(draft, CALLER))).toBeInstanceOf(Error)
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
-    const again = await desks(new PostgresAgencyStore(service.ledger.sql, service.ledger.epoch)).agencies.create(
+    const again = await desks(new PostgresAgencyStore(service.ledger.sql, () => service.ledger.epoch)).agencies.create(
       draft,
       CALLER,
     )
@@ -88,7 +88,7 @@ describe('a change whose answer was lost', () => {
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {
   const { sql, epoch, catalogue } = service.ledger
-  const { agencies, keys, fees } = desks(new PostgresAgencyStore(sql, epoch - 1))
+  const { agencies, keys, fees } = desks(new PostgresAgencyStore(sql, () => epoch - 1))
   const { key } = await service.key(agency)
   const feeType = await service.feeType(agency)
   const attempts: (() => Promise<unknown>)[] = [

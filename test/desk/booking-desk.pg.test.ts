@@ -4,6 +4,7 @@ import type { Agency } from '../../src/catalogue/agency.ts'
 import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
+import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { night, sampleRules, sampleUnit } from '../support/samples.ts'
@@ -256,9 +257,8 @@ describe('holds', () => {
     await ledger.close()
     await database.sql`update booking set hold_expires_at = now() - interval '1 minute'`
     ledger = await openTestDatabaseLedger(database.url)
-    const deadline = Date.now() + 5_000
-    while ((await database.sql`select from booking where status = 'draft'`).length > 0 && Date.now() < deadline)
-      await Bun.sleep(10)
+    const drafts = async () => (await database.sql`select from booking where status = 'draft'`).length
+    await eventually('the hold is over', async () => (await drafts()) === 0)
     expect(await database.sql`select from booking where status = 'cancelled'`).toHaveLength(1)
   })
 })

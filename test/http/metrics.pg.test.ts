@@ -151,9 +151,17 @@ describe('the writer', () => {
   test('tells of its process what a machine would: memory, CPU time, when it began, how late its timers are', async () => {
     const page = await metered.scrape()
     expect(page.value('nightledger_process_resident_memory_bytes')).toBeWithin(20e6, 2e9)
-    expect(page.value('nightledger_process_cpu_seconds_total', { mode: 'user' })).toBeWithin(0.01, 600)
-    expect(Date.now() / 1_000 - page.value('nightledger_process_start_time_seconds')).toBeWithin(0, 600)
-    expect(page.countOf('nightledger_event_loop_delay_seconds')).toBeGreaterThan(0)
+    expect(page.value('nightledger_process_cpu_seconds_total', { mode: 'user' })).toBeWithin(
+      0.01,
+      process.uptime() * 100,
+    )
+    const startedS = page.value('nightledger_process_start_time_seconds')
+    // Of this very process, however long the tests before it took; the two clocks may be a little apart.
+    expect(Math.abs(Date.now() / 1_000 - process.uptime() - startedS)).toBeLessThan(60)
+    await eventually(
+      'timers were sampled',
+      async () => (await metered.scrape()).countOf('nightledger_event_loop_delay_seconds') > 0,
+    )
     expect(page.value('nightledger_build_info', { version: '0.1.0', bun: Bun.version })).toBe(1)
   })
 })

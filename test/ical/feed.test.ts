@@ -116,6 +116,7 @@ describe('an event', () => {
     ['lies beyond the calendar', ['DTSTART;VALUE=DATE:21010101'], 'refused', /2099-12-31/],
     ['is in an unknown zone', ['DTSTART;TZID=Mars/Base:20270301T100000'], 'refused', /Mars\/Base/],
     ['has no beginning', ['SUMMARY:x'], 'refused', /DTSTART/],
+    ['begins on half a date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is no date/],
     ['repeats by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
   ] as const)('that %s', (_, lines, kind, reason) => {
     const event = one(...lines)
@@ -159,6 +160,34 @@ describe('a text that is no feed', () => {
     ['a card', 'BEGIN:VCARD\r\nVERSION:4.0\r\nFN:x\r\nEND:VCARD'],
   ])('%s is refused as a whole', (_, text) => {
     expect(() => readFeed(text, LISBON)).toThrow(FeedError)
+  })
+
+  test.each(Object.entries({ AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO }))(
+    '%s cut off anywhere before its last character is refused',
+    (_, feed) => {
+      const accepted: number[] = []
+      for (let length = 0; length < feed.trimEnd().length; length++) {
+        try {
+          readFeed(feed.slice(0, length), LISBON)
+          accepted.push(length)
+        } catch (error) {
+          if (!(error instanceof FeedError)) throw error
+        }
+      }
+      expect(accepted).toEqual([])
+    },
+  )
+
+  test('a feed that lost an END:VEVENT, or its second calendar, is refused by what is missing', () => {
+    const lost = AIRBNB.replace('END:VEVENT\r\n', '')
+    expect(() => readFeed(lost, LISBON)).toThrow('truncated or damaged at the line END:VCALENDAR')
+    const second = `${AIRBNB}${AIRBNB.slice(0, AIRBNB.indexOf('END:VEVENT'))}`
+    expect(() => readFeed(second, LISBON)).toThrow('truncated, END:VEVENT is missing')
+  })
+
+  test('a line that only looks like an end inside a folded text is none', () => {
+    const folded = calendar('UID:a', 'DTSTART;VALUE=DATE:20270301', 'DESCRIPTION:see', ' END:VEVENT', '\tBEGIN:VALARM')
+    expect(said(readFeed(folded, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
   test('a feed without events is one', () => {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { SeededRandom } from './seeded-random.ts'
 
 /** What became of the requests of some clients. A `lost` one was sent on an open connection, and never answered in full. */
 export interface Outcomes {
@@ -13,6 +14,9 @@ export interface Outcomes {
 export function noOutcomes(): Outcomes {
   return { statuses: new Map(), closing: 0, lost: [], refused: 0 }
 }
+
+/** For the pauses between requests, so that clients do not march in step. */
+const dice = new SeededRandom(1)
 
 /** `thinkMs`: the longest pause between an answer and the next request. */
 export interface KeepAliveOptions {
@@ -41,7 +45,7 @@ export async function keepAliveClient(options: KeepAliveOptions): Promise<void> 
 async function useConnection(socket: Socket, { nextRequest, thinkMs, outcomes }: KeepAliveOptions): Promise<void> {
   const connection = new Connection(socket)
   for (;;) {
-    await Bun.sleep(Math.random() * thinkMs)
+    await Bun.sleep(dice.next() * thinkMs)
     if (connection.isOver) return
     const head = await connection.ask(nextRequest())
     if (head === null) {

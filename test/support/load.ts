@@ -6,6 +6,7 @@ import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import { verify } from '../../src/verify/verify.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { night, sampleUnit } from './samples.ts'
+import { SeededRandom } from './seeded-random.ts'
 
 const SECRET = `hr_live_${'k'.repeat(40)}`
 const FIRST = night('2027-01-01')
@@ -28,12 +29,17 @@ export async function prepareForLoad(databaseUrl: string): Promise<void> {
   await ledger.close()
 }
 
+/** What the clients wish for can be repeated; how the answers interleave cannot. */
+const SEED = Number(process.env['LOAD_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const dice = new SeededRandom(SEED)
+let isSeedTold = false
+
 function someStay() {
-  const arrival = addNights(FIRST, Math.floor(Math.random() * ARRIVALS))
+  const arrival = addNights(FIRST, dice.int(0, ARRIVALS - 1))
   return {
-    unit: `unit-${Math.floor(Math.random() * LOAD_UNITS)}`,
+    unit: `unit-${dice.int(0, LOAD_UNITS - 1)}`,
     arrival: formatNight(arrival),
-    departure: formatNight(addNights(arrival, 1 + Math.floor(Math.random() * 4))),
+    departure: formatNight(addNights(arrival, dice.int(1, 4))),
   }
 }
 
@@ -52,6 +58,8 @@ export class Load {
   /** @param baseUrl asked anew for every request */
   constructor(baseUrl: () => string) {
     this.#baseUrl = baseUrl
+    if (!isSeedTold) console.log(`LOAD_SEED=${SEED}`)
+    isSeedTold = true
   }
 
   start(clients: number): void {
@@ -111,7 +119,7 @@ export class Load {
     while (!this.#isStopping) {
       try {
         const id = await this.bookOnce()
-        if (id === null || Math.random() < 0.7) continue
+        if (id === null || dice.chance(0.7)) continue
         if ((await this.#answerOf(await this.post(`/bookings/${id}/cancel`, {}))) !== null) this.cancelled.add(id)
       } catch {
         this.unanswered += 1

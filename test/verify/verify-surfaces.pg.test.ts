@@ -1,5 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from '../../src/db/connect.ts'
+import { isAlive } from '../../src/lib/process-identity.ts'
+import { RUN_VERIFICATION } from '../../src/verify/verification-messages.ts'
 import { type CliRun, runCliProcess } from '../support/cli-process.ts'
+import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
@@ -33,6 +38,94 @@ test('GET /portal/v1/verification compares the running actors, too, and needs th
   expect(answer.status).toBe(200)
   const { verification } = (await answer.json()) as { verification: { units: number; differences: unknown[] } }
   expect(verification).toMatchObject({ units: 12, differences: [] })
+})
+
+/** The processes that the service `pid` has started to verify. */
+function verifiersOf(pid: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const [command, stat] = ['cmdline', 'stat'].map((file) => readFileSync(`/proc/${name}/${file}`, 'utf8'))
+      const parent = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+      return parent === pid && command?.includes(RUN_VERIFICATION) && isAlive(Number(name)) ? [Number(name)] : []
+    } catch {
+      // It has ended meanwhile.
+      return []
+    }
+  })
+}
+
+describe.if(process.platform === 'linux')('while a verification runs', () => {
+  /** One that gets no further than its first look at the deliveries, and the only process that runs it. */
+  async function underWay(on: ServiceProcess, work: (verifier: number, answer: Promise<Response>) => Promise<void>) {
+    const lock = connect(database.url, { purpose: 'admin' })
+    const asking = new AbortController()
+    try {
+      await lock.unsafe('begin; lock table snapshot in access exclusive mode')
+      const answer = fetch(`${on.baseUrl}/portal/v1/verification`, {
+        headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}` },
+        signal: asking.signal,
+      })
+      // Its end may be expected.
+      answer.catch(() => {})
+      await eventually('it waits for the lock', async () => (await waiting()).length > 0)
+      const verifiers = verifiersOf(on.pid)
+      expect(verifiers).toHaveLength(1)
+      await work(verifiers[0] ?? 0, answer)
+    } finally {
+      asking.abort()
+      await lock.end({ timeout: 0 })
+    }
+  }
+
+  const waiting = () => database.sql<{ name: string }[]>`
+    select application_name as "name" from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`
+
+  test('none of its statements is of the service, which answers meanwhile', async () => {
+    await underWay(service, async () => {
+      expect(await waiting()).toEqual([{ name: 'nightledger verification' }] as never)
+      expect((await fetch(`${service.baseUrl}/readyz`)).status).toBe(200)
+    })
+  })
+
+  test('the end of its process is a 500 that says so, and the service goes on', async () => {
+    await underWay(service, async (verifier, answer) => {
+      process.kill(verifier, 'SIGKILL')
+      const { status, body } = await answer.then(async (response) => ({
+        status: response.status,
+        body: (await response.json()) as Record<string, string>,
+      }))
+      expect([status, body['code'], body['title']]).toEqual([
+        500,
+        'INTERNAL',
+        'The verification did not finish: its process ended. Try again',
+      ])
+    })
+    expect((await cli('verify')).code).toBe(0)
+  })
+
+  test('its process ends with the request', async () => {
+    let pid = 0
+    await underWay(service, async (verifier) => {
+      pid = verifier
+    })
+    await eventually('it has ended', () => !isAlive(pid))
+  })
+
+  test('its process ends with the service, however that ends', async () => {
+    const other = await startServiceOn(database.url)
+    try {
+      await underWay(other, async (verifier) => {
+        other.kill('SIGKILL')
+        await other.exited
+        await eventually('it has ended', () => !isAlive(verifier))
+      })
+    } finally {
+      other.kill('SIGKILL')
+      service = await startServiceOn(database.url)
+    }
+  })
 })
 
 test('the command says that all is well and ends with 0; of the database alone as well', async () => {

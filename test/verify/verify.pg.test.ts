@@ -5,7 +5,9 @@ import { PostgresVerifyStore } from '../../src/db/verify-rows.ts'
 import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
-import { type LiveUnit, verify } from '../../src/verify/verify.ts'
+import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'
+import { type LiveUnits, verify } from '../../src/verify/verify.ts'
+import type { VerifyStore } from '../../src/verify/verify-store.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -51,13 +53,32 @@ async function live(): Promise<{ kept: string; cancelled: string; moved: string 
   return { kept, cancelled, moved }
 }
 
-const memory: LiveUnit = (unitId) => {
-  const state = ledger.directory.peek(unitId)
-  return state === null ? null : { seq: state.seq, hash: stateHash(state) }
+const memory: LiveUnits = async (unitIds) =>
+  new Map(
+    unitIds.flatMap((unitId) => {
+      const state = ledger.directory.peek(unitId)
+      return state === null ? [] : [[unitId, { seq: state.seq, hash: stateHash(state) }]]
+    }),
+  )
+
+function check(limit?: number) {
+  return verify(new PostgresVerifyStore(database.sql), { live: memory, ...(limit === undefined ? {} : { limit }) })
 }
 
-function check() {
-  return verify(new PostgresVerifyStore(database.sql), { live: memory })
+/** Answers as `store` does, and notes of every answer that is a list how long it was. */
+function counting(store: VerifyStore): { store: VerifyStore; largest: Map<string, number> } {
+  const largest = new Map<string, number>()
+  const counted = new Proxy(store, {
+    get: (target, name: keyof VerifyStore) => {
+      const method = target[name] as (...args: unknown[]) => Promise<unknown>
+      return async (...args: unknown[]) => {
+        const rows = await method.apply(target, args)
+        if (Array.isArray(rows)) largest.set(name, Math.max(largest.get(name) ?? 0, rows.length))
+        return rows
+      }
+    },
+  })
+  return { store: counted, largest }
 }
 
 test('a ledger that nobody has touched is as its journal says, memory included', async () => {
@@ -67,6 +88,45 @@ test('a ledger that nobody has touched is as its journal says, memory included',
   expect(report.differences).toEqual([])
   expect(report).toMatchObject({ units: 2, bookings: 3, entries: report.lastSeq, events: 6 })
   expect(report.snapshots).toBeGreaterThan(0)
+})
+
+test('no page has more rows than the limit, whatever the ledger has, and pages make no difference', async () => {
+  await live()
+  await eventually('a snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
+  const whole = await check()
+  expect(whole.entries).toBeGreaterThan(2 * 3)
+  for (const limit of [1, 2, 3]) {
+    const { store, largest } = counting(new PostgresVerifyStore(database.sql))
+    expect(await verify(store, { live: memory, limit })).toEqual(whole)
+    // Of a unit, only a few snapshots are kept.
+    largest.delete('snapshots')
+    expect([...largest].filter(([, rows]) => rows > limit)).toEqual([])
+    expect([...largest.keys()].sort()).toEqual(
+      [
+        'bookingsById',
+        'bookingsShortOfAudit',
+        'entries',
+        'entriesAt',
+        'events',
+        'orphanedDeliveries',
+        'strayBookings',
+        'strayDeliveries',
+      ].concat('units'),
+    )
+  }
+})
+
+test('a ledger that is damaged as a whole: the first differences, and how many there are', async () => {
+  await live()
+  await database.sql`
+    insert into booking select agency_id, 'bkg_x' || i, unit_id, type, status, source, source_ref,
+      date '2030-01-01' + i, date '2030-01-01' + i + 1, adults, children, extra_bed, total_amount, guest_id, notes,
+      hold_expires_at, expected_until, cancelled_at, cancel_reason, created_at, updated_at, 0, 1
+    from (select * from booking limit 1) one, generate_series(1, ${DIFFERENCES_MAX}::int + 50) i`
+  await database.sql`delete from guest`
+  const report = await check()
+  expect(report.differences).toHaveLength(DIFFERENCES_MAX)
+  expect(report.differenceCount).toBeGreaterThan(DIFFERENCES_MAX)
 })
 
 test('it runs beside a service that writes', async () => {
@@ -120,11 +180,34 @@ describe('it finds', () => {
           '2029-01-02', adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at, expected_until,
           cancelled_at, cancel_reason, created_at, updated_at, version, 1 from booking limit 1`,
       },
+      'a booking whose row is of an entry before its last': {
+        what: 'booking',
+        damage: ({ moved }) => database.sql`update booking set seq = seq - 1 where booking_id = ${moved}`,
+      },
+      'a booking whose row is of an entry that is not its own': {
+        what: 'booking',
+        damage: ({ moved }) => database.sql`
+        update booking set seq = (select max(seq) from journal) where booking_id = ${moved}`,
+      },
       'a guest that is gone': { what: 'guest', damage: () => database.sql`delete from guest` },
       'a missing event': { what: 'event', damage: () => database.sql`delete from webhook_event where seq = 4` },
       'an event with another body': {
         what: 'event',
         damage: () => database.sql`update webhook_event set body = replace(body, 'confirmed', 'option') where seq = 4`,
+      },
+      'an event whose body cannot be read': {
+        what: 'event',
+        damage: () => database.sql`update webhook_event set body = left(body, 20) where seq = 4`,
+      },
+      'an event of another kind': {
+        what: 'event',
+        damage: () => database.sql`update webhook_event set kind = 'booking.updated' where seq = 4`,
+      },
+      'an event of a change that is no news': {
+        what: 'event',
+        damage: () => database.sql`
+        insert into webhook_event select agency_id, 'evt_x', (select max(seq) from journal), kind, booking_id, body,
+          occurred_at from webhook_event limit 1`,
       },
       'a missing audit line': {
         what: 'audit',
@@ -140,9 +223,12 @@ describe('it finds', () => {
   for (const [damage, { what, damage: inflict }] of Object.entries(DAMAGE)) {
     test(damage, async () => {
       const ids = await live()
-      await Bun.sleep(20)
+      // Two units of more than three entries each, three in a snapshot: it is written after its change is answered.
+      await eventually('the snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
       await inflict(ids)
-      expect((await check()).differences.map((difference) => difference.what)).toContain(what as never)
+      // A row at a time as well: whatever is found must not depend on where a page ends.
+      for (const limit of [undefined, 1])
+        expect((await check(limit)).differences.map((difference) => difference.what)).toContain(what as never)
     })
   }
 

@@ -14,7 +14,7 @@ import type { RequestTally } from '../../edge/request-tally.ts'
 import type { UsageMeter } from '../../edge/usage-meter.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { Verification } from '../../verify/verify.ts'
+import type { Verification } from '../../verify/findings.ts'
 import type { WebhookDesk } from '../../webhooks/webhook-desk.ts'
 import type { FailureReport } from '../partner/partner-ledger.ts'
 
@@ -44,8 +44,11 @@ export interface PortalLedger {
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
-  /** Of all agencies, with the memory of the running actors. */
-  verify(): Promise<Verification>
+  /**
+   * Of all agencies, with the memory of the running actors. `signal`: whoever asked is gone.
+   * @throws VerificationError when it comes to no result
+   */
+  verify(signal: AbortSignal): Promise<Verification>
 }
 
 /** What every portal route is made with. */

@@ -21,7 +21,11 @@ const VerificationJson = Type.Object(
         at: Type.String({ description: 'Where to look: an id or a sequence number.' }),
         message: Type.String(),
       }),
+      { description: 'The first 1,000.' },
     ),
+    differenceCount: Type.Integer({
+      description: 'How many differences there are, those beyond the first 1,000 included.',
+    }),
   },
   { $id: 'Verification' },
 )
@@ -34,8 +38,9 @@ const VERIFY = {
   summary: 'Hold everything derived against the journal',
   description:
     'Replays the journal of every unit and compares snapshots, bookings, guests, events, audit lines, deliveries and the ' +
-    'memory of the running actors with it. Reads only; the service sells on meanwhile. Takes about a second per ' +
-    'thousand units. An empty `differences` means that all of it agrees.',
+    'memory of the running actors with it. Reads only, in a process of its own; the service sells on meanwhile. ' +
+    'A verification that has not ended after ten minutes is ended, and answered with 500. Who asks while one runs ' +
+    'gets its result. An empty `differences` means that all of it agrees.',
   answer: {
     status: 200,
     description: 'What was checked, and every difference.',
@@ -43,4 +48,6 @@ const VERIFY = {
   },
 } as const satisfies PortalOperation
 
-export const VERIFICATION = [portalRoute(VERIFY, async ({ ledger }) => answer({ verification: await ledger.verify() }))]
+export const VERIFICATION = [
+  portalRoute(VERIFY, async ({ ledger, request }) => answer({ verification: await ledger.verify(request.signal) })),
+]

@@ -1,0 +1,41 @@
+/** The process that verifies. The service starts it and talks to it (verify/verification-messages.ts). */
+import { connect } from './db/connect.ts'
+import { PostgresVerifyStore } from './db/verify-rows.ts'
+import type { FromVerifier, ToVerifier } from './verify/verification-messages.ts'
+import { type LiveUnits, verify } from './verify/verify.ts'
+import type { LiveUnit } from './verify/verify-unit.ts'
+
+/** Waits for the service to say where the ledger is, says what a verification came to, and ends when the service is gone. */
+export function runVerification(): void {
+  if (process.send === undefined) {
+    console.error('Cannot verify: the service starts this by itself. Run: nightledger verify')
+    process.exit(1)
+  }
+  process.on('disconnect', () => process.exit(0))
+  let answer: (live: ReadonlyMap<string, LiveUnit>) => void = () => {}
+  const live: LiveUnits = (unitIds) => {
+    const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, LiveUnit>>()
+    answer = resolve
+    say({ kind: 'ask_live', unitIds })
+    return promise
+  }
+  process.on('message', (message: ToVerifier) => {
+    if (message.kind === 'live') answer(new Map(message.units))
+    else void run(message.databaseUrl, live)
+  })
+  say({ kind: 'up' })
+}
+
+/** The service ends this process when it has the result. */
+async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
+  try {
+    const sql = connect(databaseUrl, { purpose: 'verification' })
+    say({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
+  } catch (error) {
+    say({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+function say(message: FromVerifier): void {
+  process.send?.(message)
+}

@@ -1,0 +1,12 @@
+export type VerificationErrorKind = 'ended' | 'failed' | 'overdue' | 'abandoned'
+
+/** A verification came to no result; the ledger may be fine. */
+export class VerificationError extends Error {
+  override readonly name = 'VerificationError'
+  constructor(
+    readonly kind: VerificationErrorKind,
+    message: string,
+  ) {
+    super(message)
+  }
+}

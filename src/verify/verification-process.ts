@@ -1,0 +1,139 @@
+import { childEnvironment } from '../lib/child-environment.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Verification } from './findings.ts'
+import { VerificationError } from './verification-error.ts'
+import type { FromVerifier, ToVerifier } from './verification-messages.ts'
+import { UNITS_PER_PAGE } from './verify.ts'
+import type { LiveUnit } from './verify-unit.ts'
+
+/** Whatever has not come to a result by then is ended. */
+export const VERIFICATION_MS_MAX = 600_000
+
+/** The state of a resident unit; null when it is not resident. */
+export type PeekUnit = (unitId: string) => LiveUnit | null
+
+interface Settings {
+  readonly databaseUrl: string
+  /** Program and arguments that run `runVerification`. */
+  readonly command: readonly string[]
+  readonly peek: PeekUnit
+  readonly clock: Clock
+}
+
+/**
+ * Verifications, each in a process of its own: it reads and replays the whole journal, and this process has requests to answer. One at a time:
+ * whoever asks meanwhile gets the same one.
+ */
+export class VerificationProcess {
+  readonly #settings: Settings
+  #run: Run | null = null
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+  }
+
+  /** Null while none runs. */
+  get pid(): number | null {
+    return this.#run === null || this.#run.isOver ? null : this.#run.pid
+  }
+
+  /**
+   * @param signal whoever asked is gone; the process is ended when nobody waits for it any more
+   * @throws VerificationError when it comes to no result
+   */
+  verify(signal: AbortSignal): Promise<Verification> {
+    if (this.#run === null || this.#run.isOver) this.#run = new Run(this.#settings)
+    return this.#run.join(signal)
+  }
+}
+
+class Run {
+  readonly #child: Bun.Subprocess
+  readonly #settings: Settings
+  readonly #result = Promise.withResolvers<Verification>()
+  #waiting = 0
+  #isOver = false
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+    this.#child = Bun.spawn([...settings.command], {
+      env: childEnvironment(),
+      stdio: ['ignore', 'ignore', 'inherit'],
+      serialization: 'json',
+      ipc: (message: FromVerifier) => this.#heard(message),
+      onExit: (_, exitCode, signal) =>
+        this.#fail(new VerificationError('ended', `The process that verifies ended with ${signal ?? exitCode}`)),
+    })
+    // Everyone may be gone before it settles.
+    this.#result.promise.catch(() => {})
+    const callOff = settings.clock.after(VERIFICATION_MS_MAX, () =>
+      this.#fail(new VerificationError('overdue', `Cannot wait any longer: ${VERIFICATION_MS_MAX} ms have passed`)),
+    )
+    void this.#child.exited.then(callOff)
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  join(signal: AbortSignal): Promise<Verification> {
+    this.#waiting += 1
+    const leave = () => {
+      this.#waiting -= 1
+      if (this.#waiting === 0) this.#fail(new VerificationError('abandoned', 'Nobody waits for the verification'))
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    return this.#result.promise.finally(() => signal.removeEventListener('abort', leave))
+  }
+
+  #heard(message: FromVerifier): void {
+    if (this.#isOver) return
+    switch (message.kind) {
+      case 'up':
+        this.#say({ kind: 'start', databaseUrl: this.#settings.databaseUrl })
+        break
+      case 'ask_live':
+        this.#say({ kind: 'live', units: this.#live(message.unitIds) })
+        break
+      case 'done':
+        this.#result.resolve(message.verification)
+        this.#end()
+        break
+      case 'failed':
+        this.#fail(new VerificationError('failed', message.message))
+        break
+    }
+  }
+
+  /** A page of hashes takes a few milliseconds; between pages the event loop is free. */
+  #live(unitIds: readonly string[]): [string, LiveUnit][] {
+    return unitIds.slice(0, UNITS_PER_PAGE).flatMap((unitId): [string, LiveUnit][] => {
+      const unit = this.#settings.peek(unitId)
+      return unit === null ? [] : [[unitId, unit]]
+    })
+  }
+
+  #say(message: ToVerifier): void {
+    try {
+      this.#child.send(message)
+    } catch {
+      // It has just ended, and its exit says so.
+    }
+  }
+
+  #fail(error: VerificationError): void {
+    if (this.#isOver) return
+    this.#result.reject(error)
+    this.#end()
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#child.kill('SIGKILL')
+  }
+}

@@ -1,0 +1,65 @@
+import type { BookingEvent } from '../domain/event.ts'
+import { formatNight } from '../domain/night.ts'
+import { decodeEntry, type StoredEntry } from '../journal/entry-codec.ts'
+import { NumberSet } from '../lib/number-set.ts'
+import { eventKind } from '../webhooks/envelope.ts'
+import type { Findings } from './findings.ts'
+import type { EventAddress, StoredEvent, VerifyStore } from './verify-store.ts'
+
+/**
+ * Every event is of a change that is news, with the booking of that moment.
+ * @returns the numbers of the journal entries that have an event, a bit each
+ */
+export async function verifyEvents(
+  store: VerifyStore,
+  { lastSeq, limit, found }: { lastSeq: number; limit: number; found: Findings },
+): Promise<NumberSet> {
+  const announced = new NumberSet()
+  let after: EventAddress = { agencyId: '', eventId: '' }
+  for (;;) {
+    const events = await store.events(after, lastSeq, limit)
+    const entries = events.length === 0 ? [] : await store.entriesAt(events.map(({ seq }) => seq))
+    const bySeq = new Map(entries.map((entry) => [entry.seq, entry]))
+    for (const event of events) {
+      const entry = bySeq.get(event.seq)
+      const change = entry?.agencyId === event.agencyId ? changeOf(entry) : null
+      if (change === null) continue
+      announced.add(event.seq)
+      verifyEvent(event, change, found)
+    }
+    const last = events.at(-1)
+    if (last === undefined || events.length < limit) return announced
+    after = last
+  }
+}
+
+/** Null for what is no change of a booking, and for an entry that cannot be read: that is told with its unit. */
+function changeOf(entry: StoredEntry): BookingEvent | null {
+  try {
+    const event = decodeEntry(entry)
+    return event.kind === 'unit_set' ? null : event
+  } catch {
+    return null
+  }
+}
+
+function verifyEvent(stored: StoredEvent, change: BookingEvent, found: Findings): void {
+  found.events += 1
+  const wanted = eventKind(change)
+  const [unitId, at] = [change.after.unitId, String(stored.seq)]
+  if (stored.kind !== wanted) found.add('event', unitId, at, `it is ${stored.kind} and should be ${wanted ?? 'none'}`)
+  else if (!isOf(stored, change)) found.add('event', unitId, at, 'its body is not of this change')
+}
+
+function isOf({ seq, body }: StoredEvent, { after }: BookingEvent): boolean {
+  return (
+    body !== null &&
+    body.seq === seq &&
+    body.id === after.id &&
+    body.version === after.version &&
+    body.status === after.status &&
+    body.arrival === formatNight(after.arrival) &&
+    body.departure === formatNight(after.departure) &&
+    body.totalAmount === after.totalAmount
+  )
+}

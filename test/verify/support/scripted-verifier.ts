@@ -1,0 +1,23 @@
+/** Stands for the process that verifies: does what its argument says. */
+import type { FromVerifier, ToVerifier } from '../../../src/verify/verification-messages.ts'
+
+const [, , part = ''] = process.argv
+const say = (message: FromVerifier) => process.send?.(message)
+const result = (lastSeq: number): FromVerifier => ({
+  kind: 'done',
+  verification: {
+    ...{ lastSeq, units: 0, entries: 0, bookings: 0, snapshots: 0, events: 0 },
+    ...{ differences: [], differenceCount: 0 },
+  },
+})
+
+process.on('disconnect', () => process.exit(0))
+process.on('message', (message: ToVerifier) => {
+  if (part === 'dies') process.exit(7)
+  if (part === 'fails') say({ kind: 'failed', message: `no ledger at ${JSON.stringify(message)}` })
+  if (part === 'asks' && message.kind === 'start')
+    say({ kind: 'ask_live', unitIds: Array.from({ length: 1_000 }, (_, i) => `unt_${i}`) })
+  // How many states it was given.
+  if (part === 'asks' && message.kind === 'live') say(result(message.units.length))
+})
+say({ kind: 'up' })

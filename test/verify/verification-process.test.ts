@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { isAlive } from '../../src/lib/process-identity.ts'
+import { VerificationError } from '../../src/verify/verification-error.ts'
+import { type PeekUnit, VERIFICATION_MS_MAX, VerificationProcess } from '../../src/verify/verification-process.ts'
+import { UNITS_PER_PAGE } from '../../src/verify/verify.ts'
+import { eventually } from '../support/eventually.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const SCRIPT = join(import.meta.dir, 'support/scripted-verifier.ts')
+
+/** A verification whose process plays `part`. */
+function scripted(part: string, peek: PeekUnit = () => null) {
+  const clock = new FakeClock()
+  const command = [process.execPath, SCRIPT, part]
+  return { clock, verification: new VerificationProcess({ databaseUrl: 'postgres://x', command, peek, clock }) }
+}
+
+/** Settled before it is looked at: an expectation on what never settles would spin. */
+async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.catch((error: unknown) => (error instanceof VerificationError ? error.kind : error))
+}
+
+const forever = () => new AbortController().signal
+
+async function pidOf(verification: VerificationProcess): Promise<number> {
+  await eventually('the process is there', () => verification.pid !== null)
+  return verification.pid ?? 0
+}
+
+describe('a verification comes to no result, and the service goes on', () => {
+  test.each([
+    ['its process ends', 'dies', 'ended'],
+    ['its process cannot read the ledger', 'fails', 'failed'],
+  ])('when %s', async (_, part, kind) => {
+    const { verification } = scripted(part)
+    const pids = new Set<number>()
+    for (let n = 0; n < 2; n++) {
+      const outcome = outcomeOf(verification.verify(forever()))
+      pids.add(verification.pid ?? 0)
+      expect([await outcome, verification.pid]).toEqual([kind, null])
+    }
+    // Whoever asks after the end gets a new one.
+    expect([pids.size, pids.has(0)]).toEqual([2, false])
+  })
+
+  test('when its time is over; its process is ended', async () => {
+    const { clock, verification } = scripted('hangs')
+    const asked = outcomeOf(verification.verify(forever()))
+    const pid = await pidOf(verification)
+    await clock.advance(VERIFICATION_MS_MAX)
+    expect(await asked).toBe('overdue')
+    await eventually('it has ended', () => !isAlive(pid))
+  })
+
+  test('when the last of those who asked is gone; its process is ended', async () => {
+    const { verification } = scripted('hangs')
+    const [first, second] = [new AbortController(), new AbortController()]
+    const outcomes = [first, second].map(({ signal }) => outcomeOf(verification.verify(signal)))
+    const pid = await pidOf(verification)
+    first.abort()
+    expect([verification.pid, isAlive(pid)]).toEqual([pid, true])
+    second.abort()
+    expect(await Promise.all(outcomes)).toEqual(['abandoned', 'abandoned'])
+    await eventually('it has ended', () => !isAlive(pid))
+  })
+})
+
+test('whoever asks while one runs gets its result; a page of states at most is given at a time', async () => {
+  const peeked: string[] = []
+  const { verification } = scripted('asks', (unitId) => {
+    peeked.push(unitId)
+    return { seq: 1, hash: 'h' }
+  })
+  const [a, b] = await Promise.all([verification.verify(forever()), verification.verify(forever())])
+  expect(a).toBe(b)
+  // The script asks for a thousand, and answers how many it was given.
+  expect([a.lastSeq, peeked.length]).toEqual([UNITS_PER_PAGE, UNITS_PER_PAGE])
+})
