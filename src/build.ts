@@ -7,6 +7,7 @@ import { connect, type Sql } from './db/connect.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
+import { PostgresRefusalRows } from './db/refusal-rows.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
 import type { BookingList } from './desk/booking-list.ts'
@@ -168,11 +169,10 @@ export async function openLedger(options: {
   })
   usage.load(await usageRows.loadFrom(calendarMonthAt(clock.now()).name))
   const gate = new PartnerGate({ catalogue, clock, limiter: new RateLimiter(clock), meter: usage })
+  const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({
     clock,
-    persist: async (agencyId, audit) => {
-      await journal.append({ agencyId, at: clock.now(), audit })
-    },
+    persist: (lines) => refusalRows.keep(lines),
     onFailure: watch.onHousekeepingFailure,
   })
 

@@ -22,6 +22,8 @@ const TITLE_OF_JOURNAL_ERROR = {
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
+  /** What the audit trail says of a write attempt that ended in it. */
+  readonly outcome: 'INTERNAL' | 'OUTCOME_UNKNOWN'
   readonly isBug: boolean
 }
 
@@ -30,14 +32,15 @@ export interface Failure {
  * message: it may hold what a caller must not see.
  */
 export function failureOf(error: unknown): Failure {
-  if (error instanceof AssertionError) return { problem: internal(UNKNOWN), isBug: true }
-  if (error instanceof JournalError) return { problem: internal(TITLE_OF_JOURNAL_ERROR[error.kind]), isBug: false }
+  if (error instanceof AssertionError) return failure(UNKNOWN, { isBug: true })
+  if (error instanceof JournalError) return failure(TITLE_OF_JOURNAL_ERROR[error.kind])
   if (error instanceof MailboxFullError)
-    return { problem: internal(`${NOT_WRITTEN}: too many writes to this unit wait already. Try again`), isBug: false }
+    return failure(`${NOT_WRITTEN}: too many writes to this unit wait already. Try again`)
   // Only the journal writes, and it throws its own errors: what else fails has failed at reading.
-  return { problem: internal(`${NOT_WRITTEN}: the database did not answer. Try again`), isBug: false }
+  return failure(`${NOT_WRITTEN}: the database did not answer. Try again`)
 }
 
-function internal(title: string): Problem {
-  return problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S })
+function failure(title: string, { isBug = false }: { isBug?: boolean } = {}): Failure {
+  const outcome = title === UNKNOWN ? 'OUTCOME_UNKNOWN' : 'INTERNAL'
+  return { problem: problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S }), outcome, isBug }
 }
