@@ -232,6 +232,18 @@ create table journal (
   constraint journal_pkey PRIMARY KEY (agency_id, unit_id, seq)
 );
 
+create table rate_slot (
+  epoch bigint not null,
+  slot bigint not null,
+  ended_at timestamp with time zone not null,
+  wall_ms double precision not null,
+  boot_id text,
+  boot_ms double precision,
+  total bigint not null,
+  counts text not null,
+  constraint rate_slot_pkey PRIMARY KEY (epoch, slot)
+);
+
 create table snapshot (
   agency_id text not null,
   unit_id text not null,
@@ -733,6 +745,40 @@ begin
   order by c.next_attempt_at, c.delivery_id;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform require_writer(writer_epoch);
+  insert into rate_slot (epoch, slot, ended_at, wall_ms, boot_id, boot_ms, total, counts)
+  select writer_epoch, s.slot, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs", s."bootId",
+         s."bootMs", s.total, s.counts
+  from jsonb_to_recordset(slots) as s (
+    slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
+    total bigint, counts text)
+  on conflict (epoch, slot) do update set
+    ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
+    total = excluded.total, counts = excluded.counts
+  where rate_slot.total < excluded.total;
+  delete from rate_slot where epoch = writer_epoch and slot < keep_from;
+  if drop_earlier then
+    delete from rate_slot where epoch < writer_epoch;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_usage(writer_epoch bigint, totals jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform require_writer(writer_epoch);
+  insert into usage_month (agency_id, month, used)
+  select u."agencyId", u.month, u.used
+  from jsonb_to_recordset(totals) as u ("agencyId" text, month text, used bigint)
+  on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -791,6 +837,19 @@ begin
       disabled_reason text, at timestamptz)
     where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
       and e.status <> 'deleted';
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.require_writer(writer_epoch bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  current_epoch bigint;
+begin
+  select epoch into current_epoch from writer_fence for share;
+  if current_epoch <> writer_epoch then
+    raise exception 'Cannot write: epoch % is fenced by epoch %', writer_epoch, current_epoch using errcode = 'NL001';
   end if;
 end $function$;
 

@@ -72,6 +72,7 @@ async function run(config: Config): Promise<void> {
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
+      onCountersNotWritten: (err) => log.warn({ err }, 'counted requests not written'),
     },
   })
   const webhooks = openWebhooks(ledger, {

@@ -34,6 +34,7 @@ export async function openTestDatabaseLedger(
       onSnapshotFailure: (error) => reports.failures.push(error),
       onHoldTimerFailure: (error) => reports.failures.push(error),
       onHousekeepingFailure: (error) => reports.failures.push(error),
+      onCountersNotWritten: (error) => reports.failures.push(error),
     },
   })
   return { ...ledger, reports }
