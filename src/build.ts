@@ -240,15 +240,19 @@ export async function openLedger(options: {
     epoch: tenure.epoch,
     close: async () => {
       clearInterval(sweep)
+      let isAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
-        for (const failure of await lastFlush(counters, clock, LAST_FLUSH_MS_MAX)) watch.onCountersNotWritten(failure)
+        for (const failure of await lastFlush(counters, clock, LAST_FLUSH_MS_MAX)) {
+          isAway = true
+          watch.onCountersNotWritten(failure)
+        }
       }
       await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
       await journal.close()
       // Writes that the journal has refused meanwhile.
       await stopCounting(refusals)
-      // Only the next activation is slower without them.
-      if (journal.vitals.state === 'closed') await directory.snapshotAll().catch(watch.onSnapshotFailure)
+      // Without them only the next activation is slower: a database that is away is not waited for.
+      if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
       await sql.end({ timeout: 1 })
     },
