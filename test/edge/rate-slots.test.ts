@@ -244,7 +244,7 @@ describe('what is kept', () => {
     const machine = new Machine()
     const process = new Process(machine)
     for (let second = 0; second < 300; second++) {
-      for (let key = 0; key < 50; key++) process.take(`key_${key}`)
+      for (let key = 0; key < 50; key++) process.take(`key_${key}`, 1_000)
       await machine.clock.advance(1_000)
     }
     expect(machine.rows.size).toBeLessThanOrEqual(123)
