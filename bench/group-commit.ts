@@ -28,6 +28,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
       watch: {
         ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
         ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
+        ...{ onCountersNotWritten: ignore },
       },
     })
     let n = 0

@@ -93,6 +93,7 @@ async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50M
     watch: {
       ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
       ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
+      ...{ onCountersNotWritten: ignore },
     },
   })
   const latencies = CALENDARS.map(() => new Latencies())

@@ -232,6 +232,18 @@ create table journal (
   constraint journal_pkey PRIMARY KEY (agency_id, unit_id, seq)
 );
 
+create table rate_slot (
+  term bigint not null,
+  slot bigint not null,
+  ended_at timestamp with time zone not null,
+  wall_ms double precision not null,
+  boot_id text,
+  boot_ms double precision,
+  total bigint not null,
+  counts text not null,
+  constraint rate_slot_pkey PRIMARY KEY (term, slot)
+);
+
 create table secret_key_check (
   is_only boolean default true not null,
   hmac text not null,
@@ -366,6 +378,7 @@ create table writer_fence (
   epoch bigint not null,
   holder text not null,
   taken_at timestamp with time zone not null,
+  renewal uuid,
   constraint writer_fence_pkey PRIMARY KEY (is_only),
   constraint writer_fence_is_only_check CHECK (is_only)
 );
@@ -763,7 +776,9 @@ CREATE OR REPLACE FUNCTION public.delete_webhook_endpoint(writer_epoch bigint, a
  LANGUAGE plpgsql
 AS $function$
 declare
-  dropped integer;
+  dropped      integer;
+  is_flood     boolean;
+  last_dropped record;
 begin
   perform check_fence(writer_epoch, true);
   update webhook_endpoint e set
@@ -773,12 +788,50 @@ begin
   if not found then
     return null;
   end if;
-  update webhook_delivery set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
-  where agency_id = agency and status = 'pending' and delivery_id in (
-    select d.delivery_id from webhook_delivery d
-    where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending' limit dropped_max);
+  -- By the index of what is pending, and without a join: see src/db/pending-deliveries.ts.
+  select d.next_attempt_at, d.delivery_id into last_dropped from webhook_delivery d
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+  order by d.next_attempt_at, d.delivery_id offset dropped_max - 1 limit 1;
+  is_flood := found;
+  update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+    and (not is_flood or (d.next_attempt_at, d.delivery_id) <= (last_dropped.next_attempt_at, last_dropped.delivery_id));
   get diagnostics dropped = row_count;
   return dropped;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform check_fence(writer_epoch);
+  insert into rate_slot (term, slot, ended_at, wall_ms, boot_id, boot_ms, total, counts)
+  select writer_term, s.slot, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs", s."bootId",
+         s."bootMs", s.total, s.counts
+  from jsonb_to_recordset(slots) as s (
+    slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
+    total bigint, counts text)
+  on conflict (term, slot) do update set
+    ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
+    total = excluded.total, counts = excluded.counts
+  where rate_slot.total < excluded.total;
+  delete from rate_slot where term = writer_term and slot < keep_from;
+  if drop_earlier then
+    delete from rate_slot where term < writer_term;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_usage(writer_epoch bigint, totals jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform check_fence(writer_epoch);
+  insert into usage_month (agency_id, month, used)
+  select u."agencyId", u.month, u.used
+  from jsonb_to_recordset(totals) as u ("agencyId" text, month text, used bigint)
+  on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with time zone)
@@ -840,6 +893,25 @@ begin
     where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
       and e.status <> 'deleted';
   end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.renew_epoch(writer_epoch bigint, wanted_renewal uuid)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  renewed bigint;
+begin
+  update writer_fence set epoch = epoch + 1, renewal = wanted_renewal, taken_at = clock_timestamp()
+    where epoch = writer_epoch returning epoch into renewed;
+  if found then
+    return renewed;
+  end if;
+  select epoch into renewed from writer_fence where epoch = writer_epoch + 1 and renewal = wanted_renewal;
+  if found then
+    return renewed;
+  end if;
+  raise exception 'Cannot renew: epoch % is fenced', writer_epoch using errcode = 'NL001';
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.rotate_secret_key(known jsonb, new_hmac text, endpoints_read integer, changes jsonb)

@@ -4,9 +4,12 @@ import { PostgresBookingList } from './db/booking-list.ts'
 import { PostgresBookingRows } from './db/booking-rows.ts'
 import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
 import { connect, type Sql } from './db/connect.ts'
+import { classifyDatabaseError } from './db/database-error.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
+import { PostgresRateRows } from './db/rate-rows.ts'
+import { PostgresRefusalRows } from './db/refusal-rows.ts'
 import { untilAnswered } from './db/until-answered.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
@@ -16,11 +19,14 @@ import type { GuestList } from './desk/guest-list.ts'
 import { calendarMonthAt } from './edge/calendar-month.ts'
 import { ExpiredAnswers } from './edge/expired-answers.ts'
 import { IdempotencyDesk } from './edge/idempotency.ts'
+import { type Counters, lastFlush } from './edge/last-flush.ts'
 import { PartnerGate } from './edge/partner-gate.ts'
 import { RateLimiter } from './edge/rate-limit.ts'
+import { passedRequests, RateSlots } from './edge/rate-slots.ts'
 import { RefusalCounter } from './edge/refusal-counter.ts'
 import { UsageMeter } from './edge/usage-meter.ts'
 import { Journal } from './journal/journal.ts'
+import { bootTime } from './lib/boot-clock.ts'
 import type { Clock } from './lib/clock.ts'
 import { type IdSource, systemIds } from './lib/ids.ts'
 import { HoldTimer } from './units/hold-timer.ts'
@@ -57,6 +63,8 @@ export interface LedgerWatch {
   onHousekeepingFailure(error: unknown): void
   /** The database does not answer to the take-over, or to what is read after it; asked again. */
   onTakeOverFailure(error: unknown): void
+  /** Use of a quota or a budget, or refused writes: tried again, unless the process is ending. */
+  onCountersNotWritten(error: unknown): void
 }
 
 /** The running core: everything that http, mcp and the portal call. */
@@ -90,6 +98,12 @@ const SWEEP_MS = 5_000
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
 
+/** For so long a process that ends tries to write what it has counted, the database being away. */
+const LAST_FLUSH_MS_MAX = 2_000
+
+/** After the fence: its open writes are answered with 500 first, and the process lives for another moment. */
+const COUNT_FENCED_AFTER_MS = 50
+
 /**
  * Takes the ledger over and opens it. The schema must be there. Whoever has it serves on until everything that can fail has been
  * tried; what is read is read once before the take-over, as a trial, and once after it, when it is final.
@@ -116,9 +130,10 @@ export async function openLedger(options: {
 
   const usageRows = new PostgresUsageRows(sql)
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
+  const rateRows = new PostgresRateRows(sql)
 
   const { isCalledOff = () => false } = options
-  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar()])
+  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
   if (isCalledOff()) throw new Error('Cannot take the ledger over: the process is told to end')
   const patience = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
@@ -135,13 +150,17 @@ export async function openLedger(options: {
   })
   await untilAnswered(() => catalogue.load(), patience)
   const used = await untilAnswered(usedSoFar, patience)
+  const passed = await untilAnswered(() => rateRows.load(), patience)
 
   const journal = new Journal({
     store,
     clock,
     tenure,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, heldMsMax: limits.heldMsMax },
-    onFenced: watch.onFenced,
+    onFenced: (cause) => {
+      watch.onFenced(cause)
+      clock.after(COUNT_FENCED_AFTER_MS, () => void refusals.flush().catch(watch.onCountersNotWritten))
+    },
     newBatchId: () => Bun.randomUUIDv7(),
   })
   const directory = new UnitDirectory({
@@ -185,23 +204,35 @@ export async function openLedger(options: {
     },
   })
 
+  // Where nothing is written but counters, they find the fence first; an empty record tells the journal of it (J5).
+  const unlessFenced = async (write: Promise<void>): Promise<void> => {
+    try {
+      await write
+    } catch (error) {
+      if (classifyDatabaseError(error) === 'fenced') await journal.append({ agencyId: '', at: clock.now() })
+      throw error
+    }
+  }
   const usage = new UsageMeter({
     clock,
-    // One record of any agency carries them all: each total names its own.
-    persist: async (totals) => {
-      const [first] = totals
-      if (first !== undefined) await journal.append({ agencyId: first.agencyId, at: clock.now(), usage: totals })
-    },
-    onFailure: watch.onHousekeepingFailure,
+    persist: (totals) => unlessFenced(usageRows.keep(journal.epoch, totals)),
+    onFailure: watch.onCountersNotWritten,
   })
   usage.load(used)
-  const gate = new PartnerGate({ catalogue, clock, limiter: new RateLimiter(clock), meter: usage })
+  const rateSlots = new RateSlots({
+    clock,
+    bootTime,
+    persist: (keep) => unlessFenced(rateRows.keep({ epoch: journal.epoch, term: tenure.epoch }, keep)),
+    onFailure: watch.onCountersNotWritten,
+  })
+  const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
+  limiter.restore(passedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
+  const gate = new PartnerGate({ catalogue, clock, limiter, meter: usage })
+  const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({
     clock,
-    persist: async (agencyId, audit) => {
-      await journal.append({ agencyId, at: clock.now(), audit })
-    },
-    onFailure: watch.onHousekeepingFailure,
+    persist: (lines) => refusalRows.keep(lines),
+    onFailure: watch.onCountersNotWritten,
   })
 
   const idempotencyRows = new PostgresIdempotencyRows(sql)
@@ -239,13 +270,19 @@ export async function openLedger(options: {
     },
     close: async () => {
       clearInterval(sweep)
-      await expiredAnswers.stop()
-      await holdTimer.stop()
-      // What was counted and could not be written any more is lost, and said to be.
-      for (const ended of await Promise.allSettled([usage.stop(), refusals.stop()]))
-        if (ended.status === 'rejected') watch.onHousekeepingFailure(ended.reason)
+      let isAway = false
+      const stopCounting = async (...counters: Counters[]): Promise<void> => {
+        for (const failure of await lastFlush(counters, clock, LAST_FLUSH_MS_MAX)) {
+          isAway = true
+          watch.onCountersNotWritten(failure)
+        }
+      }
+      await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
       await journal.close()
-      if (journal.vitals.state === 'closed') await directory.snapshotAll()
+      // Writes that the journal has refused meanwhile.
+      await stopCounting(refusals)
+      // Without them only the next activation is slower: a database that is away is not waited for.
+      if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
       await sql.end({ timeout: 1 })
     },

@@ -93,6 +93,7 @@ async function start(
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
       onTakeOverFailure: (err) => log.warn({ err }, 'taking over waits for the database'),
+      onCountersNotWritten: (err) => log.warn({ err }, 'counted requests not written'),
     },
     isCalledOff: () => service.isEnding,
   })

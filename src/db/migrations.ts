@@ -6,6 +6,7 @@ import rowsAsComposites from '../../sql/0005_rows_as_composites.sql' with { type
 import renewEpoch from '../../sql/0006_renew_epoch.sql' with { type: 'text' }
 import secretKeyCheck from '../../sql/0007_secret_key_check.sql' with { type: 'text' }
 import fencedPortalWrites from '../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
+import countedRequests from '../../sql/0009_counted_requests.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'renew_epoch', sql: renewEpoch },
   { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
   { version: 8, name: 'fenced_portal_writes', sql: fencedPortalWrites },
+  { version: 9, name: 'counted_requests', sql: countedRequests },
 ]

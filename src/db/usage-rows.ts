@@ -15,7 +15,7 @@ export interface MonthUsed {
   readonly used: number
 }
 
-/** Requests used per agency and month. Written by the journal only, as totals of which the highest is kept. */
+/** Requests used per agency and month: totals, of which the highest is kept. */
 export class PostgresUsageRows {
   readonly #sql: Sql
 
@@ -33,6 +33,12 @@ export class PostgresUsageRows {
         select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month}`,
       LOAD_DEADLINE_MS,
     )
+  }
+
+  /** @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers */
+  async keep(epoch: number, totals: readonly UsageDraft[]): Promise<void> {
+    const rows = JSON.stringify(totals)
+    await withDeadline(this.#sql`select keep_usage(${epoch}::text::bigint, ${rows}::text::jsonb)`, QUERY_DEADLINE_MS)
   }
 
   /** The agency's months, newest first, the last ten years at most; the current one as of the meter's last flush. */

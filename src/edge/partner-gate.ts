@@ -6,7 +6,7 @@
 import type { Scope } from '../catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { authenticate } from './key-secret.ts'
+import { authenticate, keyHolder } from './key-secret.ts'
 import { type Problem, problem } from './problems.ts'
 import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
@@ -75,6 +75,11 @@ export class PartnerGate {
     const { quota, used, resetsAt, retryAfterS } = usage
     const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
     return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
+  }
+
+  /** Whose key a request was made with that was answered with 401; null when it is nobody's. */
+  holderOf(authorization: string | null): KeyHolder | null {
+    return keyHolder(authorization, this.#catalogue)
   }
 
   #rateLimited({ limit, retryAfterS }: RateDecision): Problem {

@@ -50,6 +50,8 @@ const TITLE_OF_VERIFICATION_ERROR = {
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
+  /** What the audit trail says of a write attempt that ended in it. */
+  readonly outcome: 'INTERNAL' | 'OUTCOME_UNKNOWN'
   readonly isBug: boolean
 }
 
@@ -59,8 +61,10 @@ export interface Failure {
  * @param isWrite whether the request could change anything: of a read's failure nothing is said about changes
  */
 export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
+  const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
   return {
-    problem: internal(isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)),
+    problem: problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S }),
+    outcome: isWrite && isUnknown(error) ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
     isBug: error instanceof AssertionError,
   }
 }
@@ -78,6 +82,14 @@ function titleOfFailedWrite(error: unknown): string {
   return `It is not known whether the change was made, because of a fault of the service. ${CHECK}`
 }
 
+/** Whether the change may have been made: the same cases in which the title says so. */
+function isUnknown(error: unknown): boolean {
+  if (error instanceof JournalError) return error.kind === 'outcome_unknown'
+  if (error instanceof WriteError) return error.outcome !== 'not_written'
+  if (error instanceof ClosedHereError) return true
+  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isOfDatabase(error))
+}
+
 function titleOfFailedRead(error: unknown): string {
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
@@ -90,8 +102,4 @@ const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]
 function isOfDatabase(error: unknown): boolean {
   if (error instanceof DeadlineError) return true
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
-}
-
-function internal(title: string): Problem {
-  return problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S })
 }

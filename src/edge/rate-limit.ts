@@ -17,6 +17,14 @@ export interface RateDecision {
   readonly retryAfterS: number
 }
 
+/** Requests of one key that an earlier process let pass. */
+export interface PassedRequests {
+  readonly keyId: string
+  readonly requests: number
+  /** Since the last of them, milliseconds; never too high. */
+  readonly ageMs: number
+}
+
 /**
  * The budget of requests per key and rolling minute (contract, Limits), shared by REST and MCP. In any 60 s of the
  * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so requests that arrive
@@ -28,19 +36,30 @@ export interface RateDecision {
  */
 export class RateLimiter {
   readonly #clock: Clock
+  readonly #onPassed: (keyId: string, atMs: number) => void
   #young = new Map<string, RollingMinute>()
   #old = new Map<string, RollingMinute>()
   /** When the young generation began, monotonic milliseconds. */
   #youngSince: number
 
-  constructor(clock: Clock) {
+  /** @param onPassed told of every request that passes, and when by the monotonic clock; must be cheap */
+  constructor(clock: Clock, onPassed: (keyId: string, atMs: number) => void = () => {}) {
     this.#clock = clock
+    this.#onPassed = onPassed
     this.#youngSince = Math.floor(clock.monotonicMs())
   }
 
   /** Keys in memory, for the metrics. */
   get keysHeld(): number {
     return this.#young.size + this.#old.size
+  }
+
+  /** Takes over what earlier processes let pass; at start, before the first request. */
+  restore(passed: readonly PassedRequests[]): void {
+    const precise = this.#clock.monotonicMs()
+    for (const { keyId, requests, ageMs } of passed.toSorted((a, b) => b.ageMs - a.ageMs)) {
+      if (ageMs < WINDOW_MS) this.#minuteOf(keyId).count(Math.ceil(precise - ageMs), requests)
+    }
   }
 
   /**
@@ -58,7 +77,10 @@ export class RateLimiter {
     const allowed = minute.counted < limit
     // Counted from the end of its millisecond and looked at from the beginning of ours: exact to the millisecond, and
     // never in the caller's favour.
-    if (allowed) minute.count(Math.ceil(precise))
+    if (allowed) {
+      minute.count(Math.ceil(precise))
+      this.#onPassed(keyId, precise)
+    }
 
     const remaining = Math.max(0, limit - minute.counted)
     const waitMs = remaining > 0 ? 0 : minute.leavesAt(minute.counted - limit + 1) - nowMs

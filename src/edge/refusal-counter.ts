@@ -3,14 +3,28 @@ import type { Clock } from '../lib/clock.ts'
 import { sha256Hex } from '../lib/sha256-hex.ts'
 import { FlushTimer } from './flush-timer.ts'
 
-/** A write attempt that was answered with 429. */
+/**
+ * How a counted write attempt ended.
+ * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid (any more).
+ * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
+ * - `INTERNAL`: 500, and nothing was written.
+ * - `OUTCOME_UNKNOWN`: 500 while nobody knew whether it was written. If it was, it has a line of its own too: `OK`.
+ */
+export type CountedOutcome = 'UNAUTHORIZED' | 'RATE_LIMITED' | 'QUOTA_EXCEEDED' | 'INTERNAL' | 'OUTCOME_UNKNOWN'
+
+/** A write attempt with a key whose line in the audit trail is not written before the answer. */
 export interface RefusedWrite {
   readonly agencyId: string
   readonly keyId: string
-  readonly code: 'RATE_LIMITED' | 'QUOTA_EXCEEDED'
+  readonly code: CountedOutcome
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
   readonly requestId: string
+}
+
+/** A line of an agency's audit trail. */
+export interface RefusalLine extends AuditDraft {
+  readonly agencyId: string
 }
 
 interface Row {
@@ -23,40 +37,46 @@ interface Row {
 
 const MINUTE_MS = 60_000
 const FLUSH_EVERY_MS = 1_000
-/** Rows written at once: they share a group commit, and leave the journal room for bookings. */
-const WRITE_MAX = 100
+/** Lines in one statement. */
+const WRITE_MAX = 500
 
 /**
- * Rows in memory: with the database away, one per refused key, code and minute. Beyond it, new ones are only counted.
+ * Lines in memory: with the database away, one per refused key, outcome and minute. Beyond it, a line goes on counting
+ * for its key and outcome in the minutes that follow; attempts of a key that has none are only told by the metrics.
  */
 export const REFUSAL_ROWS_MAX = 10_000
 
 /**
- * The audit trail's lines of refused 429s: one per key, code and minute of the wall clock, with a count, so that a
- * flood cannot fill the table (design, Audit). The trail is of write attempts, so only refused requests of write routes
- * belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id and time of the first
- * attempt it stands for.
+ * The audit trail's lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall
+ * clock, with a count, so that a flood cannot fill the table (design, Audit). The trail is of write attempts, so only
+ * requests of write routes belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id
+ * and time of the first attempt it stands for.
  *
- * The id of a line follows from key, code and minute, and the database keeps the highest count of an id, so that
+ * A 500 is what an attempt ends in when the journal, or a queue before it, has no room for its own line or cannot write
+ * it. So these lines do not go through the journal, and wait in memory until the database takes them.
+ *
+ * The id of a line follows from key, outcome and minute, and the database keeps the highest count of an id, so that
  * writing a line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same
  * id: the line then holds the higher of the two processes' counts. It never shrinks and never says too much, but may
- * say less than both together; after kill -9 the last second is missing too. Unlike every other write attempt, a
- * refused 429 is answered before its line is durable.
+ * say less than both together; after kill -9 the last second is missing too. Unlike every other write attempt, these
+ * are answered before their line is durable.
  */
 export class RefusalCounter {
   readonly #clock: Clock
-  readonly #persist: (agencyId: string, audit: AuditDraft) => Promise<void>
+  readonly #persist: (lines: readonly RefusalLine[]) => Promise<void>
   readonly #rowsMax: number
   readonly #timer: FlushTimer
   readonly #rows = new Map<string, Row>()
   readonly #dirty = new Set<Row>()
+  /** By key and outcome: the line begun last. */
+  readonly #latest = new Map<string, Row>()
   #minute = 0
   #uncounted = 0
 
   constructor(options: {
     clock: Clock
-    /** Makes a line durable: the journal. */
-    persist: (agencyId: string, audit: AuditDraft) => Promise<void>
+    /** Makes lines durable. When it rejects all of them are sent again, those that it has written too. */
+    persist: (lines: readonly RefusalLine[]) => Promise<void>
     onFailure: (error: unknown) => void
     rowsMax?: number
   }) {
@@ -79,12 +99,14 @@ export class RefusalCounter {
   count(refused: RefusedWrite): void {
     const at = this.#clock.now()
     this.#turnTo(Math.floor(at / MINUTE_MS))
-    const name = `${refused.keyId} ${refused.code} ${this.#minute}`
-    const row = this.#rows.get(name) ?? this.#newRow(name, refused, at)
-    if (row === null) {
+    const who = `${refused.keyId} ${refused.code}`
+    const name = `${who} ${this.#minute}`
+    const row = this.#rows.get(name) ?? this.#newRow(name, refused, at) ?? this.#latest.get(who)
+    if (row === undefined) {
       this.#uncounted += 1
       return
     }
+    this.#latest.set(who, row)
     row.count += 1
     this.#dirty.add(row)
     this.#timer.wake()
@@ -137,26 +159,30 @@ export class RefusalCounter {
 
   async #write(): Promise<void> {
     const dirty = [...this.#dirty]
-    for (let from = 0; from < dirty.length; from += WRITE_MAX) {
-      const settled = await Promise.allSettled(dirty.slice(from, from + WRITE_MAX).map((row) => this.#writeRow(row)))
-      const failed = settled.find((result) => result.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
-    }
+    for (let from = 0; from < dirty.length; from += WRITE_MAX)
+      await this.#writeRows(dirty.slice(from, from + WRITE_MAX))
     this.#forgetWritten()
   }
 
-  async #writeRow(row: Row): Promise<void> {
-    const { count } = row
-    // To the end of the line: one that the database refuses time and again does not hold up the others.
-    this.#dirty.delete(row)
-    this.#dirty.add(row)
-    await this.#persist(row.agencyId, { ...row.draft, count })
-    if (row.count === count) this.#dirty.delete(row)
+  async #writeRows(rows: readonly Row[]): Promise<void> {
+    // To the end of the line: those that the database refuses time and again do not hold up the others.
+    for (const row of rows) {
+      this.#dirty.delete(row)
+      this.#dirty.add(row)
+    }
+    const lines = rows.map(({ agencyId, draft, count }) => ({ ...draft, agencyId, count }))
+    await this.#persist(lines)
+    rows.forEach((row, i) => {
+      if (row.count === lines[i]?.count) this.#dirty.delete(row)
+    })
   }
 
   #forgetWritten(): void {
     for (const [name, row] of this.#rows) {
-      if (row.minute !== this.#minute && !this.#dirty.has(row)) this.#rows.delete(name)
+      if (row.minute === this.#minute || this.#dirty.has(row)) continue
+      this.#rows.delete(name)
+      const who = `${row.draft.actor.id} ${row.draft.outcome}`
+      if (this.#latest.get(who) === row) this.#latest.delete(who)
     }
   }
 }

@@ -42,18 +42,18 @@ export class RollingMinute {
     }
   }
 
-  /** Counts one request made at `atMs`, not earlier than any counted before. */
-  count(atMs: number): void {
-    this.#counted += 1
+  /** Counts requests made at `atMs`, not earlier than any counted before. */
+  count(atMs: number, requests = 1): void {
+    this.#counted += requests
     if (this.#size > 0 && this.#stampAt(this.#size - 1) >= atMs) {
       const newest = this.#placeOf(this.#size - 1)
-      this.#counts[newest] = (this.#counts[newest] ?? 0) + 1
+      this.#counts[newest] = (this.#counts[newest] ?? 0) + requests
       return
     }
     if (this.#size === this.#stamps.length) this.#grow()
     const place = this.#placeOf(this.#size)
     this.#stamps[place] = atMs
-    this.#counts[place] = 1
+    this.#counts[place] = requests
     this.#size += 1
   }
 

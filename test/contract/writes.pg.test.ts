@@ -85,6 +85,17 @@ describe('the audit trail', () => {
     expect(lines.length).toBeLessThanOrEqual(2)
     expect(lines.reduce((sum, line) => sum + line['count'], 0)).toBe(50)
   })
+  test('tells who tries a revoked key, one line per key and minute', async () => {
+    const { secret, key: revoked } = await service.key(agency, { revokedAt: 1 })
+    for (let i = 0; i < 5; i++) expect((await service.call('/bookings', { key: secret, json: STAY })).status).toBe(401)
+    await service.call('/units', { key: secret })
+    await service.call('/bookings', { key: 'hr_live_nobody', json: STAY })
+    await service.ledger.refusals.flush()
+    const lines = await trail()
+    expect(lines.length).toBeLessThanOrEqual(2)
+    for (const line of lines) expect(line).toMatchObject({ outcome: 'UNAUTHORIZED', actor_id: revoked.id })
+    expect(lines.reduce((sum, line) => sum + line['count'], 0)).toBe(5)
+  })
   test('has no line for reads, nor for a quote', async () => {
     for (const path of ['/me', '/units', '/bookings', '/none']) await service.call(path, { key: key.secret })
     await service.call('/quote', { key: key.secret, json: STAY })

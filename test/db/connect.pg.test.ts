@@ -25,11 +25,11 @@ describe('a connection', () => {
     expect(row).toEqual({ ...settings, name: `nightledger ${purpose}` })
   })
 
-  test('for the journal is one at a time, and a statement over its time ends as one to send again', async () => {
+  test('for the journal is one at a time, and a statement over its time ends as one that was too slow', async () => {
     const sql = connect(database.url, { purpose: 'journal' })
     expect(sql.options.max).toBe(1)
     const outcome = await sql`select pg_sleep(10)`.catch((error: unknown) => error)
-    expect(classifyDatabaseError(outcome)).toBe('retry')
+    expect(classifyDatabaseError(outcome)).toBe('too_slow')
     await sql.end()
   })
 

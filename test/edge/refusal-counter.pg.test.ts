@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/build.ts'
+import { PostgresRefusalRows } from '../../src/db/refusal-rows.ts'
 import { RefusalCounter, type RefusedWrite } from '../../src/edge/refusal-counter.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
@@ -31,9 +32,7 @@ afterEach(async () => {
 function openCounter(): RefusalCounter {
   return new RefusalCounter({
     clock,
-    persist: async (agencyId, audit) => {
-      await ledger.journal.append({ agencyId, at: clock.now(), audit })
-    },
+    persist: (lines) => new PostgresRefusalRows(ledger.sql).keep(lines),
     onFailure: () => {},
   })
 }
@@ -76,4 +75,20 @@ test('250 keys refused in the same minute are 250 lines', async () => {
   for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: `key_${i}` })
   await counter.stop()
   expect(await lines()).toHaveLength(250)
+})
+
+test('a line that the database refuses for its data does not keep the others out', async () => {
+  const counter = openCounter()
+  counter.count(REFUSED)
+  counter.count({ ...REFUSED, keyId: 'key_\u0000' })
+  counter.count({ ...REFUSED, keyId: 'key_b' })
+  expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22P05')
+  expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual(['key_a', 'key_b'])
+})
+
+test('a process that was fenced can still write what it has refused', async () => {
+  const counter = openCounter()
+  await ledger.sql`select take_over('another')`
+  await count(counter, 2)
+  expect((await lines()).map(({ count }) => count)).toEqual([2])
 })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { RefusalCounter, type RefusedWrite } from '../../src/edge/refusal-counter.ts'
-import type { AuditDraft } from '../../src/journal/record.ts'
+import { RefusalCounter, type RefusalLine, type RefusedWrite } from '../../src/edge/refusal-counter.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const REFUSED: RefusedWrite = {
@@ -14,14 +13,14 @@ const REFUSED: RefusedWrite = {
 const NOON = Date.UTC(2027, 0, 15, 12)
 
 function openCounter({ clock = new FakeClock(NOON), rowsMax = 100 } = {}) {
-  const writes: (AuditDraft & { agencyId: string })[] = []
+  const writes: RefusalLine[] = []
   const failures: unknown[] = []
-  const database = { persist: async (_: AuditDraft): Promise<void> => {} }
+  const database = { persist: async (_: readonly RefusalLine[]): Promise<void> => {} }
   const counter = new RefusalCounter({
     clock,
-    persist: (agencyId, audit) => {
-      writes.push({ ...audit, agencyId })
-      return database.persist(audit)
+    persist: (lines) => {
+      writes.push(...lines)
+      return database.persist(lines)
     },
     onFailure: (error) => failures.push(error),
     rowsMax,
@@ -89,9 +88,9 @@ describe('refused write attempts', () => {
 describe('lines', () => {
   test('that could not be written are tried again, and those that could are not', async () => {
     const { clock, counter, writes, failures, database } = openCounter()
-    database.persist = (audit) =>
-      audit.actor.id === 'key_b' ? Promise.reject(new Error('refused')) : Promise.resolve()
     counter.count(REFUSED)
+    await clock.advance(1_000)
+    database.persist = () => Promise.reject(new Error('no database'))
     counter.count({ ...REFUSED, keyId: 'key_b' })
     await clock.advance(1_000)
     expect(failures).toHaveLength(1)
@@ -101,13 +100,17 @@ describe('lines', () => {
   })
 
   test('that the database refuses for ever do not hold up the others', async () => {
-    const { clock, counter, writes, database } = openCounter({ rowsMax: 1_000 })
-    database.persist = (audit) =>
-      audit.actor.id?.startsWith('bad') ? Promise.reject(new Error('no')) : Promise.resolve()
-    for (let i = 0; i < 150; i++) counter.count({ ...REFUSED, keyId: `bad_${i}` })
+    const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
+    const written: RefusalLine[] = []
+    database.persist = async (lines) => {
+      const good = lines.filter(({ actor }) => !actor.id?.startsWith('bad'))
+      written.push(...good)
+      if (good.length < lines.length) throw new Error('no')
+    }
+    for (let i = 0; i < 700; i++) counter.count({ ...REFUSED, keyId: `bad_${i}` })
     counter.count(REFUSED)
     await clock.advance(5_000)
-    expect(writes.filter(({ actor }) => actor.id === 'key_a')).toHaveLength(1)
+    expect(written.some(({ actor }) => actor.id === 'key_a')).toBe(true)
   })
 
   test('that are counted on while they are written are written again', async () => {
@@ -150,5 +153,21 @@ describe('lines', () => {
     expect(counter.vitals).toEqual({ rows: 2, uncounted: 2 })
     await clock.advance(1_000)
     expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 2', 'key_b 1'])
+  })
+
+  test('with no place for another minute, the line of the minute before goes on counting for its key', async () => {
+    const { clock, counter, writes, database } = openCounter({ rowsMax: 2 })
+    database.persist = () => Promise.reject(new Error('no database'))
+    counter.count(REFUSED)
+    counter.count({ ...REFUSED, code: 'INTERNAL' })
+    await clock.advance(60_000)
+    counter.count(REFUSED)
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    expect(counter.vitals).toEqual({ rows: 2, uncounted: 1 })
+    database.persist = async () => {}
+    writes.length = 0
+    await clock.advance(1_000)
+    expect(writes.map(({ outcome, count }) => `${outcome} ${count}`).sort()).toEqual(['INTERNAL 1', 'RATE_LIMITED 2'])
+    expect(counter.vitals.rows).toBe(0)
   })
 })

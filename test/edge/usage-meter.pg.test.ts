@@ -28,9 +28,7 @@ afterEach(async () => {
 async function openMeter(): Promise<UsageMeter> {
   const meter = new UsageMeter({
     clock,
-    persist: async (usage) => {
-      await ledger.journal.append({ agencyId: usage[0]?.agencyId ?? '', at: clock.now(), usage })
-    },
+    persist: (usage) => new PostgresUsageRows(ledger.sql).keep(ledger.epoch, usage),
     onFailure: () => {},
   })
   meter.load(await new PostgresUsageRows(ledger.sql).loadFrom(MONTH))

@@ -2,13 +2,16 @@
 import { describe, expect, test } from 'bun:test'
 import { SCOPES } from '../../src/catalogue/agency.ts'
 import { Shelf } from '../../src/catalogue/shelf.ts'
+import { IdempotencyFullError } from '../../src/edge/idempotency.ts'
 import { PartnerGate } from '../../src/edge/partner-gate.ts'
 import { RateLimiter } from '../../src/edge/rate-limit.ts'
+import type { RefusedWrite } from '../../src/edge/refusal-counter.ts'
 import { UsageMeter } from '../../src/edge/usage-meter.ts'
 import { type AppOptions, createApp } from '../../src/http/app.ts'
 import { JournalError } from '../../src/journal/journal-error.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { DeadlineError } from '../../src/lib/deadline.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { MailboxFullError } from '../../src/units/unit-actor.ts'
 import { eventually } from '../support/eventually.ts'
@@ -21,6 +24,7 @@ const SECRET = 'hr_live_test'
 function failing(error: unknown) {
   const logged: { fields: object; message: string }[] = []
   const bugs: unknown[] = []
+  const counted: RefusedWrite[] = []
   const key = {
     ...{ id: 'key_a', agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
     ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
@@ -41,6 +45,7 @@ function failing(error: unknown) {
     gate: new PartnerGate({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
     desk: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
     bookingList: { list: async () => fail() },
+    refusals: { count: (refused: RefusedWrite) => counted.push(refused) },
   } as unknown as AppOptions['ledger']
   const app = createApp({
     ledger,
@@ -60,7 +65,7 @@ function failing(error: unknown) {
       body: (await response.json()) as Record<string, string>,
     }
   }
-  return { call, logged, bugs }
+  return { call, logged, bugs, counted }
 }
 
 const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
@@ -82,10 +87,34 @@ describe('a write that', () => {
     ])
     expect(bugs).toEqual([])
   })
-  test('is refused, but whose refusal cannot be put into the audit trail, is 500', async () => {
-    const { call } = failing(new JournalError('held_too_long', 'x'))
-    expect((await call('/bookings', {})).status).toBe(500)
+  test.each([
+    ['INTERNAL', 'full journal', new JournalError('full', 'x')],
+    ['INTERNAL', 'database away', new JournalError('held_too_long', 'x')],
+    ['INTERNAL', 'fenced process', new JournalError('fenced', 'x')],
+    ['INTERNAL', 'process that ends', new JournalError('closed', 'x')],
+    ['INTERNAL', 'poisoned record', new JournalError('poisoned', 'x')],
+    ['INTERNAL', 'full mailbox', new MailboxFullError('x')],
+    ['INTERNAL', 'too many idempotency keys', new IdempotencyFullError('x')],
+    ['INTERNAL', 'read that missed its deadline', new DeadlineError(5_000)],
+    ['OUTCOME_UNKNOWN', 'unknown outcome', new JournalError('outcome_unknown', 'x')],
+    ['OUTCOME_UNKNOWN', 'bug', new AssertionError('x')],
+  ])('failed is counted for the audit trail as %s: %s', async (code, _, error) => {
+    const { call, counted } = failing(error)
+    await call('/bookings', STAY)
+    const who = { agencyId: AGENCY.id, keyId: 'key_a', requestId: 'trace-1' }
+    expect(counted).toEqual([{ ...who, code: code as RefusedWrite['code'], route: 'POST /partner/v1/bookings' }])
   })
+  test('is refused, but whose refusal cannot be put into the audit trail, is 500, and counted for it', async () => {
+    const { call, counted } = failing(new JournalError('held_too_long', 'x'))
+    expect((await call('/bookings', {})).status).toBe(500)
+    expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: 'key_a' }])
+  })
+})
+
+test('a read that fails is not counted for the audit trail', async () => {
+  const { call, counted } = failing(new DeadlineError(5_000))
+  expect((await call('/bookings')).status).toBe(500)
+  expect(counted).toEqual([])
 })
 
 describe('a broken invariant', () => {

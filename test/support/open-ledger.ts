@@ -35,6 +35,7 @@ export async function openTestDatabaseLedger(
       onHoldTimerFailure: (error) => reports.failures.push(error),
       onHousekeepingFailure: (error) => reports.failures.push(error),
       onTakeOverFailure: (error) => reports.failures.push(error),
+      onCountersNotWritten: (error) => reports.failures.push(error),
     },
   })
   return { ...ledger, reports }

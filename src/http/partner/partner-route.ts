@@ -8,6 +8,7 @@
  */
 import type { TSchema } from '@sinclair/typebox'
 import type { Agency, ApiKey } from '../../catalogue/agency.ts'
+import type { KeyHolder } from '../../catalogue/catalogue.ts'
 import type { Caller } from '../../desk/caller.ts'
 import { plainHeaders, problemAnswer, rateAnswer, rateHeaders } from '../../edge/answer.ts'
 import { checked } from '../../edge/checked.ts'
@@ -15,6 +16,7 @@ import { type Entrance, missingScope, UNAUTHORIZED } from '../../edge/partner-ga
 import { failureOf } from '../../edge/problem-of-failure.ts'
 import { invalid, invalidField, type Problem } from '../../edge/problems.ts'
 import { decodeStrictly, queryReader } from '../../edge/query-string.ts'
+import type { CountedOutcome } from '../../edge/refusal-counter.ts'
 import { requestIdOf } from '../../edge/request-id.ts'
 import type { OpenRequest } from '../../edge/request-tally.ts'
 import { targetOf } from '../../edge/request-target.ts'
@@ -66,6 +68,7 @@ export function partnerRoute<const O extends Operation>(
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const entrance = gate.enter(request.headers.get('authorization'))
     if (entrance === null) {
+      if (isWrite) countUnauthorized(request, requestId)
       watch.answered({ arrivedMs, requestId, entrance }, UNAUTHORIZED.status)
       return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     }
@@ -107,13 +110,22 @@ export function partnerRoute<const O extends Operation>(
     const { requestId, entrance } = open
     const { agency, key } = entrance.holder
     if (refusal.code === 'QUOTA_EXCEEDED' || !entrance.rate.allowed) {
-      const code = refusal.code === 'QUOTA_EXCEEDED' ? refusal.code : 'RATE_LIMITED'
-      refusals.count({ agencyId: agency.id, keyId: key.id, code, route, requestId })
+      count(entrance.holder, refusal.code === 'QUOTA_EXCEEDED' ? refusal.code : 'RATE_LIMITED', requestId)
       return refusal
     }
     const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }
     const knownId = bookingId !== null && isIdShaped(bookingId) ? bookingId : null
     return desk.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
+  }
+
+  function count({ agency, key }: KeyHolder, code: CountedOutcome, requestId: string): void {
+    refusals.count({ agencyId: agency.id, keyId: key.id, code, route, requestId })
+  }
+
+  /** A key that is revoked or expired, or whose agency is not active, is still the agency's: it is told who tries it. */
+  function countUnauthorized(request: Request, requestId: string): void {
+    const holder = gate.holderOf(request.headers.get('authorization'))
+    if (holder !== null) count(holder, 'UNAUTHORIZED', requestId)
   }
 
   function answer(open: Open, outcome: Outcome): Response {
@@ -131,8 +143,10 @@ export function partnerRoute<const O extends Operation>(
     return response
   }
 
+  /** Whatever was thrown, its own line in the audit trail was not written, or nobody knows: it is counted (design, Audit). */
   function fail(open: Open, error: unknown): Response {
-    const { problem, isBug } = failureOf(error, { isWrite })
+    const { problem, outcome, isBug } = failureOf(error, { isWrite })
+    if (isWrite) count(open.entrance.holder, outcome, open.requestId)
     onFailure({ error, requestId: open.requestId, route, isBug })
     return answer(open, problem)
   }

@@ -19,10 +19,18 @@ const AuditEntryJson = Type.Object(
       id: nullable(Type.String({ description: 'The API key.' })),
     }),
     route: Type.String({ description: 'Method and path template.' }),
-    outcome: Type.String({ description: '`OK`, `REPLAYED`, or the code of the refusal.' }),
+    outcome: Type.String({
+      description:
+        '`OK`, `REPLAYED`, or the code of the refusal. `INTERNAL`: answered with 500, nothing was changed. ' +
+        '`OUTCOME_UNKNOWN`: answered with 500 before it was known whether the change was made; if it was, it has an `OK` line too.',
+    }),
     bookingId: nullable(Type.String()),
     requestId: nullable(Type.String()),
-    count: Type.Integer({ minimum: 1, description: 'How many refused 429s the line stands for; else 1.' }),
+    count: Type.Integer({
+      minimum: 1,
+      description:
+        'How many attempts the line stands for: those answered with 401, 429 or 500 are counted per key, outcome and minute.',
+    }),
   },
   { $id: 'AuditEntry' },
 )
