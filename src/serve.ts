@@ -60,8 +60,8 @@ async function run(config: Config): Promise<void> {
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
   const listener = new Listener(config, startingAnswer(systemIds))
-  log.info({ host: config.host, port: listener.port }, 'starting')
   const service = new Service(log, listener, config.dataDir)
+  log.info({ host: config.host, port: listener.port }, 'starting')
   try {
     await start(config, { log, listener, service })
   } catch (error) {
