@@ -8,12 +8,15 @@
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 Whoever executes has looked first. After a failure whose outcome nobody knew, a later one that is refused looks
  *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
+ * - I4 An answer is over when 24 hours have passed by every clock there is. One that is set forward, be it the process's or the
+ *   database's, neither deletes it nor hides it: the write would happen a second time.
  */
 export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
 
 import type { IdempotencyDraft } from '../journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import { steadyNow } from '../lib/steady-now.ts'
 
 /** Within which an answer is given again. */
 export const ANSWER_KEPT_MS = 86_400_000
@@ -54,7 +57,7 @@ export type Keep = (answer: Answer) => IdempotencyDraft
 /** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
 export type IdempotentAnswer = ({ readonly kind: 'fresh' | 'replayed' } & Answer) | { readonly kind: 'reused' }
 
-/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive). Null when there is none. */
+/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive; I4). Null when there is none. */
 export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. Surely not executed: safe to retry. */
@@ -74,7 +77,7 @@ interface InFlight {
 
 export class IdempotencyDesk {
   readonly #find: FindAnswer
-  readonly #clock: Clock
+  readonly #now: () => number
   readonly #openMax: number
   readonly #inFlight = new Map<string, InFlight>()
   readonly #doubtful = new Set<string>()
@@ -82,7 +85,7 @@ export class IdempotencyDesk {
 
   constructor(options: { find: FindAnswer; clock: Clock; openMax?: number }) {
     this.#find = options.find
-    this.#clock = options.clock
+    this.#now = steadyNow(options.clock)
     this.#openMax = options.openMax ?? OPEN_MAX
   }
 
@@ -141,7 +144,7 @@ export class IdempotencyDesk {
     this.#inFlight.set(scope, self)
     let answer: Answer | null = null
     try {
-      const kept = await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      const kept = await this.#find(request, this.#now() - ANSWER_KEPT_MS)
       if (kept !== null && kept.requestHash !== request.requestHash) return { kind: 'reused' }
       if (kept !== null) {
         answer = kept
@@ -152,7 +155,7 @@ export class IdempotencyDesk {
       const given = await executeKeeping(request, execute)
       if (isSuccess(given)) answer = given
       if (answer !== null || !this.#doubtful.has(scope)) return { kind: 'fresh', ...given }
-      const late = await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      const late = await this.#find(request, this.#now() - ANSWER_KEPT_MS)
       if (late === null) return { kind: 'fresh', ...given }
       if (late.requestHash !== request.requestHash) return { kind: 'reused' }
       answer = late
