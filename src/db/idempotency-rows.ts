@@ -1,9 +1,12 @@
-import type { IdempotencyScope, KeptAnswer } from '../edge/idempotency.ts'
+import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../edge/idempotency.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 
-/** Answers kept for repeated requests. They are written by the booking's own batch (J2), in `append_batch`. */
+/**
+ * Answers kept for repeated requests. They are written by the booking's own batch (J2), in `append_batch`. An answer is over
+ * only when both the clock of the caller and that of the database say so: either of them may have jumped forward (I4).
+ */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql
 
@@ -12,7 +15,7 @@ export class PostgresIdempotencyRows {
   }
 
   /**
-   * The answer kept in the scope after `newerThan`; null when there is none.
+   * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none.
    * @throws DeadlineError, or what the database answers
    */
   async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
@@ -21,23 +24,28 @@ export class PostgresIdempotencyRows {
       this.#sql<KeptAnswer[]>`
         select request_hash as "requestHash", status, body from idempotency
         where agency_id = ${agencyId} and key_id = ${keyId} and route = ${route}
-          and idempotency_key = ${idempotencyKey} and created_at > ${new Date(newerThan)}`,
+          and idempotency_key = ${idempotencyKey}
+          and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`,
       QUERY_DEADLINE_MS,
     )
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
   }
 
   /**
-   * Deletes answers kept at `notAfter` or before, the oldest first, at most `limit`.
+   * Deletes answers kept at `notAfter` or before and longer than 24 hours ago by the clock of the database, the oldest
+   * first, at most `limit`.
    * @returns how many were deleted
    */
   async deleteExpired({ notAfter, limit }: { notAfter: number; limit: number }): Promise<number> {
     // A row that a batch has just replaced has moved: its old place is no longer deleted, and its new time is not due.
     const deleted = await withDeadline(
       this.#sql`
+        with due as materialized (
+          select least(${new Date(notAfter)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond') as at
+        )
         delete from idempotency
-        where created_at <= ${new Date(notAfter)} and ctid = any (array(
-          select ctid from idempotency where created_at <= ${new Date(notAfter)} order by created_at limit ${limit}))`,
+        where created_at <= (select at from due) and ctid = any (array(
+          select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`,
       QUERY_DEADLINE_MS,
     )
     return deleted.count

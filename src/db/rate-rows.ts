@@ -30,7 +30,10 @@ export class PostgresRateRows {
    * @param term the epoch in which this process began to write
    * @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers
    */
-  async keep({ epoch, term }: { readonly epoch: number; readonly term: number }, { slots, keepFrom, dropEarlier }: RateSlotsToKeep): Promise<void> {
+  async keep(
+    { epoch, term }: { readonly epoch: number; readonly term: number },
+    { slots, keepFrom, dropEarlier }: RateSlotsToKeep,
+  ): Promise<void> {
     const rows = JSON.stringify(slots.map(({ counts, ...slot }) => ({ ...slot, counts: JSON.stringify(counts) })))
     await withDeadline(
       this.#sql`

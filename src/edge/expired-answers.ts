@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../lib/clock.ts'
+import { steadyNow } from '../lib/steady-now.ts'
 import { ANSWER_KEPT_MS } from './idempotency.ts'
 
 const EVERY_MS = 600_000
@@ -8,11 +9,12 @@ const PAUSE_MS = 50
 
 /**
  * Deletes answers that are no longer given again (design, Additive headers: 24 hours), every 10 minutes and at start.
- * Only tidies up: an expired answer is not found even while it is there.
+ * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I4).
  */
 export class ExpiredAnswers {
   readonly #deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
   readonly #clock: Clock
+  readonly #now: () => number
   readonly #onFailure: (error: unknown) => void
   #callOff: (() => void) | null = null
   #round: Promise<void> = Promise.resolve()
@@ -26,6 +28,7 @@ export class ExpiredAnswers {
   }) {
     this.#deleteExpired = options.deleteExpired
     this.#clock = options.clock
+    this.#now = steadyNow(options.clock)
     this.#onFailure = options.onFailure
   }
 
@@ -42,7 +45,7 @@ export class ExpiredAnswers {
 
   async #runRound(): Promise<void> {
     try {
-      const notAfter = this.#clock.now() - ANSWER_KEPT_MS
+      const notAfter = this.#now() - ANSWER_KEPT_MS
       while (!this.#stopped) {
         const deleted = await this.#deleteExpired({ notAfter, limit: DELETED_AT_ONCE })
         if (deleted < DELETED_AT_ONCE) break

@@ -10,6 +10,8 @@
  *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
  * - I4 What is said of an outcome holds for the scope: whoever could not look, or comes after an outcome that nobody knew, is
  *   not told that nothing was changed.
+ * - I5 An answer is over when 24 hours have passed by every clock there is. One that is set forward, be it the process's or the
+ *   database's, neither deletes it nor hides it: the write would happen a second time.
  */
 export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
 
@@ -17,6 +19,7 @@ import { JournalError } from '../journal/journal-error.ts'
 import type { IdempotencyDraft } from '../journal/record.ts'
 import { AssertionError, assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import { steadyNow } from '../lib/steady-now.ts'
 
 /** Within which an answer is given again. */
 export const ANSWER_KEPT_MS = 86_400_000
@@ -57,7 +60,7 @@ export type Keep = (answer: Answer) => IdempotencyDraft
 /** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
 export type IdempotentAnswer = ({ readonly kind: 'fresh' | 'replayed' } & Answer) | { readonly kind: 'reused' }
 
-/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive). Null when there is none. */
+/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive; I4). Null when there is none. */
 export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. Surely not executed: safe to retry. */
@@ -77,7 +80,7 @@ interface InFlight {
 
 export class IdempotencyDesk {
   readonly #find: FindAnswer
-  readonly #clock: Clock
+  readonly #now: () => number
   readonly #openMax: number
   readonly #inFlight = new Map<string, InFlight>()
   /** Scopes in which an execution has failed, and whether one has done so with an outcome that nobody knew. */
@@ -86,7 +89,7 @@ export class IdempotencyDesk {
 
   constructor(options: { find: FindAnswer; clock: Clock; openMax?: number }) {
     this.#find = options.find
-    this.#clock = options.clock
+    this.#now = steadyNow(options.clock)
     this.#openMax = options.openMax ?? OPEN_MAX
   }
 
@@ -174,7 +177,7 @@ export class IdempotencyDesk {
 
   async #lookUp(request: IdempotentRequest): Promise<KeptAnswer | null> {
     try {
-      return await this.#find(request, this.#clock.now() - ANSWER_KEPT_MS)
+      return await this.#find(request, this.#now() - ANSWER_KEPT_MS)
     } catch (error) {
       throw outcomeUnknown(error)
     }

@@ -66,13 +66,13 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_refused_write_lines',
     type: 'gauge',
-    help: 'Lines of the audit trail in memory that count the writes refused with 429, one per key, code and minute.',
+    help: 'Lines of the audit trail in memory that count the writes answered with 401, 429 or 500, one per key, outcome and minute.',
     read: ({ refusedWrites }) => only(refusedWrites.rows),
   },
   {
     name: 'nightledger_refused_writes_unrecorded_total',
     type: 'counter',
-    help: 'Writes refused with 429 that found no place for their line of the audit trail.',
+    help: 'Writes answered with 401, 429 or 500 that found no place for their line of the audit trail.',
     read: ({ refusedWrites }) => only(refusedWrites.uncounted),
   },
   {

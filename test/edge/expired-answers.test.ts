@@ -38,6 +38,18 @@ describe('expired answers', () => {
     expect(asked).toHaveLength(3)
   })
 
+  test('are no more because the clock is set forward', async () => {
+    const { clock, asked, expired } = openDeletion([])
+    expired.start()
+    await clock.advance(1)
+    clock.jumpWall(30 * 3_600_000)
+    await clock.advance(599_999)
+    clock.jumpWall(-31 * 3_600_000)
+    await clock.advance(600_000)
+    const hour = 3_600_000
+    expect(asked.map(({ notAfter }) => notAfter + 86_400_000 - START)).toEqual([0, 600_000, 1_200_000 - hour])
+  })
+
   test('that could not be deleted are reported and left for the next round', async () => {
     const { clock, asked, failures, expired } = openDeletion([new Error('no database')])
     expired.start()

@@ -11,7 +11,8 @@ import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleUnit } from '../support/samples.ts'
 
 const DAY_MS = 86_400_000
-const START = Date.UTC(2027, 0, 1)
+/** Days ago by the clock of the database: what a test's own clock says is over, is over. */
+const START = Date.now() - 10 * DAY_MS
 
 let database: TestDatabase
 let ledger: Ledger
@@ -161,5 +162,35 @@ describe('kept answers', () => {
     } finally {
       await restarted.close()
     }
+  })
+})
+
+describe('a clock that is set 30 hours forward', () => {
+  const HOURS_30 = 30 * 3_600_000
+
+  /** An answer kept a moment ago by the clock of the database and of the process. */
+  async function bookedNow(): Promise<void> {
+    clock.jumpWall(Date.now() - clock.now())
+    await openDesk().run(request(), booking())
+  }
+
+  const deleteExpired = () => rows.deleteExpired({ notAfter: clock.now() - DAY_MS, limit: 100 })
+
+  test('be it before the process starts: the answer is neither deleted nor hidden, and nothing is booked twice', async () => {
+    await bookedNow()
+    clock.jumpWall(HOURS_30)
+    expect(await deleteExpired()).toBe(0)
+    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
+    clock.jumpWall(-HOURS_30)
+    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
+    expect(await bookings()).toBe(1)
+  })
+
+  test('of the database alone: what the process still keeps is not deleted either', async () => {
+    await bookedNow()
+    await ledger.sql`update idempotency set created_at = created_at - interval '30 hours'`
+    clock.jumpWall(-HOURS_30)
+    expect(await deleteExpired()).toBe(0)
+    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
   })
 })

@@ -133,6 +133,21 @@ describe('a repeated request', () => {
     expect(made.times).toBe(2)
   })
 
+  test('is answered again while the clock is set 30 hours forward, and after it was set back', async () => {
+    const kept = new Kept()
+    const { made, execute } = kept.booking()
+    await kept.desk.run(REQUEST, execute)
+    kept.clock.jumpWall(30 * HOUR_MS)
+    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    await kept.clock.advance(23 * HOUR_MS)
+    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    kept.clock.jumpWall(-30 * HOUR_MS)
+    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    await kept.clock.advance(HOUR_MS)
+    expect((await kept.desk.run(OTHER_BODY, execute)).kind).toBe('fresh')
+    expect(made.times).toBe(2)
+  })
+
   test.each(OTHER_SCOPES)('is another one under another %s', async (_, change) => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
