@@ -123,6 +123,9 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
       })
     } finally {
       other.kill('SIGKILL')
+      // The other one has fenced it.
+      service.kill('SIGKILL')
+      await service.exited
       service = await startServiceOn(database.url)
     }
   })
