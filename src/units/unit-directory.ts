@@ -149,13 +149,8 @@ export class UnitDirectory {
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean stop. */
   async snapshotAll(): Promise<void> {
-    const changed = [...this.#resident.values()].filter((actor) => actor.eventsSinceSnapshot > 0)
-    for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) {
-      const chunk = changed.slice(i, i + SNAPSHOT_CHUNK)
-      await this.#store.writeSnapshots(chunk.map((actor) => encodeSnapshot(actor.agencyId, actor.state)))
-      for (const actor of chunk) actor.eventsSinceSnapshot = 0
-      this.#snapshots += chunk.length
-    }
+    const changed = [...this.#resident.values()].filter((actor) => actor.tailLength > 0)
+    for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
   }
 
   #actor(unit: UnitAddress): Promise<UnitActor> {
@@ -167,12 +162,12 @@ export class UnitDirectory {
   }
 
   async #activate(unit: UnitAddress): Promise<UnitActor> {
-    const { state, snapshotSeq } = await recoverUnit(this.#store, unit, this.#onDefect)
+    const { state, tailLength } = await recoverUnit(this.#store, unit, this.#onDefect)
     assert(!this.#resident.has(unit.unitId), 'Cannot activate a unit: it is resident')
     const actor = new UnitActor({
       agencyId: unit.agencyId,
       state,
-      snapshotSeq,
+      tailLength,
       mailboxMax: this.#limits.mailboxMax,
       nowMs: this.#clock.monotonicMs(),
     })
@@ -202,19 +197,27 @@ export class UnitDirectory {
     assert(actor.isIdle, 'Cannot passivate a unit: its mailbox is not empty')
     this.#resident.delete(actor.unitId)
     this.#passivations += 1
-    if (actor.eventsSinceSnapshot >= PASSIVATION_SNAPSHOT_MIN) this.#snapshot(actor)
+    if (actor.tailLength >= PASSIVATION_SNAPSHOT_MIN) this.#snapshotLater(actor)
   }
 
   #snapshotIfDue(actor: UnitActor): void {
-    if (actor.eventsSinceSnapshot >= this.#limits.snapshotEvery) this.#snapshot(actor)
+    if (actor.untriedEvents >= this.#limits.snapshotEvery) this.#snapshotLater(actor)
   }
 
-  /** The state is encoded at once, so it is of a durable sequence number (S1); only the writing takes time. */
-  #snapshot(actor: UnitActor): void {
-    const snapshot = encodeSnapshot(actor.agencyId, actor.state)
-    actor.eventsSinceSnapshot = 0
-    actor.snapshotSeq = snapshot.seq
-    this.#snapshots += 1
-    this.#store.writeSnapshots([snapshot]).catch(this.#onSnapshotFailure)
+  #snapshotLater(actor: UnitActor): void {
+    this.#snapshot([actor]).catch(this.#onSnapshotFailure)
+  }
+
+  /**
+   * The states are encoded at once, so they are of durable sequence numbers (S1); only the writing takes time. What is not known
+   * to be written stays part of the tail.
+   */
+  #snapshot(actors: readonly UnitActor[]): Promise<void> {
+    const snapshots = actors.map((actor) => encodeSnapshot(actor.agencyId, actor.state))
+    const noteWritten = actors.map((actor) => actor.trySnapshot())
+    this.#snapshots += actors.length
+    return this.#store.writeSnapshots(snapshots).then(() => {
+      for (const note of noteWritten) note()
+    })
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
 import { settle } from '../support/fake-clock.ts'
 import { AGENCY, MemoryLedger } from '../support/memory-ledger.ts'
@@ -107,6 +108,128 @@ describe('snapshots', () => {
       expect(stateHash(await ledger.desk.calendar(AGENCY, unit))).toBe(live)
       expect(ledger.defects.length).toBe(bad)
     }
+  })
+})
+
+describe('the tail that recovery replays', () => {
+  const evict = async (ledger: MemoryLedger) => {
+    ledger.directory.sweep()
+    await ledger.clock.advance(1_000)
+    ledger.directory.sweep()
+    await settle()
+    expect(ledger.directory.vitals.resident).toBe(0)
+  }
+  const tailOf = async (ledger: MemoryLedger) => (await ledger.store.loadUnit(AGENCY.id, 'unt_0')).tail.length
+
+  test('stays short when a unit is evicted 1,000 times with one event each', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    await ledger.takeOver({ snapshotEvery: 64 })
+    let longest = 0
+    for (let i = 0; i < 1_000; i++) {
+      const minStay = 1 + (i % 3)
+      await ledger.desk.setUnit(AGENCY, unit.id, () => ({ ...unit, rules: { ...unit.rules, minStay } }), CALLER)
+      await evict(ledger)
+      longest = Math.max(longest, await tailOf(ledger))
+    }
+    expect(ledger.store.journal).toHaveLength(1_001)
+    expect(longest).toBeLessThan(8)
+  })
+
+  test('is cut by an eviction after reads alone, when it was long', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    await ledger.takeOver({ snapshotEvery: 64 })
+    for (let day = 10; day < 20; day++)
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    await ledger.takeOver({ snapshotEvery: 64 })
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
+  })
+
+  test('S1: is counted from the snapshot that was trusted, not from the newest', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    for (let day = 10; day < 19; day++)
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    await settle()
+    ledger.store.snapshots.splice(0, 2, ...ledger.store.snapshots.map((s) => ({ ...s, hash: 'flipped' })))
+    await ledger.takeOver({ snapshotEvery: 64 })
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    await ledger.takeOver()
+    ledger.defects.length = 0
+    await ledger.directory.read(addressOf('unt_0'))
+    expect(ledger.defects).toEqual([])
+  })
+})
+
+describe('a snapshot that cannot be written', () => {
+  /** A unit of which snapshots are due after five events, and a store that does not take them. */
+  async function withoutSnapshots() {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    const failures: unknown[] = []
+    await ledger.takeOver({ onSnapshotFailure: (error) => failures.push(error) })
+    const write = ledger.store.writeSnapshots.bind(ledger.store)
+    ledger.store.writeSnapshots = async () => {
+      throw new Error('database away')
+    }
+    let day = 9
+    const book = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        day += 1
+        await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+        await settle()
+      }
+    }
+    const mend = () => {
+      ledger.store.writeSnapshots = write
+    }
+    return { ledger, failures, book, mend }
+  }
+
+  test('does not count: a clean stop writes it', async () => {
+    const { ledger, failures, book, mend } = await withoutSnapshots()
+    await book(4)
+    expect(failures).toHaveLength(1)
+    mend()
+    await ledger.directory.snapshotAll()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
+  })
+
+  test('is not tried again with every event, but when as many more have come', async () => {
+    const { ledger, failures, book, mend } = await withoutSnapshots()
+    await book(8)
+    expect(failures).toHaveLength(1)
+    mend()
+    await book(1)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10])
+    await book(4)
+    expect(ledger.store.snapshots).toHaveLength(1)
+    await book(1)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10, 15])
+  })
+
+  test('leaves events that came while it was written to the next one', async () => {
+    const { ledger, book, mend } = await withoutSnapshots()
+    mend()
+    const write = ledger.store.writeSnapshots.bind(ledger.store)
+    const written = Promise.withResolvers<void>()
+    ledger.store.writeSnapshots = async (snapshots) => {
+      await written.promise
+      await write(snapshots)
+    }
+    await book(7)
+    written.resolve()
+    await settle()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
+    await book(2)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 10])
   })
 })
 
