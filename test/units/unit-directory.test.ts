@@ -228,8 +228,8 @@ describe('a snapshot that cannot be written', () => {
     written.resolve()
     await settle()
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
-    await book(2)
-    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 10])
+    await ledger.directory.snapshotAll()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 8])
   })
 })
 
@@ -320,6 +320,105 @@ describe('commands that meet', () => {
     await Promise.all(blocking)
     await ledger.clock.advance(100)
     expect(seen).toEqual(['done', 'done'])
+  })
+})
+
+describe('more commands at once than units may be resident', () => {
+  /** A booking in the first of each pair of units, and a store that takes a millisecond to read a unit or a row. */
+  async function pairs(count: number, residentMax: number) {
+    const all = units(2 * count)
+    const ledger = await MemoryLedger.open(all)
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) {
+      const booked = await ledger.desk.book(AGENCY, requestFor(all[2 * i] as Unit, '2027-03-01', '2027-03-03'), CALLER)
+      ids.push(booked.kind === 'done' ? booked.booking.id : 'none')
+    }
+    await ledger.takeOver({ residentMax })
+    const slow = (): Promise<void> => new Promise((resolve) => ledger.clock.after(1, resolve))
+    const { loadUnit, find } = ledger.store
+    ledger.store.loadUnit = (...asked) => slow().then(() => loadUnit.apply(ledger.store, asked))
+    ledger.store.find = (...asked) => slow().then(() => find.apply(ledger.store, asked))
+    ledger.store.delay = slow
+    return { ledger, ids, all }
+  }
+
+  for (const residentMax of [1, 2]) {
+    for (const moves of [residentMax, residentMax + 1, 4 * residentMax]) {
+      test(`${moves} moves at once with room for ${residentMax} are all done, and each unit is read once`, async () => {
+        const { ledger, ids } = await pairs(moves, residentMax)
+        const seen: string[] = []
+        for (const [i, bookingId] of ids.entries()) {
+          ledger.desk
+            .change(AGENCY, { bookingId, change: { unitId: `unt_${2 * i + 1}` } }, CALLER)
+            .then(({ kind }) => seen.push(kind))
+        }
+        await ledger.clock.advance(100)
+        expect(seen).toEqual(ids.map(() => 'done'))
+        expect(ledger.directory.vitals.activations).toBe(2 * moves)
+      })
+    }
+
+    test(`a unit that is asked for by a read and a write at once stays for the write, with room for ${residentMax}`, async () => {
+      const { ledger, all } = await pairs(2, residentMax)
+      const busy = Promise.withResolvers<void>()
+      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const read = ledger.directory.read(addressOf('unt_3'))
+      const turn = ledger.directory.turn(addressOf('unt_3'), async (state) => state)
+      await ledger.clock.advance(10)
+      expect(await turn).toBe(await read)
+      busy.resolve()
+      await Promise.all(held)
+    })
+
+    test(`a read that finds no room but for ${residentMax} busy ones is answered, after one activation`, async () => {
+      const { ledger, all } = await pairs(2, residentMax)
+      const busy = Promise.withResolvers<void>()
+      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      await ledger.clock.advance(10)
+      const before = ledger.directory.vitals.activations
+      const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
+      await ledger.clock.advance(10)
+      const seqs = (await Promise.all(reads)).map(({ unitId }) => unitId)
+      expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
+      expect(ledger.directory.vitals.activations).toBe(before + 1)
+      busy.resolve()
+      await Promise.all(held)
+    })
+  }
+
+  test('exceed the limit for as long as they run; the next sweep brings the number back', async () => {
+    const { ledger, all } = await pairs(3, 2)
+    const busy = Promise.withResolvers<void>()
+    const turns = all.map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+    await ledger.clock.advance(10)
+    expect(ledger.directory.vitals.resident).toBe(6)
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(6)
+    busy.resolve()
+    await Promise.all(turns)
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(2)
+  })
+
+  test('a unit that cannot be read is not kept: the next command tries again', async () => {
+    const { ledger } = await pairs(1, 1)
+    const load = ledger.store.loadUnit
+    ledger.store.loadUnit = async () => {
+      throw new Error('database away')
+    }
+    const failed = ledger.directory
+      .turn(addressOf('unt_0'), async () => 'had it')
+      .catch((error: Error) => error.message)
+    await ledger.clock.advance(10)
+    expect(await failed).toBe('database away')
+    ledger.store.loadUnit = load
+    for (const unitId of ['unt_0', 'unt_1']) {
+      const turn = ledger.directory.turn(addressOf(unitId), async () => 'had it')
+      await ledger.clock.advance(10)
+      expect(await turn).toBe('had it')
+    }
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(1)
   })
 })
 
