@@ -27,7 +27,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
       holder: 'bench',
       watch: {
         ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
-        ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore },
+        ...{ onHoldTimerFailure: ignore, onHoldFailure: ignore, onBug: ignore, onHousekeepingFailure: ignore },
       },
     })
     let n = 0

@@ -92,7 +92,7 @@ async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50M
     ...{ databaseUrl, clock: systemClock, limits: DEFAULT_LIMITS, holder: 'bench' },
     watch: {
       ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
-      ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore },
+      ...{ onHoldTimerFailure: ignore, onHoldFailure: ignore, onBug: ignore, onHousekeepingFailure: ignore },
     },
   })
   const latencies = CALENDARS.map(() => new Latencies())

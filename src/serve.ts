@@ -71,6 +71,8 @@ async function run(config: Config): Promise<void> {
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
+      onHoldFailure: (fields) => log.error(fields, 'hold not ended'),
+      onBug: (error) => service.endAfterBug(error),
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
     },
   })
