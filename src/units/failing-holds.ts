@@ -35,6 +35,10 @@ export class FailingHolds {
     return next
   }
 
+  has({ bookingId }: LapsedHold): boolean {
+    return this.#holds.has(bookingId)
+  }
+
   /** Whether the hold is to be passed over for now. It is then known to be still there. */
   isResting({ bookingId }: LapsedHold, nowMs: number): boolean {
     const failing = this.#holds.get(bookingId)

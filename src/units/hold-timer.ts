@@ -149,7 +149,7 @@ export class HoldTimer {
     for (const [i, result] of results.entries()) {
       const hold = due[i] as LapsedHold
       if (result.status === 'fulfilled') this.#failing.ended(hold.bookingId)
-      else if (isOfTheMoment(result.reason)) journalFailure = result.reason
+      else if (isOfTheMoment(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
       else if (this.#failing.putAside(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
     }
     return journalFailure

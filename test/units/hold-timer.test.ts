@@ -237,6 +237,18 @@ describe('holds that cannot be ended', () => {
     }
   })
 
+  test('rest on when the journal is away too', async () => {
+    const book = damaged(1)
+    book.timer.start()
+    await book.clock.advance(100)
+    book.failureOf = () => new JournalError('held_too_long', 'database away')
+    await book.clock.advance(20_000)
+    expect(triesOf(book, 'damaged_0000').length).toBeLessThan(10)
+    book.failureOf = () => undefined
+    await book.clock.advance(20_000)
+    expect(book.ended).toHaveLength(1)
+  })
+
   test('a full mailbox of one unit does not delay the end of another unit by a millisecond', async () => {
     const book = new Book()
     book.hold('busy_1', -1)
