@@ -52,7 +52,12 @@ export function authenticate(
 ): KeyHolder | null {
   const token = bearerTokenOf(authorization)
   if (token === null) return null
-  const holder = catalogue.holderByHash(sha256Hex(token))
+  return validHolder(sha256Hex(token), catalogue, now)
+}
+
+/** Who holds the key of this hash; null when it is unknown, revoked or expired, or its agency is not active. */
+export function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
+  const holder = catalogue.holderByHash(sha256)
   if (holder === null) return null
   const { key, agency } = holder
   if (key.revokedAt !== null) return null
