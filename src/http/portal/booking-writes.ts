@@ -208,6 +208,7 @@ async function outcomeAsAnswer(
   outcome: FoundOutcome,
 ): Promise<PortalOutcome> {
   if (outcome.kind === 'not_found') return refuseAudited(notFound('booking'))
+  if (outcome.kind === 'unit_archived') return refuseAudited(notFound('unit'))
   if (outcome.kind === 'rejected') return refuseAudited(problemOfRejection(outcome.rejection))
   const { booking } = outcome
   const found = await ledger.bookings.find(agency.id, booking.id)
