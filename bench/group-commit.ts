@@ -29,6 +29,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
         ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
         ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
         ...{ onCountersNotWritten: ignore },
+        ...{ onHoldFailure: ignore, onBug: ignore },
       },
     })
     let n = 0

@@ -94,6 +94,7 @@ async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50M
       ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
       ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
       ...{ onCountersNotWritten: ignore },
+      ...{ onHoldFailure: ignore, onBug: ignore },
     },
   })
   const latencies = CALENDARS.map(() => new Latencies())
@@ -146,7 +147,7 @@ function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
     const snapshot = snapshots[n % snapshots.length]
     const state = snapshot === undefined ? null : decodeSnapshot(snapshot).state
     if (state === null) throw new Error('Cannot measure: a snapshot is bad')
-    held.set(`unt_${n}`, new UnitActor({ agencyId: 'agc', state, mailboxMax: 256, snapshotSeq: 1, nowMs: 0 }))
+    held.set(`unt_${n}`, new UnitActor({ agencyId: 'agc', state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
   }
   Bun.gc(true)
   const perUnit = (bytes: number) => Math.round(bytes / held.size)

@@ -50,6 +50,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     idempotentRequests: ledger.idempotency.open,
     journal: ledger.journal.vitals,
     units: ledger.directory.vitals,
+    holdsFailing: ledger.holdTimer.failing,
     pool: poolVitals(ledger.sql),
     sender: sender.vitals,
     fenceEpoch: fence?.epoch ?? null,

@@ -60,6 +60,10 @@ export interface LedgerWatch {
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
+  /** A hold could not be ended: told of the first one of a unit. */
+  onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
+  /** A broken invariant that no request met: the process must end. */
+  onBug(error: unknown): void
   onHousekeepingFailure(error: unknown): void
   /** The database does not answer to the take-over, or to what is read after it; asked again. */
   onTakeOverFailure(error: unknown): void
@@ -81,6 +85,7 @@ export interface Ledger {
   readonly bookingList: BookingList
   readonly guestList: GuestList
   readonly directory: UnitDirectory
+  readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
   /** Keys, plans and budgets: one for REST and MCP, because they share them. */
   readonly gate: PartnerGate
@@ -191,11 +196,15 @@ export async function openLedger(options: {
   })
   const holdTimer = new HoldTimer({
     clock,
-    onFailure: watch.onHoldTimerFailure,
+    watch: {
+      onFailure: watch.onHoldTimerFailure,
+      onHoldFailure: ({ agencyId, unitId, bookingId }, err) =>
+        watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
+      onBug: watch.onBug,
+    },
     book: {
-      nextExpiry: () => rows.nextExpiry(),
-      lapsed: async (at, limit) =>
-        (await rows.lapsedHolds(at, limit)).map(({ agencyId, booking }) => ({ agencyId, bookingId: booking.id })),
+      nextExpiry: (at) => rows.nextExpiry(at),
+      lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
         if (agency === null) throw new Error('Cannot end a hold: its agency is not in the catalogue')
@@ -260,6 +269,7 @@ export async function openLedger(options: {
     bookingList: new PostgresBookingList(sql),
     guestList: new PostgresGuestList(sql),
     directory,
+    holdTimer,
     journal,
     gate,
     usage,

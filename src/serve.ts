@@ -91,6 +91,8 @@ async function start(
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
+      onHoldFailure: (fields) => log.error(fields, 'hold not ended'),
+      onBug: (error) => service.endAfterBug(error),
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
       onTakeOverFailure: (err) => log.warn({ err }, 'taking over waits for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'counted requests not written'),

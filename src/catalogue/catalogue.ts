@@ -37,7 +37,7 @@ export class Catalogue {
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #holderByHash = new Map<string, KeyHolder>()
   readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
-  /** Least recently loaded first. */
+  /** Least recently used first: a look at one puts it last. */
   readonly #shelves = new Map<string, Shelf>()
   readonly #loading = new Map<string, Loading>()
   #shelvedUnits = 0
@@ -81,11 +81,15 @@ export class Catalogue {
 
   /** The agency's shelf if it is in memory. */
   peekShelf(agencyId: string): Shelf | null {
-    return this.#shelves.get(agencyId) ?? null
+    const shelf = this.#shelves.get(agencyId)
+    if (shelf === undefined) return null
+    this.#shelves.delete(agencyId)
+    this.#shelves.set(agencyId, shelf)
+    return shelf
   }
 
   async shelf(agencyId: string): Promise<Shelf> {
-    return this.#shelves.get(agencyId) ?? (await this.#load(agencyId))
+    return this.peekShelf(agencyId) ?? (await this.#load(agencyId))
   }
 
   putAgency(agency: Agency): void {
@@ -149,6 +153,7 @@ export class Catalogue {
 
   #keep(agencyId: string, shelf: Shelf): void {
     this.#shelvedUnits += shelf.size - (this.#shelves.get(agencyId)?.size ?? 0)
+    this.#shelves.delete(agencyId)
     this.#shelves.set(agencyId, shelf)
     for (const [oldest, old] of this.#shelves) {
       if (this.#shelvedUnits <= SHELVED_UNITS_MAX || oldest === agencyId) break

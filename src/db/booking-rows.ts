@@ -2,6 +2,7 @@ import type { BookingRow, BookingRows } from '../desk/booking-rows.ts'
 import type { BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import { decodeNight } from '../journal/entry-codec.ts'
 import { withDeadline } from '../lib/deadline.ts'
+import type { LapsedHold } from '../units/hold-timer.ts'
 import type { Sql } from './connect.ts'
 
 export const QUERY_DEADLINE_MS = 5_000
@@ -92,23 +93,25 @@ export class PostgresBookingRows implements BookingRows {
     return row === undefined ? null : bookingRowOf(row)
   }
 
-  async lapsedHolds(at: Instant, limit: number): Promise<readonly BookingRow[]> {
-    const sql = this.#sql
-    const rows = await withDeadline(
-      sql<StoredBooking[]>`
-        select ${bookingColumns(sql)} from booking
+  /** The expiry travels as text: a `Date` has milliseconds only, and would put a hold before itself. */
+  async lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
+    const { expiry, bookingId } = after ?? { expiry: '-infinity', bookingId: '' }
+    return withDeadline(
+      this.#sql<LapsedHold[]>`
+        select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
+        from booking
         where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
-        order by hold_expires_at limit ${limit}`,
+          and (hold_expires_at, booking_id) > (${expiry}::text::timestamptz, ${bookingId}::text)
+        order by hold_expires_at, booking_id limit ${limit}`,
       QUERY_DEADLINE_MS,
     )
-    return rows.map(bookingRowOf)
   }
 
-  async nextExpiry(): Promise<Instant | null> {
+  async nextExpiry(at: Instant): Promise<Instant | null> {
     const [row] = await withDeadline(
       this.#sql<{ at: Date | null }[]>`
         select min(hold_expires_at) as "at" from booking
-        where status in ('draft', 'option') and hold_expires_at is not null`,
+        where status in ('draft', 'option') and hold_expires_at > ${new Date(at)}`,
       QUERY_DEADLINE_MS,
     )
     return row?.at?.getTime() ?? null

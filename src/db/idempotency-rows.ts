@@ -5,7 +5,7 @@ import type { Sql } from './connect.ts'
 
 /**
  * Answers kept for repeated requests. They are written by the booking's own batch (J2), in `append_batch`. An answer is over
- * only when both the clock of the caller and that of the database say so: either of them may have jumped forward (I4).
+ * only when both the clock of the caller and that of the database say so: either of them may have jumped forward (I5).
  */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql

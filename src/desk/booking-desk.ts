@@ -5,6 +5,7 @@
  */
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Shelf } from '../catalogue/shelf.ts'
 import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
 import { isHold } from '../domain/booking.ts'
 import {
@@ -23,16 +24,16 @@ import type { Rejection } from '../domain/rejection.ts'
 import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
-import type { Journal } from '../journal/journal.ts'
-import { JournalError } from '../journal/journal-error.ts'
+import type { Appended, Journal } from '../journal/journal.ts'
 import type { Announcement, GuestDraft, IdempotencyDraft, JournalRecord } from '../journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
-import { BookingTurns } from './booking-turns.ts'
+import { BookingTurns, type NotFound } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
+import { WriteLimit } from './write-limit.ts'
 
 /** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
 export interface BookingRequest {
@@ -67,7 +68,13 @@ export type Outcome =
   | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
-export type FoundOutcome = Outcome | { readonly kind: 'not_found' }
+/** The unit that the booking was to be in was archived before the turn came. */
+export interface UnitArchived {
+  readonly kind: 'unit_archived'
+}
+
+/** Of a command on a booking that may not be there. */
+export type FoundOutcome = Outcome | NotFound | UnitArchived
 
 /** Writes the webhook event of a change; null when the change fires none. */
 export type Announce = (input: {
@@ -78,8 +85,6 @@ export type Announce = (input: {
 }) => Announcement | null
 
 const HOUR_MS = 3_600_000
-/** A write whose outcome is unknown is held for so long before its caller is told just that. */
-export const OUTCOME_KNOWN_MS_MAX = 30_000
 
 export class BookingDesk {
   readonly #catalogue: Catalogue
@@ -89,6 +94,7 @@ export class BookingDesk {
   readonly #announce: Announce
   readonly #clock: Clock
   readonly #newId: IdSource
+  readonly #heldMsMax: number
   readonly #onDurable: (event: BookingEvent, agency: Agency) => void
 
   constructor(options: {
@@ -99,7 +105,7 @@ export class BookingDesk {
     announce: Announce
     clock: Clock
     newId: IdSource
-    /** How long a command waits for its turn before it is refused as surely not written. */
+    /** How long a write is held before it is refused as not written, unless it may have been written by then. */
     heldMsMax: number
     /** Called after a change is applied: wakes the hold timer and the webhook sender. */
     onDurable: (event: BookingEvent, agency: Agency) => void
@@ -110,6 +116,7 @@ export class BookingDesk {
     this.#announce = options.announce
     this.#clock = options.clock
     this.#newId = options.newId
+    this.#heldMsMax = options.heldMsMax
     this.#turns = new BookingTurns(options)
     this.#onDurable = options.onDurable
   }
@@ -128,131 +135,181 @@ export class BookingDesk {
   }
 
   async #quoteLater(agency: Agency, asked: QuoteAsked): Promise<QuoteAnswer> {
-    const tariff = await this.#tariff(agency)
+    const { feeTypes } = await this.#catalogue.shelf(agency.id)
+    const tariff = { currency: agency.currency, feeTypes }
     const state = await this.#directory.read({ agencyId: agency.id, unitId: asked.unit.id })
     return quoteStay(state, { ...asked, tariff })
   }
 
   /**
-   * Makes a booking.
-   * @throws JournalError, MailboxFullError when it was surely not written
+   * Makes a booking, with unit and fees as they are in its turn.
+   * @throws JournalError, MailboxFullError when it was not written, or nobody can tell
    */
-  async book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome> {
+  book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
     const { unit, stay } = request
-    const tariff = await this.#tariff(agency)
-    const turn = this.#turns.of(agency.id, unit.id, async (state): Promise<Outcome> => {
-      const at = this.#clock.now()
-      const holdHours = request.holdHours ?? agency.defaultHoldHours
-      const decision = decideBookStay(state, {
-        tariff,
-        binding: request.binding,
-        booking: {
-          id: this.#newId('bkg'),
-          unitId: unit.id,
-          type: request.type,
-          status: request.status,
-          source: request.source,
-          sourceRef: request.sourceRef,
-          arrival: stay.arrival,
-          departure: stay.departure,
-          adults: request.adults,
-          children: request.children,
-          extraBed: request.extraBed,
-          holdExpiresAt: isHold(request.status) ? at + holdHours * HOUR_MS : null,
-          expectedUntil: request.status === 'checked_in' ? (request.expectedUntil ?? null) : null,
-          cancelledAt: request.status === 'cancelled' ? at : null,
-          cancelReason: null,
-          createdAt: at,
+    return this.#write(async (limit) => {
+      await this.#catalogue.shelf(agency.id)
+      const outcome = await this.#turns.of(
+        limit,
+        agency.id,
+        unit.id,
+        async (state): Promise<Outcome | UnitArchived> => {
+          const decision = await this.#onShelf(limit, agency.id, (shelf) => {
+            if (shelf.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
+            const at = this.#clock.now()
+            const holdHours = request.holdHours ?? agency.defaultHoldHours
+            return decideBookStay(state, {
+              tariff: tariffOf(agency, shelf),
+              binding: request.binding,
+              booking: {
+                id: this.#newId('bkg'),
+                unitId: unit.id,
+                type: request.type,
+                status: request.status,
+                source: request.source,
+                sourceRef: request.sourceRef,
+                arrival: stay.arrival,
+                departure: stay.departure,
+                adults: request.adults,
+                children: request.children,
+                extraBed: request.extraBed,
+                holdExpiresAt: isHold(request.status) ? at + holdHours * HOUR_MS : null,
+                expectedUntil: request.status === 'checked_in' ? (request.expectedUntil ?? null) : null,
+                cancelledAt: request.status === 'cancelled' ? at : null,
+                cancelReason: null,
+                createdAt: at,
+              },
+            })
+          })
+          if (decision.kind === 'unit_archived') return decision
+          return this.#settle({ limit, agency, caller, decision, states: [state], keep, request })
         },
-      })
-      return this.#settle({ agency, caller, decision, states: [state], keep, request })
+      )
+      return this.#auditRejection(limit, agency, caller, outcome, null)
     })
-    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), null)
   }
 
   /** Cancels a booking; one that is cancelled already stays as it is (contract, POST /bookings/{id}/cancel). */
-  async cancel(
+  cancel(
     agency: Agency,
     asked: { bookingId: string; reason: string | null },
     caller: Caller,
     keep?: KeepAnswer,
-  ): Promise<FoundOutcome> {
-    const turn = this.#turns.ofBooking(agency.id, asked.bookingId, async (state, { booking }) => {
-      const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
-      return this.#settle({ agency, caller, decision, states: [state], keep })
+  ): Promise<Outcome | NotFound> {
+    return this.#write(async (limit) => {
+      const outcome = await this.#turns.ofBooking(limit, agency.id, asked.bookingId, async (state, { booking }) => {
+        const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
+        return this.#settle({ limit, agency, caller, decision, states: [state], keep })
+      })
+      return this.#auditRejection(limit, agency, caller, outcome, asked.bookingId)
     })
-    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), asked.bookingId)
   }
 
-  /** Changes a booking as the agency asks. With `change.unitId` it moves: one entry for both units (U4). */
-  async change(
-    agency: Agency,
-    asked: { bookingId: string; change: BookingChange },
-    caller: Caller,
-  ): Promise<FoundOutcome> {
-    const tariff = await this.#tariff(agency)
-    const target = asked.change.unitId
-    const decideAndSettle = (from: UnitState, to: UnitState, { booking }: BookingRow): Promise<Outcome> => {
-      const decision = decideChange(from, to, { booking, change: asked.change, tariff, at: this.#clock.now() })
-      return this.#settle({ agency, caller, decision, states: from === to ? [from] : [from, to] })
-    }
-    const turn =
-      target === undefined
-        ? this.#turns.ofBooking(agency.id, asked.bookingId, (state, row) => decideAndSettle(state, state, row))
-        : this.#turns.ofMove(agency.id, asked.bookingId, target, decideAndSettle)
-    return this.#auditRejection(agency, caller, await this.#outcomeOf(turn), asked.bookingId)
+  /**
+   * Changes a booking as the agency asks, with units and fees as they are in its turn. With `change.unitId` it moves: one entry
+   * for both units (U4).
+   */
+  change(agency: Agency, asked: { bookingId: string; change: BookingChange }, caller: Caller): Promise<FoundOutcome> {
+    const { bookingId, change } = asked
+    const target = change.unitId
+    return this.#write(async (limit) => {
+      await this.#catalogue.shelf(agency.id)
+      const decideAndSettle = async (
+        from: UnitState,
+        to: UnitState,
+        { booking }: BookingRow,
+      ): Promise<Outcome | UnitArchived> => {
+        const decision = await this.#onShelf(limit, agency.id, (shelf) => {
+          if (from !== to && shelf.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
+          const tariff = tariffOf(agency, shelf)
+          return decideChange(from, to, { booking, change, tariff, at: this.#clock.now() })
+        })
+        if (decision.kind === 'unit_archived') return decision
+        return this.#settle({ limit, agency, caller, decision, states: from === to ? [from] : [from, to] })
+      }
+      const outcome =
+        target === undefined
+          ? await this.#turns.ofBooking(limit, agency.id, bookingId, (state, row) => decideAndSettle(state, state, row))
+          : await this.#turns.ofMove(limit, agency.id, bookingId, target, decideAndSettle)
+      return this.#auditRejection(limit, agency, caller, outcome, bookingId)
+    })
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
-  async expire(agency: Agency, bookingId: string): Promise<FoundOutcome> {
+  expire(agency: Agency, bookingId: string): Promise<Outcome | NotFound> {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
-    return this.#turns.ofBooking(agency.id, bookingId, async (state, { booking }) => {
-      const decision = decideExpiry(state, { booking, at: this.#clock.now() })
-      return this.#settle({ agency, caller, decision, states: [state] })
-    })
+    return this.#write((limit) =>
+      this.#turns.ofBooking(limit, agency.id, bookingId, async (state, { booking }) => {
+        const decision = decideExpiry(state, { booking, at: this.#clock.now() })
+        return this.#settle({ limit, agency, caller, decision, states: [state] })
+      }),
+    )
   }
 
   /**
    * Creates a unit, or changes its master data, prices and rules: atomic against the unit's bookings.
    * @param decide is given the unit as it stands, null when it is new; what it returns becomes durable, then visible.
    *   Null: nothing changes.
+   * @param whenKnown called when the change is made, or never will be: later than the answer when that is "unknown"
    */
-  async setUnit(
+  setUnit(
     agency: Agency,
     unitId: string,
     decide: (current: Unit | null) => Unit | null,
     caller: Caller,
+    whenKnown: () => void = () => {},
   ): Promise<Unit | null> {
-    return this.#turns.of(agency.id, unitId, async (state) => {
-      const shelf = await this.#catalogue.shelf(agency.id)
-      const unit = decide(shelf.unitById(unitId))
-      if (unit === null) return null
-      assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
-      const at = this.#clock.now()
-      const event = { kind: 'unit_set', unit } as const
-      const { seq } = await this.#journal.append({
-        agencyId: agency.id,
-        at,
-        entry: { event, at, requestId: caller.requestId },
-        audit: this.#auditDraft(caller, 'OK', null),
+    return this.#write((limit) => {
+      const turn = this.#turns.of(limit, agency.id, unitId, async (state) => {
+        const shelf = await this.#catalogue.shelf(agency.id)
+        const unit = decide(shelf.unitById(unitId))
+        if (unit === null) return null
+        assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
+        const at = this.#clock.now()
+        const event = { kind: 'unit_set', unit } as const
+        const { seq } = await this.#append(limit, {
+          agencyId: agency.id,
+          at,
+          entry: { event, at, requestId: caller.requestId },
+          audit: this.#auditDraft(caller, 'OK', null),
+        })
+        this.#apply([state], event, seq)
+        this.#catalogue.putUnit(agency.id, unit)
+        return unit
       })
-      this.#apply([state], event, seq)
-      this.#catalogue.putUnit(agency.id, unit)
-      return unit
+      return turn.finally(whenKnown)
     })
   }
 
   /** Puts a refused write into the audit trail; durable when it settles (design, Audit). */
-  async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
-    await this.#journal.append({
-      agencyId: agency.id,
-      at: this.#clock.now(),
-      audit: this.#auditDraft(caller, code, bookingId),
-    })
+  auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
+    return this.#write((limit) => this.#audit(limit, agency, caller, code, bookingId))
+  }
+
+  #write<T>(write: (limit: WriteLimit) => Promise<T>): Promise<T> {
+    return WriteLimit.run({ clock: this.#clock, heldMsMax: this.#heldMsMax }, write)
+  }
+
+  /** Every record of a write goes through here: whoever was told that nothing is written must be right. */
+  async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
+    limit.handOver()
+    return this.#journal.append(record, limit.since)
+  }
+
+  /** Runs `use` with units and fees as they are at that moment: no change of them comes between. */
+  async #onShelf<T>(limit: WriteLimit, agencyId: string, use: (shelf: Shelf) => T): Promise<T> {
+    for (;;) {
+      const shelf = this.#catalogue.peekShelf(agencyId)
+      if (shelf !== null) return use(shelf)
+      // It was put back while the command waited for its turn, and may be again while it is taken out.
+      limit.mustBeOpen()
+      await this.#catalogue.shelf(agencyId)
+    }
   }
 
   /** Makes the accepted decision durable, applies it, and wakes whoever waits for it: in this order (U1). */
   async #settle(input: {
+    limit: WriteLimit
     agency: Agency
     caller: Caller
     decision: Decision<BookingEvent>
@@ -260,7 +317,7 @@ export class BookingDesk {
     keep?: KeepAnswer | undefined
     request?: BookingRequest
   }): Promise<Outcome> {
-    const { agency, caller, decision, keep, request } = input
+    const { limit, agency, caller, decision, keep, request } = input
     if (decision.kind === 'rejected') return decision
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
     const at = this.#clock.now()
@@ -272,12 +329,12 @@ export class BookingDesk {
     }
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
-      if (caller.actor.kind !== 'system') await this.#journal.append(record)
+      if (caller.actor.kind !== 'system') await this.#append(limit, record)
       return { kind: 'done', booking, seq: null }
     }
     const { event } = decision
     const announcement = await this.#announcement(agency, event)
-    const { seq } = await this.#journal.append({
+    const { seq } = await this.#append(limit, {
       ...record,
       entry: { event, at: booking.updatedAt, requestId: caller.requestId },
       ...(announcement === null ? {} : { announcement }),
@@ -305,14 +362,21 @@ export class BookingDesk {
   }
 
   async #auditRejection<O extends FoundOutcome>(
+    limit: WriteLimit,
     agency: Agency,
     caller: Caller,
     outcome: O,
     bookingId: string | null,
   ): Promise<O> {
-    if (outcome.kind === 'rejected') await this.auditRefusal(agency, caller, outcome.rejection.code, bookingId)
-    if (outcome.kind === 'not_found') await this.auditRefusal(agency, caller, 'NOT_FOUND', bookingId)
+    if (outcome.kind === 'rejected') await this.#audit(limit, agency, caller, outcome.rejection.code, bookingId)
+    if (outcome.kind === 'not_found' || outcome.kind === 'unit_archived')
+      await this.#audit(limit, agency, caller, 'NOT_FOUND', bookingId)
     return outcome
+  }
+
+  async #audit(limit: WriteLimit, agency: Agency, caller: Caller, code: string, bookingId: string | null) {
+    const audit = this.#auditDraft(caller, code, bookingId)
+    await this.#append(limit, { agencyId: agency.id, at: this.#clock.now(), audit })
   }
 
   #auditDraft(caller: Caller, outcome: string, bookingId: string | null): NonNullable<JournalRecord['audit']> {
@@ -327,24 +391,10 @@ export class BookingDesk {
       count: 1,
     }
   }
+}
 
-  async #tariff(agency: Agency): Promise<Tariff> {
-    const shelf = this.#catalogue.peekShelf(agency.id) ?? (await this.#catalogue.shelf(agency.id))
-    return { currency: agency.currency, feeTypes: shelf.feeTypes }
-  }
+const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
-  /**
-   * What becomes of a write. Refusals come within `heldMsMax`; only a write that may have happened can stay open, and then
-   * its caller is told so, while the unit goes on waiting for the truth.
-   */
-  #outcomeOf<O>(turn: Promise<O>): Promise<O> {
-    return new Promise((resolve, reject) => {
-      const callOff = this.#clock.after(OUTCOME_KNOWN_MS_MAX, () =>
-        reject(
-          new JournalError('outcome_unknown', 'Cannot tell whether the change was made: the database does not answer'),
-        ),
-      )
-      turn.then(resolve, reject).finally(callOff)
-    })
-  }
+function tariffOf({ currency }: Agency, { feeTypes }: Shelf): Tariff {
+  return { currency, feeTypes }
 }

@@ -1,4 +1,5 @@
 import type { Booking, Instant } from '../domain/booking.ts'
+import type { LapsedHold } from '../units/hold-timer.ts'
 
 /** A booking as it stands in Postgres, with the journal's number of its last change. */
 export interface BookingRow {
@@ -11,8 +12,8 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
-  /** Holds of all agencies whose lifetime has elapsed at `at`, the longest overdue first. */
-  lapsedHolds(at: Instant, limit: number): Promise<readonly BookingRow[]>
-  /** When the next hold lapses; null when there is none. */
-  nextExpiry(): Promise<Instant | null>
+  /** Holds of all agencies whose lifetime has elapsed at `at`: as `HoldBook.lapsed`. */
+  lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
+  /** When the first hold that has not lapsed at `at` does; null when there is none. */
+  nextExpiry(at: Instant): Promise<Instant | null>
 }

@@ -1,9 +1,9 @@
 import type { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import { assert } from '../lib/assert.ts'
-import type { Clock } from '../lib/clock.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
+import type { WriteLimit } from './write-limit.ts'
 
 /** A booking that keeps moving between units while we look for it is looked for this often. */
 const FIND_ATTEMPTS_MAX = 8
@@ -16,27 +16,23 @@ export interface NotFound {
 export class BookingTurns {
   readonly #directory: UnitDirectory
   readonly #rows: BookingRows
-  readonly #clock: Clock
-  readonly #heldMsMax: number
 
-  constructor(options: { directory: UnitDirectory; rows: BookingRows; clock: Clock; heldMsMax: number }) {
+  constructor(options: { directory: UnitDirectory; rows: BookingRows }) {
     this.#directory = options.directory
     this.#rows = options.rows
-    this.#clock = options.clock
-    this.#heldMsMax = options.heldMsMax
   }
 
-  /** Waits for the unit's turn, but not for longer than a write may be held. */
-  of<T>(agencyId: string, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
-    const since = this.#clock.monotonicMs()
-    return this.#directory.turn({ agencyId, unitId }, (state) => {
-      if (this.#clock.monotonicMs() - since < this.#heldMsMax) return run(state)
-      return Promise.reject(new JournalError('held_too_long', `Cannot take a command: it waited ${this.#heldMsMax} ms`))
+  /** Runs when the unit's turn comes, unless its caller has been refused by then. */
+  of<T>(limit: WriteLimit, agencyId: string, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
+    return this.#directory.turn({ agencyId, unitId }, async (state) => {
+      limit.mustBeOpen()
+      return run(state)
     })
   }
 
   /** Runs with the unit that the booking is in and its current row. Another write may move it while we wait: look again. */
   async ofBooking<O>(
+    limit: WriteLimit,
     agencyId: string,
     bookingId: string,
     run: (state: UnitState, row: BookingRow) => Promise<O>,
@@ -45,7 +41,7 @@ export class BookingTurns {
       const found = await this.#rows.find(agencyId, bookingId)
       if (found === null) return { kind: 'not_found' }
       const unitId = found.booking.unitId
-      const outcome = await this.of(agencyId, unitId, async (state) => {
+      const outcome = await this.of(limit, agencyId, unitId, async (state) => {
         const row = await this.#currentRow(state, found)
         return row.booking.unitId === unitId ? run(state, row) : null
       })
@@ -55,6 +51,7 @@ export class BookingTurns {
   }
 
   async ofMove<O>(
+    limit: WriteLimit,
     agencyId: string,
     bookingId: string,
     targetUnitId: string,
@@ -65,12 +62,13 @@ export class BookingTurns {
       if (found === null) return { kind: 'not_found' }
       const unitId = found.booking.unitId
       const settle = async (from: UnitState, to: UnitState): Promise<O | null> => {
+        limit.mustBeOpen()
         const row = await this.#currentRow(from, found)
         return row.booking.unitId === unitId ? run(from, to, row) : null
       }
       const outcome =
         unitId === targetUnitId
-          ? await this.of(agencyId, unitId, (state) => settle(state, state))
+          ? await this.of(limit, agencyId, unitId, (state) => settle(state, state))
           : await this.#directory.turnOfTwo({ agencyId, unitId }, { agencyId, unitId: targetUnitId }, settle)
       if (outcome !== null) return outcome
     }

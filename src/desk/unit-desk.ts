@@ -32,9 +32,9 @@ export class UnitDesk {
   async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
     const shelf = await this.#catalogue.shelf(agency.id)
     const isTaken = () => (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(draft.slug) !== null
-    return this.#holding(agency, draft.slug, isTaken, () => {
+    return this.#holding(agency, draft.slug, isTaken, (release) => {
       const unit: Unit = { ...draft, id: this.#newId('unt') }
-      return this.#set(agency, unit.id, () => unit, caller)
+      return this.#set(agency, unit.id, () => unit, caller, release)
     })
   }
 
@@ -51,7 +51,8 @@ export class UnitDesk {
     const shelf = await this.#catalogue.shelf(agency.id)
     const unit = shelf.unitBySlug(slug)
     if (unit === null) return NOT_FOUND
-    const set = () => this.#set(agency, unit.id, (current) => change(current ?? unit), caller)
+    const set = (release?: () => void) =>
+      this.#set(agency, unit.id, (current) => change(current ?? unit), caller, release)
     if (newSlug === undefined || newSlug === slug) return set()
     const isTaken = () => {
       const holder = (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(newSlug)
@@ -72,25 +73,23 @@ export class UnitDesk {
     unitId: string,
     decide: (current: Unit | null) => Unit,
     caller: Caller,
+    whenKnown?: () => void,
   ): Promise<Settled<Unit>> {
-    const unit = await this.#desk.setUnit(agency, unitId, decide, caller)
+    const unit = await this.#desk.setUnit(agency, unitId, decide, caller, whenKnown)
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
   }
 
+  /** @param run calls what it is given once it is known whether the slug is taken: a caller may be answered before that */
   async #holding(
     agency: Agency,
     slug: string,
     isTaken: () => boolean,
-    run: () => Promise<Settled<Unit>>,
+    run: (release: () => void) => Promise<Settled<Unit>>,
   ): Promise<Settled<Unit>> {
     const held = `${agency.id} ${slug}`
     if (isTaken() || this.#heldSlugs.has(held)) return refused({ code: 'SLUG_TAKEN', slug })
     this.#heldSlugs.add(held)
-    try {
-      return await run()
-    } finally {
-      this.#heldSlugs.delete(held)
-    }
+    return run(() => this.#heldSlugs.delete(held))
   }
 }

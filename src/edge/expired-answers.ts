@@ -9,7 +9,7 @@ const PAUSE_MS = 50
 
 /**
  * Deletes answers that are no longer given again (design, Additive headers: 24 hours), every 10 minutes and at start.
- * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I4).
+ * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I5).
  */
 export class ExpiredAnswers {
   readonly #deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>

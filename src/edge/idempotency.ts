@@ -60,7 +60,7 @@ export type Keep = (answer: Answer) => IdempotencyDraft
 /** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
 export type IdempotentAnswer = ({ readonly kind: 'fresh' | 'replayed' } & Answer) | { readonly kind: 'reused' }
 
-/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive; I4). Null when there is none. */
+/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
 export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. Surely not executed: safe to retry. */

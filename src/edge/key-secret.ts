@@ -50,7 +50,15 @@ export function authenticate(
   catalogue: Pick<Catalogue, 'holderByHash'>,
   now: number,
 ): KeyHolder | null {
-  const holder = keyHolder(authorization, catalogue)
+  return ifValid(keyHolder(authorization, catalogue), now)
+}
+
+/** Who holds the key of this hash; null when it is unknown, revoked or expired, or its agency is not active. */
+export function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
+  return ifValid(catalogue.holderByHash(sha256), now)
+}
+
+function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
   if (holder === null) return null
   const { key, agency } = holder
   if (key.revokedAt !== null) return null

@@ -1,12 +1,12 @@
 /**
  * Who may come in: the checks that REST and MCP share, in the design's order: key, plan, requests per minute, requests
  * per month. Scopes are the route's. Synchronous, so that nothing changes between the look-up and the answer to it: a revocation
- * holds from the next request on (contract, Authentication rule 8).
+ * holds from the next request on (contract, Authentication rule 8), and for one whose body comes after it.
  */
 import type { Scope } from '../catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { authenticate, keyHolder } from './key-secret.ts'
+import { authenticate, keyHolder, validHolder } from './key-secret.ts'
 import { type Problem, problem } from './problems.ts'
 import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
@@ -80,6 +80,19 @@ export class PartnerGate {
   /** Whose key a request was made with that was answered with 401; null when it is nobody's. */
   holderOf(authorization: string | null): KeyHolder | null {
     return keyHolder(authorization, this.#catalogue)
+  }
+
+  /**
+   * Looks again when the body of a request has come, which may take long after its headers: key, agency and plan as they are now.
+   * Counts against no limit. Null and `refusal` as from `enter`.
+   */
+  reenter({ holder, rate }: Entrance): Entrance | null {
+    const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())
+    if (current === null) {
+      this.#refused.unauthorized += 1
+      return null
+    }
+    return { holder: current, rate, refusal: current.agency.plan.apiAccess ? null : this.#featureDisabled() }
   }
 
   #rateLimited({ limit, retryAfterS }: RateDecision): Problem {

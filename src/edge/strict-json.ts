@@ -13,7 +13,8 @@ export type ReadBody =
   | { readonly kind: 'refused'; readonly problem: Problem }
 
 const NO_BODY: ReadBody = { kind: 'read', value: undefined }
-const TOO_LARGE = refused('body', `must have at most ${BODY_BYTES_MAX} bytes`, 413)
+/** 413, with the code that malformed bodies have. */
+export const TOO_LARGE = refused('body', `must have at most ${BODY_BYTES_MAX} bytes`, 413)
 const NOT_JSON_TYPE = refused('Content-Type', 'must be application/json, in UTF-8')
 const NOT_UTF8 = refused('body', 'must be UTF-8 without faults')
 const NOT_JSON = refused('body', 'must be one JSON value and nothing else')

@@ -2,6 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { PROBLEMS, type ProblemCode } from '../edge/problems.ts'
+import { BODY_BYTES_MAX, TOO_LARGE } from '../edge/strict-json.ts'
 import type { Operation } from './operation.ts'
 
 /** What every route with a key can answer beside its own (contract, Endpoints). */
@@ -20,7 +21,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'Not allowed',
   404: 'Unknown',
   409: 'Conflict',
-  413: 'Body too large',
+  413: `A body of more than ${BODY_BYTES_MAX} bytes`,
   422: 'Cannot be done as asked',
   429: 'Budget used up',
   500: 'Fault of the service',
@@ -125,7 +126,7 @@ function problemResponse(status: number, codes: readonly ProblemCode[], headers:
         schema: schemas.length === 1 ? only : { oneOf: schemas },
         examples: Object.fromEntries(
           codes.map((code) => {
-            const { title, ...members } = PROBLEMS[code].example
+            const { title, ...members } = status === 413 ? TOO_LARGE_EXAMPLE : PROBLEMS[code].example
             return [code, { summary: PROBLEMS[code].when, value: { code, title, requestId: REQUEST_ID, ...members } }]
           }),
         ),
@@ -139,6 +140,8 @@ function problemHeaders(status: number, headers: Record<string, unknown>): Recor
   if (status === 401) return headerRefs(['X-Request-Id', 'WWW-Authenticate'])
   return status === 429 || status === 500 ? { ...headers, ...headerRefs(['Retry-After']) } : headers
 }
+
+const TOO_LARGE_EXAMPLE = { title: TOO_LARGE.problem.title, ...TOO_LARGE.problem.members }
 
 const REQUEST_ID = 'req_019a2b3c4d5e7f008192a3b4c5d6e7f8'
 

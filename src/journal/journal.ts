@@ -147,9 +147,10 @@ export class Journal {
 
   /**
    * Settles when the record is durable, or is not and never will be. While an outcome is unknown it stays open.
+   * @param since when whoever asked for it began to wait (monotonic milliseconds): it is held for `heldMsMax` from then on
    * @throws JournalError when the record was not written
    */
-  append(record: JournalRecord): Promise<Appended> {
+  append(record: JournalRecord, since = this.#clock.monotonicMs()): Promise<Appended> {
     switch (this.#state.kind) {
       case 'closed':
         return Promise.reject(this.#counted(new JournalError('closed', 'Cannot append: the journal is closed')))
@@ -162,7 +163,7 @@ export class Journal {
         unreachable(this.#state)
     }
     return new Promise((resolve, reject) => {
-      const taken = this.#waiting.push({ record, since: this.#clock.monotonicMs(), resolve, reject })
+      const taken = this.#waiting.push({ record, since, resolve, reject })
       if (!taken) {
         reject(this.#counted(new JournalError('full', `Cannot append: ${this.#waiting.size} records already wait`)))
         return

@@ -12,8 +12,8 @@ import { decodeSnapshot, type StoredSnapshot } from './snapshot-codec.ts'
 
 export interface RecoveredUnit {
   readonly state: UnitState
-  /** Of the snapshot recovery started from; 0 when it replayed everything. */
-  readonly snapshotSeq: number
+  /** Events applied after the snapshot that recovery started from; all of the unit's when it trusted none. */
+  readonly tailLength: number
 }
 
 export interface UnitAddress {
@@ -28,19 +28,19 @@ export type OnDefect = (defect: string, snapshot: StoredSnapshot) => void
 export async function recoverUnit(store: JournalStore, unit: UnitAddress, onDefect: OnDefect): Promise<RecoveredUnit> {
   const stored = await store.loadUnit(unit.agencyId, unit.unitId)
   const [newest, ...older] = stored.snapshots
-  if (newest === undefined) return { state: replay(UnitState.empty(unit.unitId), stored.tail), snapshotSeq: 0 }
+  if (newest === undefined) return replay(UnitState.empty(unit.unitId), stored.tail)
 
   const fromNewest = usable(newest, onDefect)
-  if (fromNewest !== null) return { state: replay(fromNewest, stored.tail), snapshotSeq: newest.seq }
+  if (fromNewest !== null) return replay(fromNewest, stored.tail)
 
   for (const snapshot of older) {
     const state = usable(snapshot, onDefect)
     if (state === null) continue
     const tail = await store.loadEntries(unit.agencyId, unit.unitId, snapshot.seq)
-    return { state: replay(state, tail), snapshotSeq: snapshot.seq }
+    return replay(state, tail)
   }
   const everything = await store.loadEntries(unit.agencyId, unit.unitId, 0)
-  return { state: replay(UnitState.empty(unit.unitId), everything), snapshotSeq: 0 }
+  return replay(UnitState.empty(unit.unitId), everything)
 }
 
 function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null {
@@ -49,7 +49,7 @@ function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null 
   return state
 }
 
-function replay(state: UnitState, tail: readonly StoredEntry[]): UnitState {
+function replay(state: UnitState, tail: readonly StoredEntry[]): RecoveredUnit {
   for (const entry of tail) state.apply(decodeEntry(entry), entry.seq)
-  return state
+  return { state, tailLength: tail.length }
 }

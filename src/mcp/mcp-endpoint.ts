@@ -99,6 +99,11 @@ export function mcpEndpoint(options: {
   async function serve(open: Open): Promise<Response> {
     const { request, requestId } = open
     const body = await readJson(request)
+    // The key may have been revoked while the body was on its way.
+    const entrance = gate.reenter(open.entrance)
+    if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+    open.entrance = entrance
+    if (entrance.refusal !== null) return problemAnswer(entrance.refusal, requestId, headersOf(open))
     if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
     if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
     if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))

@@ -120,6 +120,12 @@ const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
     help: 'Commands that found the mailbox of their unit full: each was a request answered with 500.',
     read: ({ units }) => only(units.refused),
   },
+  {
+    name: 'nightledger_holds_failing',
+    type: 'gauge',
+    help: 'Holds past their end that could not be released when they were last tried. Each is tried again, every five minutes at the latest.',
+    read: ({ holdsFailing }) => only(holdsFailing),
+  },
 ]
 
 const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [

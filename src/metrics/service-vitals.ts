@@ -23,6 +23,8 @@ export interface ServiceVitals {
   readonly idempotentRequests: number
   readonly journal: JournalVitals
   readonly units: DirectoryVitals
+  /** Holds past their end that could not be released when they were last tried. */
+  readonly holdsFailing: number
   /** The connections behind reads and portal writes; the journal has one of its own. */
   readonly pool: {
     /** Statements under way, and those that wait for room. */

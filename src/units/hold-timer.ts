@@ -1,45 +1,73 @@
 /**
  * Ends holds on time, whether or not their unit is resident: Postgres knows when the next one lapses, and one timer
  * waits for it. Never early; overdue ones after a restart at once.
+ *
+ * A hold that cannot be ended (its unit's journal is damaged, the database refuses its record) rests and is tried again, with the
+ * others going on as if it were not there. What the whole journal fails at is no fault of a hold: that is tried again soon.
  */
 import type { Instant } from '../domain/booking.ts'
+import { JournalError } from '../journal/journal-error.ts'
+import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import { FailingHolds } from './failing-holds.ts'
+import { MailboxFullError } from './unit-actor.ts'
 
 export interface LapsedHold {
   readonly agencyId: string
+  readonly unitId: string
   readonly bookingId: string
+  /** When it lapsed, as exactly as the store keeps it: with the id, its place in the store's order. */
+  readonly expiry: string
 }
 
 /** Where holds are found and ended. */
 export interface HoldBook {
-  /** The longest overdue first. */
-  lapsed(at: Instant, limit: number): Promise<readonly LapsedHold[]>
-  /** Null when no hold is open. */
-  nextExpiry(): Promise<Instant | null>
+  /** The longest overdue first, ties by id; those behind `after` in this order, all when it is null. */
+  lapsed(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
+  /** When the first hold that has not lapsed at `at` does; null when there is none. */
+  nextExpiry(at: Instant): Promise<Instant | null>
   expire(hold: LapsedHold): Promise<void>
+}
+
+/** Told of what went wrong. */
+export interface HoldTimerWatch {
+  /** The holds could not be looked at, or the journal took none of their ends. Tried again soon. */
+  onFailure(error: unknown): void
+  /** A hold could not be ended. Told of the first one of a unit. */
+  onHoldFailure(hold: LapsedHold, error: unknown): void
+  /** A broken invariant: the process must end. The timer has stopped. */
+  onBug(error: AssertionError): void
 }
 
 /** The wall clock may jump, so it is looked at again at least this often. */
 const LOOK_AGAIN_MS = 10_000
 const AFTER_FAILURE_MS = 500
-const LAPSED_PER_ROUND = 100
+const LAPSED_PER_PAGE = 100
 
 export class HoldTimer {
   readonly #book: HoldBook
   readonly #clock: Clock
-  readonly #onFailure: (error: unknown) => void
+  readonly #watch: HoldTimerWatch
+  readonly #failing = new FailingHolds()
   #callOff: (() => void) | null = null
   /** When the armed timer fires. */
   #armedFor: Instant = Number.POSITIVE_INFINITY
   #round: Promise<void> | null = null
+  /** The moment for which the round looks at what has lapsed. */
+  #roundAt: Instant = 0
   /** The earliest expiry told of while a round ran: its own look at the database may have been too early for it. */
   #toldOf: Instant = Number.POSITIVE_INFINITY
   #stopped = false
 
-  constructor(options: { book: HoldBook; clock: Clock; onFailure: (error: unknown) => void }) {
+  constructor(options: { book: HoldBook; clock: Clock; watch: HoldTimerWatch }) {
     this.#book = options.book
     this.#clock = options.clock
-    this.#onFailure = options.onFailure
+    this.#watch = options.watch
+  }
+
+  /** Holds that have lapsed and could not be ended when they were last tried. */
+  get failing(): number {
+    return this.#failing.size
   }
 
   start(): void {
@@ -70,26 +98,73 @@ export class HoldTimer {
   }
 
   async #runRound(): Promise<void> {
-    const next = await this.#endLapsed()
+    const next = await this.#nextAfterRound()
     this.#round = null
     this.#arm(Math.min(next, this.#toldOf))
     this.#toldOf = Number.POSITIVE_INFINITY
   }
 
-  /** When to look again. */
-  async #endLapsed(): Promise<Instant> {
+  /** Ends what has lapsed and says when to look again. */
+  async #nextAfterRound(): Promise<Instant> {
     try {
-      for (;;) {
-        const lapsed = await this.#book.lapsed(this.#clock.now(), LAPSED_PER_ROUND)
-        const ended = await Promise.allSettled(lapsed.map((hold) => this.#book.expire(hold)))
-        const failed = ended.find((result) => result.status === 'rejected')
-        if (failed !== undefined) throw failed.reason
-        if (lapsed.length < LAPSED_PER_ROUND || this.#stopped) break
-      }
-      return (await this.#book.nextExpiry()) ?? this.#clock.now() + LOOK_AGAIN_MS
+      const journalFailure = await this.#endLapsed()
+      const next = await this.#nextLook()
+      if (journalFailure === null) return next
+      this.#watch.onFailure(journalFailure)
+      return Math.min(next, this.#clock.now() + AFTER_FAILURE_MS)
     } catch (error) {
-      this.#onFailure(error)
-      return this.#clock.now() + AFTER_FAILURE_MS
+      if (error instanceof AssertionError) {
+        this.#stopped = true
+        this.#watch.onBug(error)
+      } else {
+        this.#watch.onFailure(error)
+      }
     }
+    return this.#clock.now() + AFTER_FAILURE_MS
   }
+
+  /** What the journal failed at, null when it took everything. */
+  async #endLapsed(): Promise<unknown> {
+    this.#roundAt = this.#clock.now()
+    let journalFailure: unknown = null
+    let last: LapsedHold | null = null
+    for (;;) {
+      const page: readonly LapsedHold[] = await this.#book.lapsed(this.#roundAt, last, LAPSED_PER_PAGE)
+      journalFailure = (await this.#endPage(page)) ?? journalFailure
+      last = page.at(-1) ?? null
+      if (this.#stopped) return journalFailure
+      if (page.length < LAPSED_PER_PAGE) break
+    }
+    this.#failing.endRound()
+    return journalFailure
+  }
+
+  async #endPage(page: readonly LapsedHold[]): Promise<unknown> {
+    const nowMs = this.#clock.monotonicMs()
+    const due = page.filter((hold) => !this.#failing.isResting(hold, nowMs))
+    const results = await Promise.allSettled(due.map((hold) => this.#book.expire(hold)))
+    const bug = results.find((result) => result.status === 'rejected' && result.reason instanceof AssertionError)
+    if (bug?.status === 'rejected') throw bug.reason
+    let journalFailure: unknown = null
+    for (const [i, result] of results.entries()) {
+      const hold = due[i] as LapsedHold
+      if (result.status === 'fulfilled') this.#failing.ended(hold.bookingId)
+      else if (isOfTheMoment(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
+      else if (this.#failing.putAside(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
+    }
+    return journalFailure
+  }
+
+  /** What had lapsed in the round was ended or rests: only what lapses later, and what has rested enough, is waited for. */
+  async #nextLook(): Promise<Instant> {
+    const expiry = (await this.#book.nextExpiry(this.#roundAt)) ?? this.#clock.now() + LOOK_AGAIN_MS
+    const retryMs = this.#failing.nextRetryMs
+    if (retryMs === null) return expiry
+    return Math.min(expiry, this.#clock.now() + retryMs - this.#clock.monotonicMs())
+  }
+}
+
+/** Whether the reason lies neither in the hold nor in what is stored of its unit: it is over when the database is back. */
+function isOfTheMoment(error: unknown): boolean {
+  return error instanceof MailboxFullError || (error instanceof JournalError && error.kind !== 'poisoned')
 }

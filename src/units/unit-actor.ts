@@ -22,10 +22,10 @@ export class UnitActor {
   readonly state: UnitState
   readonly #mailbox: BoundedQueue<Turn>
   #running = false
-  /** Sequence number of the newest snapshot written, or being written. */
-  snapshotSeq: number
-  /** Events applied since then. */
-  eventsSinceSnapshot: number
+  /** Events since the snapshot that recovery started from, and how many of them a later one covers, or was to cover. */
+  #events: number
+  #covered = 0
+  #tried = 0
   /** Looked at since the directory last passed by (its second-chance bit). */
   touched = true
   lastTouchedMs: number
@@ -34,19 +34,39 @@ export class UnitActor {
     agencyId: string
     state: UnitState
     mailboxMax: number
-    snapshotSeq: number
+    /** Events replayed on the snapshot that recovery started from. */
+    tailLength: number
     nowMs: number
   }) {
     this.agencyId = options.agencyId
     this.state = options.state
-    this.snapshotSeq = options.snapshotSeq
-    this.eventsSinceSnapshot = options.state.seq > options.snapshotSeq ? 1 : 0
+    this.#events = options.tailLength
     this.lastTouchedMs = options.nowMs
     this.#mailbox = new BoundedQueue(options.mailboxMax)
   }
 
   get unitId(): string {
     return this.state.unitId
+  }
+
+  /** Events that recovery would replay: those after the newest snapshot known to be written. */
+  get tailLength(): number {
+    return this.#events - this.#covered
+  }
+
+  /** Of these, the ones that no snapshot was tried for: a write that failed is not repeated with every event. */
+  get untriedEvents(): number {
+    return this.#events - this.#tried
+  }
+
+  /** A snapshot of the state as it stands is about to be written. The answer is to be called once it is. */
+  trySnapshot(): () => void {
+    const events = this.#events
+    this.#tried = events
+    return () => {
+      // One that was begun earlier may be written later.
+      this.#covered = Math.max(this.#covered, events)
+    }
   }
 
   /** No turn runs and none waits: the actor may be passivated. */
@@ -83,7 +103,7 @@ export class UnitActor {
   /** Records that an event was applied to the state; the caller has applied it inside its turn. */
   noteApplied(): void {
     assert(this.#running, 'Cannot apply an event: nobody has the turn')
-    this.eventsSinceSnapshot += 1
+    this.#events += 1
   }
 
   async #run(): Promise<void> {

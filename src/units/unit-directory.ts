@@ -3,6 +3,7 @@
  * passivated when idle or when more are resident than the configured number.
  *
  * - U4 A change that touches two units holds both mailboxes, taken in id order.
+ * - U5 A unit whose turn somebody has asked for stays until the turn was had.
  */
 import type { UnitState } from '../domain/unit-state.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
@@ -13,7 +14,10 @@ import type { Clock } from '../lib/clock.ts'
 import { UnitActor } from './unit-actor.ts'
 
 export interface DirectoryLimits {
-  /** Actors resident at once. Busy ones may exceed it for a moment: they cannot be passivated. */
+  /**
+   * Actors resident at once. More are while more are busy or asked for, which cannot be passivated: a move needs two. The next
+   * activation or sweep after their turns brings the number back.
+   */
   readonly residentMax: number
   readonly mailboxMax: number
   /** Milliseconds without a touch after which an actor is passivated. */
@@ -49,6 +53,8 @@ export class UnitDirectory {
   /** In the order in which the second-chance hand passes them. */
   readonly #resident = new Map<string, UnitActor>()
   readonly #activating = new Map<string, Promise<UnitActor>>()
+  /** How many commands wait for a unit's activation to take its turn (U5). */
+  readonly #askers = new Map<string, number>()
   #refused = 0
   #activations = 0
   #passivations = 0
@@ -106,9 +112,19 @@ export class UnitDirectory {
    */
   async turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     const resident = this.#resident.get(unit.unitId)
-    const actor = resident ?? (await this.#actor(unit))
-    // Between an activation and this turn the actor may have been passivated again: it would then be a second owner.
-    if (this.#resident.get(unit.unitId) !== actor) return this.turn(unit, turn)
+    if (resident !== undefined) return this.#turnOf(resident, turn)
+    this.#askers.set(unit.unitId, (this.#askers.get(unit.unitId) ?? 0) + 1)
+    try {
+      const activated = await this.#actor(unit)
+      assert(this.#resident.get(unit.unitId) === activated, 'Cannot take a turn: the unit was passivated meanwhile')
+      // In the mailbox before the asking ends: from then on it is busy.
+      return this.#turnOf(activated, turn)
+    } finally {
+      this.#askerGone(unit.unitId)
+    }
+  }
+
+  async #turnOf<T>(actor: UnitActor, turn: (state: UnitState) => Promise<T>): Promise<T> {
     actor.touched = true
     if (actor.isFull) this.#refused += 1
     const answer = await actor.turn(turn)
@@ -134,28 +150,34 @@ export class UnitDirectory {
     actor.noteApplied()
   }
 
-  /** Passivates the actors that nobody has touched for `idleMs`. Called from a timer. */
+  /** Passivates the actors that nobody has touched for `idleMs`, and what is above `residentMax`. Called from a timer. */
   sweep(): void {
     const now = this.#clock.monotonicMs()
     for (const actor of this.#resident.values()) {
       if (actor.touched) {
         actor.touched = false
         actor.lastTouchedMs = now
-      } else if (actor.isIdle && now - actor.lastTouchedMs >= this.#limits.idleMs) {
+      } else if (this.#mayLeave(actor) && now - actor.lastTouchedMs >= this.#limits.idleMs) {
         this.#passivate(actor)
       }
     }
+    this.#makeRoom()
   }
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean stop. */
   async snapshotAll(): Promise<void> {
-    const changed = [...this.#resident.values()].filter((actor) => actor.eventsSinceSnapshot > 0)
-    for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) {
-      const chunk = changed.slice(i, i + SNAPSHOT_CHUNK)
-      await this.#store.writeSnapshots(chunk.map((actor) => encodeSnapshot(actor.agencyId, actor.state)))
-      for (const actor of chunk) actor.eventsSinceSnapshot = 0
-      this.#snapshots += chunk.length
-    }
+    const changed = [...this.#resident.values()].filter((actor) => actor.tailLength > 0)
+    for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
+  }
+
+  #askerGone(unitId: string): void {
+    const left = (this.#askers.get(unitId) ?? 0) - 1
+    if (left > 0) this.#askers.set(unitId, left)
+    else this.#askers.delete(unitId)
+  }
+
+  #mayLeave(actor: UnitActor): boolean {
+    return actor.isIdle && !this.#askers.has(actor.unitId)
   }
 
   #actor(unit: UnitAddress): Promise<UnitActor> {
@@ -167,12 +189,12 @@ export class UnitDirectory {
   }
 
   async #activate(unit: UnitAddress): Promise<UnitActor> {
-    const { state, snapshotSeq } = await recoverUnit(this.#store, unit, this.#onDefect)
+    const { state, tailLength } = await recoverUnit(this.#store, unit, this.#onDefect)
     assert(!this.#resident.has(unit.unitId), 'Cannot activate a unit: it is resident')
     const actor = new UnitActor({
       agencyId: unit.agencyId,
       state,
-      snapshotSeq,
+      tailLength,
       mailboxMax: this.#limits.mailboxMax,
       nowMs: this.#clock.monotonicMs(),
     })
@@ -188,7 +210,7 @@ export class UnitDirectory {
     for (const [unitId, actor] of this.#resident) {
       if (this.#resident.size <= this.#limits.residentMax || passes === 0) return
       passes -= 1
-      if (actor.touched || !actor.isIdle) {
+      if (actor.touched || !this.#mayLeave(actor)) {
         actor.touched = false
         this.#resident.delete(unitId)
         this.#resident.set(unitId, actor)
@@ -199,22 +221,30 @@ export class UnitDirectory {
   }
 
   #passivate(actor: UnitActor): void {
-    assert(actor.isIdle, 'Cannot passivate a unit: its mailbox is not empty')
+    assert(this.#mayLeave(actor), 'Cannot passivate a unit: it is busy, or asked for')
     this.#resident.delete(actor.unitId)
     this.#passivations += 1
-    if (actor.eventsSinceSnapshot >= PASSIVATION_SNAPSHOT_MIN) this.#snapshot(actor)
+    if (actor.tailLength >= PASSIVATION_SNAPSHOT_MIN) this.#snapshotLater(actor)
   }
 
   #snapshotIfDue(actor: UnitActor): void {
-    if (actor.eventsSinceSnapshot >= this.#limits.snapshotEvery) this.#snapshot(actor)
+    if (actor.untriedEvents >= this.#limits.snapshotEvery) this.#snapshotLater(actor)
   }
 
-  /** The state is encoded at once, so it is of a durable sequence number (S1); only the writing takes time. */
-  #snapshot(actor: UnitActor): void {
-    const snapshot = encodeSnapshot(actor.agencyId, actor.state)
-    actor.eventsSinceSnapshot = 0
-    actor.snapshotSeq = snapshot.seq
-    this.#snapshots += 1
-    this.#store.writeSnapshots([snapshot]).catch(this.#onSnapshotFailure)
+  #snapshotLater(actor: UnitActor): void {
+    this.#snapshot([actor]).catch(this.#onSnapshotFailure)
+  }
+
+  /**
+   * The states are encoded at once, so they are of durable sequence numbers (S1); only the writing takes time. What is not known
+   * to be written stays part of the tail.
+   */
+  #snapshot(actors: readonly UnitActor[]): Promise<void> {
+    const snapshots = actors.map((actor) => encodeSnapshot(actor.agencyId, actor.state))
+    const noteWritten = actors.map((actor) => actor.trySnapshot())
+    this.#snapshots += actors.length
+    return this.#store.writeSnapshots(snapshots).then(() => {
+      for (const note of noteWritten) note()
+    })
   }
 }

@@ -68,7 +68,7 @@ function booking(arrival = '2027-03-01', departure = '2027-03-05') {
     const outcome = await ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER, ({ id }) =>
       keep(answerOf(id)),
     )
-    if (outcome.kind === 'rejected') return { status: 409, body: JSON.stringify(outcome.rejection) }
+    if (outcome.kind !== 'done') return { status: 409, body: JSON.stringify(outcome) }
     return answerOf(outcome.booking.id)
   }
 }

@@ -71,6 +71,15 @@ describe('the OpenAPI document', async () => {
       }
     }
   })
+  test('every operation with a body can answer 413 VALIDATION, and names the limit in bytes', () => {
+    const withBody = operations.filter(([, { requestBody }]) => requestBody !== undefined)
+    expect(withBody.length).toBeGreaterThanOrEqual(3)
+    for (const [, { responses }] of withBody) {
+      expect(responses['413'].description).toContain('65536 bytes')
+      const { VALIDATION } = responses['413'].content['application/json'].examples
+      expect(VALIDATION.value).toMatchObject({ code: 'VALIDATION', title: 'body must have at most 65536 bytes' })
+    }
+  })
   test('operation ids are unique', () => {
     const ids = operations.map(([, { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)

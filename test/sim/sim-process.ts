@@ -161,11 +161,16 @@ function assemble(
   })
   const holdTimer = new HoldTimer({
     clock,
-    onFailure: () => {},
+    watch: {
+      onFailure: () => {},
+      onHoldFailure: () => {},
+      onBug: (error) => {
+        throw error
+      },
+    },
     book: {
-      nextExpiry: () => store.nextExpiry(),
-      lapsed: async (at, limit) =>
-        (await store.lapsedHolds(at, limit)).map(({ agencyId, booking }) => ({ agencyId, bookingId: booking.id })),
+      nextExpiry: (at) => store.nextExpiry(at),
+      lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
       expire: async ({ bookingId }) => {
         await desk.expire(AGENCY, bookingId)
       },
@@ -194,7 +199,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
-    lapsedHolds: (at, limit) => process.receive(store.lapsedHolds(at, limit)),
-    nextExpiry: () => process.receive(store.nextExpiry()),
+    lapsedHolds: (at, after, limit) => process.receive(store.lapsedHolds(at, after, limit)),
+    nextExpiry: (at) => process.receive(store.nextExpiry(at)),
   }
 }

@@ -10,6 +10,7 @@ import type {
   Tenure,
 } from '../../src/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
+import type { LapsedHold } from '../../src/units/hold-timer.ts'
 
 /**
  * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers
@@ -140,16 +141,23 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     return row?.agencyId === agencyId ? row : null
   }
 
-  async lapsedHolds(at: number, limit: number): Promise<readonly BookingRow[]> {
+  async lapsedHolds(at: number, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
+    const place = (hold: LapsedHold) => `${hold.expiry} ${hold.bookingId}`
     return [...this.bookings.values()]
       .filter(({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt <= at)
-      .sort((a, b) => (a.booking.holdExpiresAt ?? 0) - (b.booking.holdExpiresAt ?? 0))
+      .map(({ agencyId, booking }) => ({
+        ...{ agencyId, unitId: booking.unitId, bookingId: booking.id },
+        expiry: new Date(booking.holdExpiresAt ?? 0).toISOString(),
+      }))
+      .filter((hold) => after === null || place(hold) > place(after))
+      .sort((a, b) => (place(a) < place(b) ? -1 : 1))
       .slice(0, limit)
   }
 
-  async nextExpiry(): Promise<number | null> {
+  async nextExpiry(at: number): Promise<number | null> {
     const expiries = [...this.bookings.values()].flatMap(({ booking }) => booking.holdExpiresAt ?? [])
-    return expiries.length === 0 ? null : Math.min(...expiries)
+    const later = expiries.filter((expiry) => expiry > at)
+    return later.length === 0 ? null : Math.min(...later)
   }
 
   #putBooking(row: BatchRow): void {

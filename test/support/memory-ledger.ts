@@ -52,7 +52,9 @@ export class MemoryLedger {
   }
 
   /** As after a crash: all memory is gone, the store is taken over by a new process. */
-  async takeOver(limits: { residentMax?: number; snapshotEvery?: number } = {}): Promise<void> {
+  async takeOver(
+    limits: { residentMax?: number; snapshotEvery?: number; onSnapshotFailure?: (error: unknown) => void } = {},
+  ): Promise<void> {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.shelf(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(6, '0')}`
     this.catalogue = new Catalogue({
@@ -79,9 +81,11 @@ export class MemoryLedger {
         snapshotEvery: limits.snapshotEvery ?? 5,
       },
       onDefect: (defect) => this.defects.push(defect),
-      onSnapshotFailure: (error) => {
-        throw error
-      },
+      onSnapshotFailure:
+        limits.onSnapshotFailure ??
+        ((error) => {
+          throw error
+        }),
     })
     this.desk = new BookingDesk({
       catalogue: this.catalogue,

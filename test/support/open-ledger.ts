@@ -33,6 +33,8 @@ export async function openTestDatabaseLedger(
       onSnapshotDefect: (defect) => reports.defects.push(defect),
       onSnapshotFailure: (error) => reports.failures.push(error),
       onHoldTimerFailure: (error) => reports.failures.push(error),
+      onHoldFailure: (fields) => reports.failures.push(fields),
+      onBug: (error) => reports.failures.push(error),
       onHousekeepingFailure: (error) => reports.failures.push(error),
       onTakeOverFailure: (error) => reports.failures.push(error),
       onCountersNotWritten: (error) => reports.failures.push(error),

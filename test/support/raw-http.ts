@@ -34,7 +34,7 @@ export function sendRaw(port: number, bytes: string | Uint8Array, answers = 1): 
 }
 
 /** The complete answers in what has come so far. */
-function parseAnswers(received: Buffer): RawAnswer[] {
+export function parseAnswers(received: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = []
   let rest = received
   for (;;) {

@@ -4,7 +4,7 @@ import { MailboxFullError, UnitActor } from '../../src/units/unit-actor.ts'
 import { settle } from '../support/fake-clock.ts'
 
 function actorWith(mailboxMax: number): UnitActor {
-  return new UnitActor({ agencyId: 'agc_a', state: UnitState.empty('unt_a'), mailboxMax, snapshotSeq: 0, nowMs: 0 })
+  return new UnitActor({ agencyId: 'agc_a', state: UnitState.empty('unt_a'), mailboxMax, tailLength: 0, nowMs: 0 })
 }
 
 test('U2: turns run one after the other, in the order they came', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
 import { settle } from '../support/fake-clock.ts'
 import { AGENCY, MemoryLedger } from '../support/memory-ledger.ts'
@@ -110,6 +111,128 @@ describe('snapshots', () => {
   })
 })
 
+describe('the tail that recovery replays', () => {
+  const evict = async (ledger: MemoryLedger) => {
+    ledger.directory.sweep()
+    await ledger.clock.advance(1_000)
+    ledger.directory.sweep()
+    await settle()
+    expect(ledger.directory.vitals.resident).toBe(0)
+  }
+  const tailOf = async (ledger: MemoryLedger) => (await ledger.store.loadUnit(AGENCY.id, 'unt_0')).tail.length
+
+  test('stays short when a unit is evicted 1,000 times with one event each', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    await ledger.takeOver({ snapshotEvery: 64 })
+    let longest = 0
+    for (let i = 0; i < 1_000; i++) {
+      const minStay = 1 + (i % 3)
+      await ledger.desk.setUnit(AGENCY, unit.id, () => ({ ...unit, rules: { ...unit.rules, minStay } }), CALLER)
+      await evict(ledger)
+      longest = Math.max(longest, await tailOf(ledger))
+    }
+    expect(ledger.store.journal).toHaveLength(1_001)
+    expect(longest).toBeLessThan(8)
+  })
+
+  test('is cut by an eviction after reads alone, when it was long', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    await ledger.takeOver({ snapshotEvery: 64 })
+    for (let day = 10; day < 20; day++)
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    await ledger.takeOver({ snapshotEvery: 64 })
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
+  })
+
+  test('S1: is counted from the snapshot that was trusted, not from the newest', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    for (let day = 10; day < 19; day++)
+      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+    await settle()
+    ledger.store.snapshots.splice(0, 2, ...ledger.store.snapshots.map((s) => ({ ...s, hash: 'flipped' })))
+    await ledger.takeOver({ snapshotEvery: 64 })
+    await ledger.directory.read(addressOf('unt_0'))
+    await evict(ledger)
+    await ledger.takeOver()
+    ledger.defects.length = 0
+    await ledger.directory.read(addressOf('unt_0'))
+    expect(ledger.defects).toEqual([])
+  })
+})
+
+describe('a snapshot that cannot be written', () => {
+  /** A unit of which snapshots are due after five events, and a store that does not take them. */
+  async function withoutSnapshots() {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    const failures: unknown[] = []
+    await ledger.takeOver({ onSnapshotFailure: (error) => failures.push(error) })
+    const write = ledger.store.writeSnapshots.bind(ledger.store)
+    ledger.store.writeSnapshots = async () => {
+      throw new Error('database away')
+    }
+    let day = 9
+    const book = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        day += 1
+        await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+        await settle()
+      }
+    }
+    const mend = () => {
+      ledger.store.writeSnapshots = write
+    }
+    return { ledger, failures, book, mend }
+  }
+
+  test('does not count: a clean stop writes it', async () => {
+    const { ledger, failures, book, mend } = await withoutSnapshots()
+    await book(4)
+    expect(failures).toHaveLength(1)
+    mend()
+    await ledger.directory.snapshotAll()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
+  })
+
+  test('is not tried again with every event, but when as many more have come', async () => {
+    const { ledger, failures, book, mend } = await withoutSnapshots()
+    await book(8)
+    expect(failures).toHaveLength(1)
+    mend()
+    await book(1)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10])
+    await book(4)
+    expect(ledger.store.snapshots).toHaveLength(1)
+    await book(1)
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10, 15])
+  })
+
+  test('leaves events that came while it was written to the next one', async () => {
+    const { ledger, book, mend } = await withoutSnapshots()
+    mend()
+    const write = ledger.store.writeSnapshots.bind(ledger.store)
+    const written = Promise.withResolvers<void>()
+    ledger.store.writeSnapshots = async (snapshots) => {
+      await written.promise
+      await write(snapshots)
+    }
+    await book(7)
+    written.resolve()
+    await settle()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
+    await ledger.directory.snapshotAll()
+    expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 8])
+  })
+})
+
 test('a command that waited too long for its turn is refused before it is decided', async () => {
   const [unit] = units(1)
   if (unit === undefined) throw new Error('no unit')
@@ -197,6 +320,105 @@ describe('commands that meet', () => {
     await Promise.all(blocking)
     await ledger.clock.advance(100)
     expect(seen).toEqual(['done', 'done'])
+  })
+})
+
+describe('more commands at once than units may be resident', () => {
+  /** A booking in the first of each pair of units, and a store that takes a millisecond to read a unit or a row. */
+  async function pairs(count: number, residentMax: number) {
+    const all = units(2 * count)
+    const ledger = await MemoryLedger.open(all)
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) {
+      const booked = await ledger.desk.book(AGENCY, requestFor(all[2 * i] as Unit, '2027-03-01', '2027-03-03'), CALLER)
+      ids.push(booked.kind === 'done' ? booked.booking.id : 'none')
+    }
+    await ledger.takeOver({ residentMax })
+    const slow = (): Promise<void> => new Promise((resolve) => ledger.clock.after(1, resolve))
+    const { loadUnit, find } = ledger.store
+    ledger.store.loadUnit = (...asked) => slow().then(() => loadUnit.apply(ledger.store, asked))
+    ledger.store.find = (...asked) => slow().then(() => find.apply(ledger.store, asked))
+    ledger.store.delay = slow
+    return { ledger, ids, all }
+  }
+
+  for (const residentMax of [1, 2]) {
+    for (const moves of [residentMax, residentMax + 1, 4 * residentMax]) {
+      test(`${moves} moves at once with room for ${residentMax} are all done, and each unit is read once`, async () => {
+        const { ledger, ids } = await pairs(moves, residentMax)
+        const seen: string[] = []
+        for (const [i, bookingId] of ids.entries()) {
+          ledger.desk
+            .change(AGENCY, { bookingId, change: { unitId: `unt_${2 * i + 1}` } }, CALLER)
+            .then(({ kind }) => seen.push(kind))
+        }
+        await ledger.clock.advance(100)
+        expect(seen).toEqual(ids.map(() => 'done'))
+        expect(ledger.directory.vitals.activations).toBe(2 * moves)
+      })
+    }
+
+    test(`a unit that is asked for by a read and a write at once stays for the write, with room for ${residentMax}`, async () => {
+      const { ledger, all } = await pairs(2, residentMax)
+      const busy = Promise.withResolvers<void>()
+      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const read = ledger.directory.read(addressOf('unt_3'))
+      const turn = ledger.directory.turn(addressOf('unt_3'), async (state) => state)
+      await ledger.clock.advance(10)
+      expect(await turn).toBe(await read)
+      busy.resolve()
+      await Promise.all(held)
+    })
+
+    test(`a read that finds no room but for ${residentMax} busy ones is answered, after one activation`, async () => {
+      const { ledger, all } = await pairs(2, residentMax)
+      const busy = Promise.withResolvers<void>()
+      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      await ledger.clock.advance(10)
+      const before = ledger.directory.vitals.activations
+      const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
+      await ledger.clock.advance(10)
+      const seqs = (await Promise.all(reads)).map(({ unitId }) => unitId)
+      expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
+      expect(ledger.directory.vitals.activations).toBe(before + 1)
+      busy.resolve()
+      await Promise.all(held)
+    })
+  }
+
+  test('exceed the limit for as long as they run; the next sweep brings the number back', async () => {
+    const { ledger, all } = await pairs(3, 2)
+    const busy = Promise.withResolvers<void>()
+    const turns = all.map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+    await ledger.clock.advance(10)
+    expect(ledger.directory.vitals.resident).toBe(6)
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(6)
+    busy.resolve()
+    await Promise.all(turns)
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(2)
+  })
+
+  test('a unit that cannot be read is not kept: the next command tries again', async () => {
+    const { ledger } = await pairs(1, 1)
+    const load = ledger.store.loadUnit
+    ledger.store.loadUnit = async () => {
+      throw new Error('database away')
+    }
+    const failed = ledger.directory
+      .turn(addressOf('unt_0'), async () => 'had it')
+      .catch((error: Error) => error.message)
+    await ledger.clock.advance(10)
+    expect(await failed).toBe('database away')
+    ledger.store.loadUnit = load
+    for (const unitId of ['unt_0', 'unt_1']) {
+      const turn = ledger.directory.turn(addressOf(unitId), async () => 'had it')
+      await ledger.clock.advance(10)
+      expect(await turn).toBe('had it')
+    }
+    ledger.directory.sweep()
+    expect(ledger.directory.vitals.resident).toBe(1)
   })
 })
 

@@ -231,8 +231,8 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
     }
     case 'wait': {
       await clock.advance(command.hours * 3_600_000)
-      for (const { booking } of await ledger.store.lapsedHolds(clock.now(), 1_000)) {
-        const outcome = await desk.expire(AGENCY, booking.id)
+      for (const { bookingId } of await ledger.store.lapsedHolds(clock.now(), null, 1_000)) {
+        const outcome = await desk.expire(AGENCY, bookingId)
         if (outcome.kind !== 'done') throw new Error('A lapsed hold is always ended')
         expect(outcome.booking).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired' })
         model.keep(outcome.booking)

@@ -108,9 +108,10 @@ async function bookStay(ledger: PartnerLedger, call: Call<unknown, NewBooking>):
     const shelf = await ledger.catalogue.shelf(agency.id)
     const unit = shelf.sellableUnit(body.unit)
     if (unit === null) return auditedRefusal(ledger, call, notFound('unit'))
-    const created = answerOnce(201, () => shelf)
+    const created = answerOnce(201, () => ledger.catalogue.peekShelf(agency.id) ?? shelf)
     const keepAnswer = keep === null ? undefined : (booking: Booking) => keep(created(booking))
     const outcome = await ledger.desk.book(agency, requestOf(unit, wanted), caller, keepAnswer)
+    if (outcome.kind === 'unit_archived') return notFound('unit')
     return outcome.kind === 'rejected' ? problemOfRejection(outcome.rejection) : created(outcome.booking)
   })
 }

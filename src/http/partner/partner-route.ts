@@ -1,6 +1,6 @@
 /**
  * The one way into every partner route, in the design's order of checks: key → plan → requests per minute → requests per
- * month → scope → path, query and body → the handler (404 → 422 → 409).
+ * month → scope → path, query and body → the handler (404 → 422 → 409). Key, plan and scope are looked at again once a body is there.
  *
  * A plain function around the handler instead of Elysia's hooks and schemas, because those run before the handler could
  * say 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
@@ -86,16 +86,27 @@ export function partnerRoute<const O extends Operation>(
   }
 
   function decide(open: Open): Outcome | Promise<Outcome> {
-    const { entrance } = open
-    const refusal =
-      entrance.refusal ?? (scope === null || scope === 'none' ? null : missingScope(entrance.holder, scope))
+    const refusal = refusalOf(open.entrance)
     if (refusal !== null) return refuse(open, refusal, null)
     const target = readTarget(open.request.url)
     if (target.kind === 'refused') return refuse(open, target.problem, null)
     if (readBody === null) return handle(callOf(open, target, undefined))
-    return readBody(open.request).then((body) =>
-      body.kind === 'refused' ? refuse(open, body.problem, target.path) : handle(callOf(open, target, body.value)),
-    )
+    return readBody(open.request).then((body) => {
+      // The key may have been revoked while the body was on its way.
+      const entrance = gate.reenter(open.entrance)
+      if (entrance === null) {
+        if (isWrite) count(open.entrance.holder, 'UNAUTHORIZED', open.requestId)
+        return UNAUTHORIZED
+      }
+      const now = { ...open, entrance }
+      const problem = refusalOf(entrance) ?? (body.kind === 'refused' ? body.problem : null)
+      if (problem !== null) return refuse(now, problem, target.path)
+      return handle(callOf(now, target, (body as Extract<ReadBody, { kind: 'read' }>).value))
+    })
+  }
+
+  function refusalOf({ refusal, holder }: Entrance): Problem | null {
+    return refusal ?? (scope === null || scope === 'none' ? null : missingScope(holder, scope))
   }
 
   function callOf({ request, requestId, entrance }: Open, target: { path: string; query: unknown }, body: unknown) {
@@ -137,6 +148,7 @@ export function partnerRoute<const O extends Operation>(
   function answerOf({ requestId, entrance: { rate } }: Open, outcome: Outcome): Response {
     const now = clock.now()
     if (typeof outcome === 'string') return rateAnswer(outcome, { status: 200, requestId, rate, now })
+    if (outcome === UNAUTHORIZED) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     if ('code' in outcome) return problemAnswer(outcome, requestId, rateHeaders(requestId, rate, now))
     const response = rateAnswer(outcome.body, { status: outcome.status, requestId, rate, now })
     if (outcome.isReplayed === true) response.headers.set('Idempotency-Replayed', 'true')

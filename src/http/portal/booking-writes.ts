@@ -209,6 +209,7 @@ async function outcomeAsAnswer(
   outcome: FoundOutcome,
 ): Promise<PortalOutcome> {
   if (outcome.kind === 'not_found') return refuseAudited(notFound('booking'))
+  if (outcome.kind === 'unit_archived') return refuseAudited(notFound('unit'))
   if (outcome.kind === 'rejected') return refuseAudited(problemOfRejection(outcome.rejection))
   const { booking } = outcome
   const [found, shelf] = await afterWrite(

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document of the portal, made of the definitions that the routes validate with. */
 import { type TSchema, Type } from '@sinclair/typebox'
 import { PROBLEMS, type ProblemCode } from '../../edge/problems.ts'
+import { BODY_BYTES_MAX } from '../../edge/strict-json.ts'
 import { normalised } from '../openapi/normalise.ts'
 import { type PortalOperation, pathParameters } from './portal-operation.ts'
 
@@ -81,7 +82,9 @@ function described(operation: PortalOperation): Record<string, unknown> {
         content: { 'application/json': { schema: answer.schema } },
       },
       ...problemResponses([...EVERY_ROUTE, ...(operation.problems ?? [])]),
-      ...(body === undefined ? {} : { 413: problemResponse(['VALIDATION'], 'The body is too large.') }),
+      ...(body === undefined
+        ? {}
+        : { 413: problemResponse(['VALIDATION'], `The body has more than ${BODY_BYTES_MAX} bytes.`) }),
     },
   }
 }

@@ -1,0 +1,82 @@
+/** Holds that could not be ended, for a reason that lies in the hold or its unit: each is tried again on its own. */
+import type { LapsedHold } from './hold-timer.ts'
+
+/** How long a hold rests after its first, second, … failure; the last one repeats. */
+export const HOLD_RETRY_DELAYS_MS = [
+  500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
+] as const
+
+/** Holds remembered. One beyond it does not rest: it is tried again in every round. */
+export const FAILING_HOLDS_MAX = 10_000
+
+interface Failing {
+  readonly unitId: string
+  failures: number
+  retryAtMs: number
+  /** The last round in which it was still there. */
+  round: number
+}
+
+/** All times are monotonic milliseconds. */
+export class FailingHolds {
+  readonly #holds = new Map<string, Failing>()
+  /** How many of them each unit has. */
+  readonly #perUnit = new Map<string, number>()
+  #round = 0
+
+  get size(): number {
+    return this.#holds.size
+  }
+
+  /** When the next of them is to be tried; null when there is none. */
+  get nextRetryMs(): number | null {
+    let next: number | null = null
+    for (const { retryAtMs } of this.#holds.values()) next = Math.min(next ?? retryAtMs, retryAtMs)
+    return next
+  }
+
+  has({ bookingId }: LapsedHold): boolean {
+    return this.#holds.has(bookingId)
+  }
+
+  /** Whether the hold is to be passed over for now. It is then known to be still there. */
+  isResting({ bookingId }: LapsedHold, nowMs: number): boolean {
+    const failing = this.#holds.get(bookingId)
+    if (failing === undefined) return false
+    failing.round = this.#round
+    return nowMs < failing.retryAtMs
+  }
+
+  /** Puts a hold aside, for longer each time. True when it is the first of its unit: only then is there something to tell. */
+  putAside({ bookingId, unitId }: LapsedHold, nowMs: number): boolean {
+    const known = this.#holds.get(bookingId)
+    if (known === undefined && this.#holds.size >= FAILING_HOLDS_MAX) return false
+    const failing = known ?? { unitId, failures: 0, retryAtMs: 0, round: this.#round }
+    failing.retryAtMs = nowMs + delayAfter(failing.failures)
+    failing.failures += 1
+    if (known !== undefined) return false
+    this.#holds.set(bookingId, failing)
+    const ofUnit = (this.#perUnit.get(unitId) ?? 0) + 1
+    this.#perUnit.set(unitId, ofUnit)
+    return ofUnit === 1
+  }
+
+  ended(bookingId: string): void {
+    const failing = this.#holds.get(bookingId)
+    if (failing === undefined) return
+    this.#holds.delete(bookingId)
+    const left = (this.#perUnit.get(failing.unitId) ?? 0) - 1
+    if (left > 0) this.#perUnit.set(failing.unitId, left)
+    else this.#perUnit.delete(failing.unitId)
+  }
+
+  /** Every hold that has lapsed was looked at: forgets those that were not among them, as somebody else has ended them. */
+  endRound(): void {
+    for (const [bookingId, { round }] of this.#holds) if (round !== this.#round) this.ended(bookingId)
+    this.#round += 1
+  }
+}
+
+function delayAfter(failures: number): number {
+  return HOLD_RETRY_DELAYS_MS[Math.min(failures, HOLD_RETRY_DELAYS_MS.length - 1)] as number
+}
