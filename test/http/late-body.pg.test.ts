@@ -57,14 +57,26 @@ const catalogue = {
 
 describe('a body that comes after', () => {
   const cases: [string, (key: ApiKey) => void, number, string, readonly string[]][] = [
-    ['its key was revoked', (key) => catalogue.putKey({ ...key, revokedAt: Date.now() }), 401, 'UNAUTHORIZED', []],
-    ['its key has expired', (key) => catalogue.putKey({ ...key, expiresAt: Date.now() - 1 }), 401, 'UNAUTHORIZED', []],
+    [
+      'its key was revoked',
+      (key) => catalogue.putKey({ ...key, revokedAt: Date.now() }),
+      401,
+      'UNAUTHORIZED',
+      ['UNAUTHORIZED'],
+    ],
+    [
+      'its key has expired',
+      (key) => catalogue.putKey({ ...key, expiresAt: Date.now() - 1 }),
+      401,
+      'UNAUTHORIZED',
+      ['UNAUTHORIZED'],
+    ],
     [
       'its agency was suspended',
       () => catalogue.putAgency({ ...agency, status: 'suspended' }),
       401,
       'UNAUTHORIZED',
-      [],
+      ['UNAUTHORIZED'],
     ],
     [
       'the plan lost API access',
@@ -86,6 +98,7 @@ describe('a body that comes after', () => {
       expect([answer.status, JSON.parse(answer.body).code]).toEqual([status, code])
       expect(answer.headers.has('x-ratelimit-limit')).toBe(status === 403)
       expect(await bookings()).toBe(before)
+      await service.ledger.refusals.flush()
       expect(await outcomes(key)).toEqual([...audited])
     })
   }
