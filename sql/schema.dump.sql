@@ -756,7 +756,9 @@ CREATE OR REPLACE FUNCTION public.delete_webhook_endpoint(writer_epoch bigint, a
  LANGUAGE plpgsql
 AS $function$
 declare
-  dropped integer;
+  dropped      integer;
+  is_flood     boolean;
+  last_dropped record;
 begin
   perform check_fence(writer_epoch, true);
   update webhook_endpoint e set
@@ -766,10 +768,14 @@ begin
   if not found then
     return null;
   end if;
-  update webhook_delivery set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
-  where agency_id = agency and status = 'pending' and delivery_id in (
-    select d.delivery_id from webhook_delivery d
-    where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending' limit dropped_max);
+  -- By the index of what is pending, and without a join: see src/db/pending-deliveries.ts.
+  select d.next_attempt_at, d.delivery_id into last_dropped from webhook_delivery d
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+  order by d.next_attempt_at, d.delivery_id offset dropped_max - 1 limit 1;
+  is_flood := found;
+  update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+    and (not is_flood or (d.next_attempt_at, d.delivery_id) <= (last_dropped.next_attempt_at, last_dropped.delivery_id));
   get diagnostics dropped = row_count;
   return dropped;
 end $function$;
