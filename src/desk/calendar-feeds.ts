@@ -53,12 +53,12 @@ export class CalendarFeeds {
     return this.#tokenOf(agency, unit, version)
   }
 
-  /** Compares in constant time. */
+  /** Compares in constant time. A closed address is refused without the database. */
   async isToken(agency: Agency, unit: Unit, given: string): Promise<boolean> {
+    const closed = this.#closed.get(unit.id)
+    if (closed !== undefined && closed !== null && isSame(given, this.#tokenOf(agency, unit, closed))) return false
     const version = await this.#version(agency, unit)
-    const wanted = Buffer.from(this.#tokenOf(agency, unit, version))
-    const bytes = Buffer.from(given)
-    return bytes.length === wanted.length && timingSafeEqual(bytes, wanted) && !this.#isClosed(unit, version)
+    return isSame(given, this.#tokenOf(agency, unit, version)) && !this.#isClosed(unit, version)
   }
 
   /**
@@ -108,4 +108,9 @@ export class CalendarFeeds {
       .update(`calendar feed\n${agency.id}\n${unit.id}\n${version}`)
       .digest('base64url')
   }
+}
+
+function isSame(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)]
+  return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -254,6 +254,9 @@ describe('a calendar address', () => {
     store.failing = 'not_written'
     expect(await failureOf(change())).toMatchObject({ access: 'calendar_address' })
     expect(await isOpen(old)).toBe(false)
+    store.isAway = true
+    expect(await isOpen(old)).toBe(false)
+    store.isAway = false
     expect(await failureOf(desks.feeds.token(AGENCY, unit))).toBeInstanceOf(ClosedHereError)
     store.failing = null
     const next = await change()

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Sql } from '../../src/db/connect.ts'
+import { eventually } from '../support/eventually.ts'
+import { FaultPostgres } from '../support/fault-postgres.ts'
+import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+
+/*
+ * What the portal answers, and what it does, while Postgres is away, or its reply does not arrive.
+ */
+
+const HARBOUR = '/portal/v1/agencies/harbour'
+const UNIT = `${HARBOUR}/units/sea-view`
+const CALENDAR = '/partner/v1/availability?unit=sea-view&from=2030-01-01&to=2030-02-01'
+
+let postgres: FaultPostgres
+let service: ServiceProcess
+let sql: Sql
+
+beforeEach(async () => {
+  postgres = await FaultPostgres.start()
+  sql = postgres.direct()
+  service = await startServiceOn(postgres.url, { WEBHOOK_ALLOW_HOSTS: '127.0.0.1:9' })
+  await ask('POST', '/portal/v1/agencies', {
+    json: { slug: 'harbour', name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon' },
+  })
+  await ask('POST', `${HARBOUR}/units`, { json: { slug: 'sea-view', name: 'Sea view', basePrice: 10_000 } })
+})
+afterEach(async () => {
+  service.kill('SIGKILL')
+  await service.exited
+  await sql.end({ timeout: 0 })
+  await postgres.stop()
+})
+
+async function ask(method: string, path: string, { json, token }: { json?: unknown; token?: string } = {}) {
+  const response = await fetch(service.baseUrl + path, {
+    method,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token ?? TEST_PORTAL_TOKEN}` },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  })
+  const text = await response.text()
+  const body = text.startsWith('{') ? JSON.parse(text) : { text }
+  return { status: response.status, title: String(body.title), body }
+}
+
+async function newKey(): Promise<{ token: string; path: string }> {
+  const { body } = await ask('POST', `${HARBOUR}/keys`, { json: {} })
+  return { token: body.secret, path: `${HARBOUR}/keys/${body.key.id}` }
+}
+
+describe('while Postgres is away', () => {
+  test('a leaked key, an agency and a calendar address are closed at once; repeated, it is stored', async () => {
+    const key = await newKey()
+    const other = await newKey()
+    const { body } = await ask('GET', `${UNIT}/calendar-feed`)
+    const feed = () => ask('GET', body.calendarFeed.path)
+    const statuses = async () => [
+      (await ask('GET', CALENDAR, key)).status,
+      (await ask('GET', CALENDAR, other)).status,
+      (await feed()).status,
+    ]
+    expect(await statuses()).toEqual([200, 200, 200])
+    postgres.signal('SIGINT')
+    await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
+
+    const revoked = await ask('DELETE', key.path)
+    expect([revoked.status, revoked.title]).toEqual([500, expect.stringContaining('The key is refused here')])
+    expect(await statuses()).toEqual([401, 200, 200])
+    const changed = await ask('POST', `${UNIT}/calendar-feed`)
+    expect([changed.status, changed.title]).toEqual([500, expect.stringContaining('The old address is refused here')])
+    expect(await statuses()).toEqual([401, 200, 404])
+    const suspended = await ask('PATCH', HARBOUR, { json: { status: 'suspended' } })
+    expect([suspended.status, suspended.title]).toEqual([500, expect.stringContaining('is suspended here')])
+    expect(await statuses()).toEqual([401, 401, 404])
+    const listed = await ask('GET', `${HARBOUR}/keys`)
+    const { revokedAt } = listed.body.keys[0]
+
+    await postgres.restart()
+    await eventually('the revocation is stored', async () => (await ask('DELETE', key.path)).status === 200)
+    expect((await ask('DELETE', key.path)).body.key.revokedAt).toBe(revokedAt)
+    expect((await ask('PATCH', HARBOUR, { json: { status: 'suspended' } })).status).toBe(200)
+    expect((await ask('PATCH', HARBOUR, { json: { status: 'active' } })).status).toBe(200)
+    expect((await ask('POST', `${UNIT}/calendar-feed`)).status).toBe(200)
+    expect(await statuses()).toEqual([401, 200, 404])
+    await sql.end({ timeout: 0 })
+    sql = postgres.direct()
+    const [row] = await sql`select revoked_at from api_key where revoked_at is not null`
+    expect(row?.['revoked_at']).toEqual(new Date(revokedAt))
+  }, 60_000)
+
+  test('a read says nothing of changes, and a write that was not sent that nothing was changed', async () => {
+    postgres.signal('SIGINT')
+    await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
+    expect((await ask('GET', `${HARBOUR}/guests`)).title).toBe('The database did not answer. Try again')
+    const { title } = await ask('POST', `${HARBOUR}/fee-types`, { json: { label: 'Tax', kind: 'fixed', amount: 1 } })
+    expect(title).toStartWith('Nothing was changed')
+  }, 60_000)
+})
+
+test('a rotation whose reply was lost is told as not known, and one that was taken back as not made', async () => {
+  const made = await ask('POST', `${HARBOUR}/webhook-endpoints`, { json: { url: 'http://127.0.0.1:9/in' } })
+  const rotate = () => ask('POST', `${HARBOUR}/webhook-endpoints/${made.body.webhookEndpoint.id}/rotate-secret`)
+  const secret = async () => (await sql`select secret_sealed from webhook_endpoint`)[0]?.['secret_sealed']
+  // Once before, so that the statement is prepared: its reply is then one, that of the write.
+  await rotate()
+  const first = await secret()
+  // Held back by the table, the statement reaches its end at a moment that the test knows.
+  await sql`begin`
+  await sql`lock table webhook_endpoint in exclusive mode`
+  const lost = rotate()
+  await eventually('the rotation waits', async () => {
+    const waiting =
+      await sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%previous_secret_until%'`
+    return waiting.count > 0
+  })
+  postgres.proxy.losesReply = () => true
+  await sql`commit`
+  expect((await lost).title).toStartWith('It is not known whether the change was made')
+  postgres.proxy.losesReply = () => false
+  const second = await secret()
+  expect(second).not.toBe(first)
+
+  await sql`begin`
+  await sql`lock table webhook_endpoint in exclusive mode`
+  expect((await rotate()).title).toStartWith('Nothing was changed')
+  await sql`commit`
+  expect(await secret()).toBe(second)
+}, 60_000)
