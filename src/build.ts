@@ -27,7 +27,7 @@ import { RefusalCounter } from './edge/refusal-counter.ts'
 import { UsageMeter } from './edge/usage-meter.ts'
 import { Journal } from './journal/journal.ts'
 import { bootTime } from './lib/boot-clock.ts'
-import type { Clock } from './lib/clock.ts'
+import { type Clock, sleep } from './lib/clock.ts'
 import { type IdSource, systemIds } from './lib/ids.ts'
 import { HoldTimer } from './units/hold-timer.ts'
 import { UnitDirectory } from './units/unit-directory.ts'
@@ -56,7 +56,8 @@ export const DEFAULT_LIMITS: LedgerLimits = {
 
 /** What the ledger reports of itself; a log line each. */
 export interface LedgerWatch {
-  onFenced(cause: unknown): void
+  /** Stop serving now; exit when `settled` resolves (Journal). */
+  onFenced(cause: unknown, settled: Promise<void>): void
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
@@ -106,7 +107,7 @@ const TAKE_OVER_PAUSE_MS = 100
 /** For so long a process that ends tries to write what it has counted, the database being away. */
 const LAST_FLUSH_MS_MAX = 2_000
 
-/** After the fence: its open writes are answered with 500 first, and the process lives for another moment. */
+/** After the fence, its open writes are answered with 500 before they are counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
 /**
@@ -162,9 +163,12 @@ export async function openLedger(options: {
     clock,
     tenure,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, heldMsMax: limits.heldMsMax },
-    onFenced: (cause) => {
-      watch.onFenced(cause)
-      clock.after(COUNT_FENCED_AFTER_MS, () => void refusals.flush().catch(watch.onCountersNotWritten))
+    onFenced: (cause, settled) => {
+      const counted = settled
+        .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
+        .then(() => refusals.flush())
+        .catch(watch.onCountersNotWritten)
+      watch.onFenced(cause, counted)
     },
     newBatchId: () => Bun.randomUUIDv7(),
   })

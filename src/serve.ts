@@ -19,7 +19,7 @@ import { healthRoutes } from './http/health.ts'
 import { ListenError } from './http/listen-error.ts'
 import { Listener } from './http/listener.ts'
 import { metricsRoute } from './http/metrics.ts'
-import { startingAnswer } from './http/starting.ts'
+import { notServing } from './http/not-serving.ts'
 import { systemClock } from './lib/clock.ts'
 import { systemIds } from './lib/ids.ts'
 import { type Log, openLog } from './log.ts'
@@ -59,7 +59,7 @@ async function run(config: Config): Promise<void> {
   ignoreProxies()
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
-  const listener = new Listener(config, startingAnswer(systemIds))
+  const listener = new Listener(config, notServing('starting', systemIds))
   const service = new Service(log, listener, config.dataDir)
   log.info({ host: config.host, port: listener.port }, 'starting')
   try {
@@ -87,7 +87,7 @@ async function start(
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),
     holder: `${hostname()} ${process.pid}`,
     watch: {
-      onFenced: (cause) => service.endAfterFence(cause),
+      onFenced: (cause, settled) => service.endAfterFence(cause, settled),
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),

@@ -3,7 +3,9 @@ import type { Ledger } from './build.ts'
 import type { Webhooks } from './build-webhooks.ts'
 import { drain } from './http/drain.ts'
 import type { Listener } from './http/listener.ts'
+import { notServing } from './http/not-serving.ts'
 import { sleep, systemClock } from './lib/clock.ts'
+import { systemIds } from './lib/ids.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
 import { removeServiceFile } from './service-file.ts'
@@ -81,12 +83,17 @@ export class Service {
     await this.#database?.stop()
   }
 
-  /** J5: a stale writer stops serving and exits non-zero. Its open commands are being answered with 500. */
-  endAfterFence(cause: unknown): void {
+  /**
+   * J5: a stale writer stops serving at once, reads too, because its memory is no longer the truth. It exits non-zero when
+   * its open commands have been answered.
+   * @param settled every command has its outcome
+   */
+  endAfterFence(cause: unknown, settled: Promise<void>): void {
     this.#log.fatal({ err: cause }, 'fenced by another writer')
     if (this.#isEnding) return
     this.#isEnding = true
-    setTimeout(() => process.exit(1), FENCED_MS)
+    this.#listener.answerWith(notServing('fenced', systemIds))
+    void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
   }
 
   /** A broken invariant: memory can no longer be trusted, the journal can. End now and recover from it. */

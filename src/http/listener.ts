@@ -41,4 +41,10 @@ export class Listener implements Serving {
     this.#fetch = app.fetch
     this.server.reload({ routes: servedRoutes(app), fetch: app.fetch })
   }
+
+  /** From the next request on, on whatever connection, only `fetch` answers; what is under way is not disturbed. */
+  answerWith(fetch: Serving['fetch']): void {
+    this.#fetch = fetch
+    this.server.reload({ routes: {}, fetch })
+  }
 }

@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 import { drain } from '../../src/http/drain.ts'
 import { ListenError } from '../../src/http/listen-error.ts'
 import { Listener } from '../../src/http/listener.ts'
-import { startingAnswer } from '../../src/http/starting.ts'
+import { notServing } from '../../src/http/not-serving.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 function listen(): Listener {
-  const listener = new Listener({ host: '127.0.0.1', port: 0 }, startingAnswer(systemIds))
+  const listener = new Listener({ host: '127.0.0.1', port: 0 }, notServing('starting', systemIds))
   open.push(listener)
   return listener
 }

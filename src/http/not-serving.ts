@@ -1,0 +1,37 @@
+import { plainHeaders, problemAnswer } from '../edge/answer.ts'
+import { problem } from '../edge/problems.ts'
+import { requestIdOf } from '../edge/request-id.ts'
+import { targetOf } from '../edge/request-target.ts'
+import type { IdSource } from '../lib/ids.ts'
+
+/** A start takes about a second; after a take-over another process answers at once. */
+const RETRY_AFTER_S = 1
+
+/** Why a process that listens does not serve. `status` and `title` are told to callers, `fault` by the readiness probe. */
+const REASONS = {
+  starting: { status: 503, title: 'Nothing was changed: the service is starting. Try again', fault: 'starting' },
+  // 500 as for the commands that are still open: the contract knows no 503, and its clients retry a 500.
+  fenced: {
+    status: 500,
+    title: 'Nothing was changed: another process has taken over from this one. Try again',
+    fault: 'fence: another writer has taken over',
+  },
+} as const
+
+/**
+ * Answers every request of a process that listens and does not serve, `/healthz` as ever, because the process is alive.
+ * Nothing is read, written or counted.
+ */
+export function notServing(reason: keyof typeof REASONS, newId: IdSource): (request: Request) => Response {
+  const { status, title, fault } = REASONS[reason]
+  return (request) => {
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const headers = plainHeaders(requestId)
+    const { path } = targetOf(request.url)
+    if (path === '/healthz') return new Response(JSON.stringify({ status: 'ok' }), { headers })
+    headers.set('Retry-After', String(RETRY_AFTER_S))
+    if (path === '/readyz')
+      return new Response(JSON.stringify({ status: 'not ready', faults: [fault] }), { status: 503, headers })
+    return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers)
+  }
+}

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Sql } from '../../src/db/connect.ts'
+import { eventually } from '../support/eventually.ts'
+import { FaultPostgres } from '../support/fault-postgres.ts'
+import { Load, prepareForLoad } from '../support/load.ts'
+import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
+
+let postgres: FaultPostgres
+let service: ServiceProcess
+let sql: Sql
+
+beforeEach(async () => {
+  postgres = await FaultPostgres.start()
+  await prepareForLoad(postgres.url)
+  service = await startServiceOn(postgres.url)
+  sql = postgres.direct()
+})
+afterEach(async () => {
+  service.kill('SIGKILL')
+  await sql.end({ timeout: 0 })
+  await postgres.stop()
+})
+
+test('J5: a fenced process that looks for a batch in doubt serves nothing from its memory meanwhile', async () => {
+  const load = new Load(() => service.baseUrl)
+  await load.book()
+  const calendar = () => load.get('/availability?unit=unit-1&from=2035-01-01&to=2035-02-01')
+  expect((await calendar()).status).toBe(200)
+
+  // The batch commits, its reply is lost, and nothing can be sent again until another writer has the fence.
+  const port = postgres.proxy.target
+  postgres.proxy.losesReplyTo = 'in doubt'
+  const body = { unit: 'unit-1', arrival: '2035-01-05', departure: '2035-01-06', sourceRef: 'in doubt' }
+  const write = load.post('/bookings', body)
+  await eventually('the reply is lost', () => {
+    if (postgres.proxy.lost === 0) return false
+    postgres.proxy.target = 1
+    return true
+  })
+  postgres.proxy.cutAll()
+  await sql`update writer_fence set epoch = epoch + 1, holder = 'the new writer'`
+  // Whoever asks what became of the batch waits.
+  const locker = postgres.direct()
+  const locked = locker
+    .unsafe('begin; lock table journal in access exclusive mode; select pg_sleep(3); commit')
+    .simple()
+  const settledLock = Promise.allSettled([locked])
+  await eventually('the journal is locked', async () => {
+    const rows =
+      await sql`select from pg_locks where relation = 'journal'::regclass and mode = 'AccessExclusiveLock' and granted`
+    return rows.length === 1
+  })
+  postgres.proxy.target = port
+
+  await eventually('it has found the fence', () => service.log().includes('fenced by another writer'))
+  const read = await calendar()
+  expect([read.status, await read.json()]).toMatchObject([500, { code: 'INTERNAL' }])
+  expect(read.headers.get('retry-after')).toBe('1')
+  const ready = await fetch(`${service.baseUrl}/readyz`)
+  expect([ready.status, await ready.json()]).toMatchObject([503, { faults: ['fence: another writer has taken over'] }])
+
+  // It had been written: its caller is told so before the process ends, or, should the look-up take too long, that nobody knows.
+  const answer = await write
+  const { title = '' } = (await answer.json()) as { title?: string }
+  expect(answer.status === 201 || title.startsWith('It is not known whether')).toBe(true)
+  expect(await service.exited).toBe(1)
+  await settledLock
+  await locker.end({ timeout: 1 })
+})
