@@ -35,8 +35,8 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
 async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
   const { ledger, sender, tally } = options
   const [fence, backlog] = await Promise.all([
-    fenceEpoch(ledger.sql).catch(() => null),
-    deliveryBacklog(ledger.sql).catch(() => null),
+    fenceEpoch(ledger.probes).catch(() => null),
+    deliveryBacklog(ledger.probes).catch(() => null),
   ])
   return {
     nowMs: ledger.clock.now(),
@@ -50,7 +50,11 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     idempotentRequests: ledger.idempotency.open,
     journal: ledger.journal.vitals,
     units: ledger.directory.vitals,
-    pool: poolVitals(ledger.sql),
+    pools: {
+      queries: poolVitals(ledger.sql),
+      lists: ledger.lists.vitals,
+      probes: poolVitals(ledger.probes),
+    },
     sender: sender.vitals,
     fenceEpoch: fence,
     backlog,

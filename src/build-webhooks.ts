@@ -33,7 +33,7 @@ export interface Webhooks {
 
 /** Starts the sender; `sender.stop` ends it. `bookingChanged` is to be called after each change of a booking. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -50,7 +50,7 @@ export function openWebhooks(
   sender.start()
   const holders = new EndpointHolders()
   // Until they are read, and if they cannot be, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql).agencies().then(
+  new PostgresEndpointRows(ledger.sql, ledger.lists).agencies().then(
     (agencyIds) => holders.load(agencyIds),
     () => {},
   )
@@ -67,7 +67,7 @@ export function openWebhooks(
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
 export function openWebhookDesk(
-  { sql, clock, newId }: Pick<Ledger, 'sql' | 'clock' | 'newId'>,
+  { sql, lists, clock, newId }: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
@@ -76,7 +76,7 @@ export function openWebhookDesk(
   const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
   const resolver = new DnsResolver()
   return new WebhookDesk({
-    rows: new PostgresEndpointRows(sql),
+    rows: new PostgresEndpointRows(sql, lists),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),

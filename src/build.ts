@@ -6,6 +6,7 @@ import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
 import { connect, type Sql } from './db/connect.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
+import { ListReads } from './db/list-reads.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
 import { PostgresUsageRows } from './db/usage-rows.ts'
 import { BookingDesk } from './desk/booking-desk.ts'
@@ -58,7 +59,11 @@ export interface LedgerWatch {
 
 /** The running core: everything that http, mcp and the portal call. */
 export interface Ledger {
+  /** For look-ups, units read into memory, and portal writes. Lists and probes have connections of their own. */
   readonly sql: Sql
+  readonly lists: ListReads
+  /** For what must be answered whatever the load: readiness and metrics. */
+  readonly probes: Sql
   /** A connection for work that takes its time; whoever opens it ends it. */
   openToolClient(): Sql
   readonly clock: Clock
@@ -99,6 +104,8 @@ export async function openLedger(options: {
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
+  const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
+  const probes = connect(databaseUrl, { purpose: 'probes' })
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
   const catalogueStore = new PostgresCatalogueStore(sql)
   const catalogue = new Catalogue(catalogueStore)
@@ -191,6 +198,8 @@ export async function openLedger(options: {
 
   return {
     sql,
+    lists,
+    probes,
     openToolClient: () => connect(databaseUrl, { purpose: 'admin' }),
     clock,
     newId: systemIds,
@@ -198,8 +207,8 @@ export async function openLedger(options: {
     catalogueStore,
     desk,
     bookingRows: rows,
-    bookingList: new PostgresBookingList(sql),
-    guestList: new PostgresGuestList(sql),
+    bookingList: new PostgresBookingList(sql, lists),
+    guestList: new PostgresGuestList(sql, lists),
     directory,
     journal,
     gate,
@@ -217,7 +226,7 @@ export async function openLedger(options: {
       await journal.close()
       if (journal.vitals.state === 'closed') await directory.snapshotAll()
       await store.close()
-      await sql.end({ timeout: 1 })
+      await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },
   }
 }

@@ -104,7 +104,7 @@ async function run(config: Config): Promise<void> {
       {
         epoch: ledger.epoch,
         vitals: () => ledger.journal.vitals,
-        fenceEpoch: () => fenceEpoch(ledger.sql),
+        fenceEpoch: () => fenceEpoch(ledger.probes),
       },
       watched,
     ),

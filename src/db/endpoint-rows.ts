@@ -4,6 +4,7 @@ import type { EndpointRows, PendingChoice, PingRecord, StoredEndpoint } from '..
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
+import type { ListReads } from './list-reads.ts'
 
 interface EndpointRow {
   agencyId: string
@@ -26,9 +27,11 @@ const CHUNK = 5_000
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
+  readonly #lists: ListReads
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, lists: ListReads) {
     this.#sql = sql
+    this.#lists = lists
   }
 
   /** Agencies that have an endpoint, of whatever status but deleted. */
@@ -130,8 +133,9 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 
   async deliveries(agencyId: string, endpointId: string, page: { offset: number; limit: number }) {
-    const sql = this.#sql
-    const rows = await withDeadline(
+    const { sql } = this.#lists
+    const rows = await this.#lists.read(
+      agencyId,
       sql<(StoredDelivery & { total: number })[]>`
         select counted.total, page.*
         from (select count(*)::float8 as total from webhook_delivery d
@@ -146,7 +150,6 @@ export class PostgresEndpointRows implements EndpointRows {
           offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
         order by page."createdAt" desc, page."id"`,
-      QUERY_DEADLINE_MS,
     )
     return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null).map(deliveryOf) }
   }

@@ -3,6 +3,7 @@ import type { Guest, GuestList } from '../desk/guest-list.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
+import type { ListReads } from './list-reads.ts'
 
 interface StoredGuest extends Omit<Guest, 'createdAt'> {
   createdAt: Date
@@ -10,13 +11,15 @@ interface StoredGuest extends Omit<Guest, 'createdAt'> {
 
 export class PostgresGuestList implements GuestList {
   readonly #sql: Sql
+  readonly #lists: ListReads
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, lists: ListReads) {
     this.#sql = sql
+    this.#lists = lists
   }
 
   async list(agencyId: string, search: string | null, page: { offset: number; limit: number }): Promise<Listed<Guest>> {
-    const sql = this.#sql
+    const { sql } = this.#lists
     const pattern = search === null ? null : `%${search.replace(/[\\%_]/g, '\\$&')}%`
     const wanted = sql`
       agency_id = ${agencyId}
@@ -26,7 +29,8 @@ export class PostgresGuestList implements GuestList {
           : sql`and (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern}
                      or phone ilike ${pattern})`
       }`
-    const rows = await withDeadline(
+    const rows = await this.#lists.read(
+      agencyId,
       sql<(StoredGuest & { total: number })[]>`
         select counted.total, page.*
         from (select count(*)::float8 as total from guest where ${wanted}) counted
@@ -35,7 +39,6 @@ export class PostgresGuestList implements GuestList {
           order by created_at desc, guest_id offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
         order by page."createdAt" desc, page."id"`,
-      QUERY_DEADLINE_MS,
     )
     const found = rows.filter((row) => row.id !== null)
     return { total: rows[0]?.total ?? 0, rows: found.map(guestOf) }

@@ -1,3 +1,4 @@
+import { ListReadError, type ListReadErrorKind } from '../desk/list-read-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
@@ -19,6 +20,11 @@ const TITLE_OF_JOURNAL_ERROR = {
   outcome_unknown: UNKNOWN,
 } as const satisfies Record<JournalErrorKind, string>
 
+const TITLE_OF_LIST_ERROR = {
+  busy: 'Cannot read the list now: too many list requests of this agency are under way. Try again',
+  slow: 'Cannot read the list: it takes longer than 5 s. Narrow the search or the filters, or try again',
+} as const satisfies Record<ListReadErrorKind, string>
+
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
@@ -34,6 +40,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof JournalError) return { problem: internal(TITLE_OF_JOURNAL_ERROR[error.kind]), isBug: false }
   if (error instanceof MailboxFullError)
     return { problem: internal(`${NOT_WRITTEN}: too many writes to this unit wait already. Try again`), isBug: false }
+  if (error instanceof ListReadError) return { problem: internal(TITLE_OF_LIST_ERROR[error.kind]), isBug: false }
   // Only the journal writes, and it throws its own errors: what else fails has failed at reading.
   return { problem: internal(`${NOT_WRITTEN}: the database did not answer. Try again`), isBug: false }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openWebhookDesk } from '../../src/build-webhooks.ts'
+import { ListReads } from '../../src/db/list-reads.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
@@ -23,7 +24,7 @@ beforeEach(async () => {
   receiver = startReceiver(null)
   const { sql } = database
   const desk = openWebhookDesk(
-    { sql, clock: systemClock, newId: systemIds },
+    { sql, lists: new ListReads(sql), clock: systemClock, newId: systemIds },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
   const outcome = await desk.register(AGENCY.id, { url: `http://127.0.0.1:${receiver.port}/in`, description: null })

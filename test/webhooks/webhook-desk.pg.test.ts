@@ -60,7 +60,7 @@ beforeEach(async () => {
   posted = []
   changes = []
   desk = new WebhookDesk({
-    rows: new PostgresEndpointRows(database.sql),
+    rows: new PostgresEndpointRows(database.sql, ledger.lists),
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
     box,
