@@ -1,7 +1,7 @@
 /** One agency's lists leave room: for its own and others' writes and look-ups, for others' lists, and for the probes. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/connect.ts'
-import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../../src/db/list-reads.ts'
+import { LISTS_PER_AGENCY_MAX, LISTS_RUNNING_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../../src/db/list-reads.ts'
 import { eventually } from '../support/eventually.ts'
 import type { JsonAnswer } from '../support/partner-service.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -45,15 +45,16 @@ async function addAgency(slug: string): Promise<string> {
   return body.secret
 }
 
-/** Statements on the connections behind lists that wait for the lock. */
-async function listsHeldUp(): Promise<number> {
+/** Connections of the pool whose statement waits for the lock. */
+async function heldUp(pool: string): Promise<number> {
   const [row] = await database.sql<{ count: number }[]>`
     select count(*)::int as count from pg_stat_activity
-    where datname = current_database() and application_name = 'nightledger lists' and wait_event_type = 'Lock'`
+    where datname = current_database() and application_name = ${`nightledger ${pool}`} and wait_event_type = 'Lock'`
   return row?.count ?? -1
 }
 
 test('40 searches of one agency that do not end leave it a share, and everybody else all they ask for', async () => {
+  expect(LISTS_PER_AGENCY_MAX).toBeLessThan(LISTS_RUNNING_MAX)
   const noisy = await addAgency('noisy')
   const quiet = await addAgency('quiet')
   const stay = (arrival: string, departure: string) => ({ unit: 'sea-view', arrival, departure })
@@ -62,7 +63,7 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
 
   await holder.unsafe('begin; lock table guest in access exclusive mode').simple()
   const searches = Array.from({ length: 40 }, () => ask('/partner/v1/guests?search=silva', noisy))
-  await eventually('the share is in use', async () => (await listsHeldUp()) === LISTS_PER_AGENCY_MAX)
+  await eventually('the share is in use', async () => (await heldUp('lists')) === LISTS_PER_AGENCY_MAX)
   await eventually('all others have come', async () => {
     const page = await scrape(service.baseUrl)
     return page.value('nightledger_database_statements_waiting', { pool: 'lists' }) === LISTS_WAITING_PER_AGENCY_MAX
@@ -77,10 +78,10 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
     ask('/partner/v1/bookings', noisy, stay('2031-02-01', '2031-02-02'), key),
     ask('/portal/v1/agencies/quiet/audit', TEST_PORTAL_TOKEN),
   ])
-  const heldUp = await listsHeldUp()
+  const stillHeldUp = await heldUp('lists')
   await holder.unsafe('commit').simple()
   expect(answers.map(({ status }) => status)).toEqual([200, 201, 200, 200, 201, 200])
-  expect(heldUp).toBeLessThanOrEqual(LISTS_PER_AGENCY_MAX)
+  expect(stillHeldUp).toBeLessThanOrEqual(LISTS_PER_AGENCY_MAX)
 
   const ended = await Promise.all(searches)
   expect(ended.map(({ status }) => status).filter((status) => status !== 200 && status !== 500)).toEqual([])
@@ -94,4 +95,24 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
   }
   const page = await scrape(service.baseUrl)
   expect(page.value('nightledger_database_statements_refused_total', { pool: 'lists' })).toBe(busy.length)
+}, 30_000)
+
+test('the readiness probe is answered while no look-up is', async () => {
+  const key = await addAgency('third')
+  await holder.unsafe('begin; lock table idempotency in access exclusive mode').simple()
+  const writes = Array.from({ length: 40 }, (_, i) =>
+    ask(
+      '/partner/v1/bookings',
+      key,
+      { unit: 'sea-view', arrival: '2031-01-01', departure: '2031-01-02' },
+      {
+        'idempotency-key': `k${i}`,
+      },
+    ),
+  )
+  await eventually('every connection behind look-ups is held up', async () => (await heldUp('queries')) >= 8)
+  const ready = await ask('/readyz', key)
+  await holder.unsafe('commit').simple()
+  expect(ready).toMatchObject({ status: 200, body: { status: 'ready' } })
+  await Promise.all(writes)
 }, 30_000)
