@@ -385,7 +385,7 @@ CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, email_ke
 
 CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC, guest_id);
 
-CREATE INDEX guest_search ON public.guest USING gin (search_text gin_trgm_ops, ((agency_id || ''::text))) WITH (gin_pending_list_limit='1024');
+CREATE INDEX guest_search ON public.guest USING gin (search_text gin_trgm_ops, ((agency_id || ''::text))) WITH (gin_pending_list_limit='512');
 
 CREATE INDEX idempotency_oldest ON public.idempotency USING btree (created_at);
 
