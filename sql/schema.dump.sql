@@ -1,4 +1,8 @@
+create extension btree_gin;
+
 create extension btree_gist;
+
+create extension pg_trgm;
 
 create type audit_row as (
   agency_id text,
@@ -200,6 +204,10 @@ create table guest (
   phone text,
   nationality text,
   created_at timestamp with time zone not null,
+  search_text text generated always as (lower(((((((first_name || '
+'::text) || last_name) || '
+'::text) || COALESCE(email, ''::text)) || '
+'::text) || COALESCE(phone, ''::text)))) stored,
   constraint guest_pkey PRIMARY KEY (agency_id, guest_id),
   constraint guest_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id)
 );
@@ -396,6 +404,8 @@ CREATE INDEX booking_of_unit ON public.booking USING btree (agency_id, unit_id, 
 CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, email_key);
 
 CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC, guest_id);
+
+CREATE INDEX guest_search ON public.guest USING gin (search_text gin_trgm_ops, ((agency_id || ''::text))) WITH (gin_pending_list_limit='512');
 
 CREATE INDEX idempotency_oldest ON public.idempotency USING btree (created_at);
 

@@ -35,8 +35,8 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
 async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
   const { ledger, sender, tally } = options
   const [fence, backlog] = await Promise.all([
-    probeFence(ledger.sql).catch(() => null),
-    deliveryBacklog(ledger.sql).catch(() => null),
+    probeFence(ledger.probes).catch(() => null),
+    deliveryBacklog(ledger.probes).catch(() => null),
   ])
   return {
     nowMs: ledger.clock.now(),
@@ -51,7 +51,11 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     journal: ledger.journal.vitals,
     units: ledger.directory.vitals,
     holdsFailing: ledger.holdTimer.failing,
-    pool: poolVitals(ledger.sql),
+    pools: {
+      queries: poolVitals(ledger.sql),
+      lists: ledger.lists.vitals,
+      probes: poolVitals(ledger.probes),
+    },
     sender: sender.vitals,
     fenceEpoch: fence?.epoch ?? null,
     backlog,

@@ -25,7 +25,7 @@ export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
 ): PortalLedger {
-  const { sql, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
+  const { sql, lists, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
   const epoch = () => ledger.epoch
   const store = new PostgresAgencyStore(sql, epoch)
   const verification = new VerificationProcess({
@@ -42,8 +42,8 @@ export function openPortal(
     units: new UnitDesk({ catalogue, desk, newId }),
     fees: new FeeDesk({ catalogue, store, clock, newId }),
     guests: new GuestDesk({ guests: guestList, store, clock, newId }),
-    bookings: new PostgresAgencyBookings(sql),
-    auditList: new PostgresAuditList(sql),
+    bookings: new PostgresAgencyBookings(sql, lists),
+    auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),

@@ -34,7 +34,7 @@ export interface Webhooks {
 
 /** Starts the sender; `sender.stop` ends it. `bookingChanged` is to be called after each change of a booking. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -54,7 +54,7 @@ export function openWebhooks(
   sender.start()
   const holders = new EndpointHolders()
   // Until they are read, and if they cannot be, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql, () => ledger.epoch).agencies().then(
+  new PostgresEndpointRows(ledger.sql, ledger.lists, () => ledger.epoch).agencies().then(
     (agencyIds) => holders.load(agencyIds),
     () => {},
   )
@@ -71,7 +71,7 @@ export function openWebhooks(
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
 export function openWebhookDesk(
-  ledger: Pick<Ledger, 'sql' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
@@ -81,7 +81,7 @@ export function openWebhookDesk(
   const { sql, clock, newId } = ledger
   const resolver = new DnsResolver()
   return new WebhookDesk({
-    rows: new PostgresEndpointRows(sql, () => ledger.epoch),
+    rows: new PostgresEndpointRows(sql, ledger.lists, () => ledger.epoch),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),

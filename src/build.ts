@@ -7,6 +7,7 @@ import { connect, type Sql } from './db/connect.ts'
 import { classifyDatabaseError } from './db/database-error.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
+import { ListReads } from './db/list-reads.ts'
 import { PostgresJournalStore } from './db/postgres-journal-store.ts'
 import { PostgresRateRows } from './db/rate-rows.ts'
 import { PostgresRefusalRows } from './db/refusal-rows.ts'
@@ -74,7 +75,11 @@ export interface LedgerWatch {
 
 /** The running core: everything that http, mcp and the portal call. */
 export interface Ledger {
+  /** For look-ups, units read into memory, and portal writes. Lists and probes have connections of their own. */
   readonly sql: Sql
+  readonly lists: ListReads
+  /** For what must be answered whatever the load: readiness and metrics. */
+  readonly probes: Sql
   /** Where the ledger is, for processes of our own. */
   readonly databaseUrl: string
   readonly clock: Clock
@@ -129,6 +134,8 @@ export async function openLedger(options: {
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
+  const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
+  const probes = connect(databaseUrl, { purpose: 'probes' })
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
   const catalogueStore = new PostgresCatalogueStore(sql)
   const catalogue = new Catalogue(catalogueStore)
@@ -264,14 +271,16 @@ export async function openLedger(options: {
   return {
     sql,
     databaseUrl,
+    lists,
+    probes,
     clock,
     newId: systemIds,
     catalogue,
     catalogueStore,
     desk,
     bookingRows: rows,
-    bookingList: new PostgresBookingList(sql),
-    guestList: new PostgresGuestList(sql),
+    bookingList: new PostgresBookingList(sql, lists),
+    guestList: new PostgresGuestList(sql, lists),
     directory,
     holdTimer,
     journal,
@@ -298,7 +307,7 @@ export async function openLedger(options: {
       // Without them only the next activation is slower: a database that is away is not waited for.
       if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
-      await sql.end({ timeout: 1 })
+      await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },
   }
 }

@@ -130,7 +130,7 @@ async function start(
       {
         epoch: () => ledger.journal.epoch,
         vitals: () => ledger.journal.vitals,
-        fence: () => probeFence(ledger.sql),
+        fence: () => probeFence(ledger.probes),
       },
       watched,
     ),

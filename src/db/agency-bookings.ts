@@ -5,6 +5,7 @@ import { withDeadline } from '../lib/deadline.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
+import type { ListReads } from './list-reads.ts'
 
 interface StoredAgencyBooking extends StoredBooking {
   guest: (Omit<Guest, 'createdAt'> & { createdAt: string }) | null
@@ -14,8 +15,11 @@ interface StoredAgencyBooking extends StoredBooking {
 export class PostgresAgencyBookings implements AgencyBookings {
   readonly #sql: Sql
 
-  constructor(sql: Sql) {
+  readonly #lists: ListReads
+
+  constructor(sql: Sql, lists: ListReads) {
     this.#sql = sql
+    this.#lists = lists
   }
 
   async find(agencyId: string, bookingId: string): Promise<AgencyBooking | null> {
@@ -34,7 +38,7 @@ export class PostgresAgencyBookings implements AgencyBookings {
     filter: AgencyBookingFilter,
     page: { offset: number; limit: number },
   ): Promise<Listed<AgencyBooking>> {
-    const sql = this.#sql
+    const { sql } = this.#lists
     const wanted = sql`
       ${bookingFilter(sql, agencyId, filter)}
       ${filter.type === null ? sql`` : sql`and booking.type = ${filter.type}`}
@@ -43,7 +47,7 @@ export class PostgresAgencyBookings implements AgencyBookings {
       ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${filter.guestId}`}`
     const columns = sql`${bookingColumns(sql)}, ${guestColumn(sql)}`
     const selection = { columns, joined: guestJoin(sql), wanted }
-    const { total, rows } = await bookingPage<StoredAgencyBooking>(sql, selection, page)
+    const { total, rows } = await bookingPage<StoredAgencyBooking>(this.#lists, agencyId, selection, page)
     return { total, rows: rows.map(agencyBookingOf) }
   }
 }

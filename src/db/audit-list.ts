@@ -1,9 +1,7 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../desk/audit-list.ts'
 import type { Listed } from '../desk/booking-list.ts'
 import type { Actor } from '../journal/record.ts'
-import { withDeadline } from '../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './booking-rows.ts'
-import type { Sql } from './connect.ts'
+import type { ListReads } from './list-reads.ts'
 
 interface StoredAudit {
   id: string
@@ -20,10 +18,10 @@ interface StoredAudit {
 
 /** The audit trail, by its index on (agency, newest, id). */
 export class PostgresAuditList implements AuditList {
-  readonly #sql: Sql
+  readonly #lists: ListReads
 
-  constructor(sql: Sql) {
-    this.#sql = sql
+  constructor(lists: ListReads) {
+    this.#lists = lists
   }
 
   async list(
@@ -31,7 +29,7 @@ export class PostgresAuditList implements AuditList {
     filter: AuditFilter,
     page: { offset: number; limit: number },
   ): Promise<Listed<AuditEntry>> {
-    const sql = this.#sql
+    const { sql } = this.#lists
     const wanted = sql`
       agency_id = ${agencyId}
       ${filter.from === null ? sql`` : sql`and at >= ${new Date(filter.from)}`}
@@ -41,7 +39,8 @@ export class PostgresAuditList implements AuditList {
       ${filter.outcome === null ? sql`` : sql`and outcome = ${filter.outcome}`}
       ${filter.bookingId === null ? sql`` : sql`and booking_id = ${filter.bookingId}`}
       ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
-    const rows = await withDeadline(
+    const rows = await this.#lists.read(
+      agencyId,
       sql<StoredAudit[]>`
         select counted.total, page.*
         from (select count(*)::float8 as total from audit where ${wanted}) counted
@@ -52,7 +51,6 @@ export class PostgresAuditList implements AuditList {
           order by at desc, audit_id desc offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
         order by page.at desc, page."id" desc`,
-      QUERY_DEADLINE_MS,
     )
     const found = rows.filter((row) => row.id !== null)
     return { total: rows[0]?.total ?? 0, rows: found.map(entryOf) }

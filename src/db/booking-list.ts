@@ -4,13 +4,17 @@ import { withDeadline } from '../lib/deadline.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
+import type { ListReads } from './list-reads.ts'
 
 /** Pages of bookings, by the index on (agency, newest arrival, id). */
 export class PostgresBookingList implements BookingList {
   readonly #sql: Sql
 
-  constructor(sql: Sql) {
+  readonly #lists: ListReads
+
+  constructor(sql: Sql, lists: ListReads) {
     this.#sql = sql
+    this.#lists = lists
   }
 
   async list(
@@ -18,10 +22,10 @@ export class PostgresBookingList implements BookingList {
     filter: BookingFilter,
     page: { offset: number; limit: number },
   ): Promise<Listed<Booking>> {
-    const sql = this.#sql
+    const { sql } = this.#lists
     const wanted = bookingFilter(sql, agencyId, filter)
     const selection = { columns: bookingColumns(sql), wanted }
-    const { total, rows } = await bookingPage<StoredBooking>(sql, selection, page)
+    const { total, rows } = await bookingPage<StoredBooking>(this.#lists, agencyId, selection, page)
     return { total, rows: rows.map((row) => bookingRowOf(row).booking) }
   }
 

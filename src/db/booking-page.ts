@@ -1,8 +1,7 @@
 import type { BookingFilter, Listed } from '../desk/booking-list.ts'
 import { formatNight } from '../domain/night.ts'
-import { withDeadline } from '../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Fragment, Sql } from './connect.ts'
+import type { ListReads } from './list-reads.ts'
 
 /** The condition of every list of bookings (contract, GET /bookings). */
 export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter): Fragment {
@@ -22,11 +21,14 @@ export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter)
  * @param joined joins that keep every booking once
  */
 export async function bookingPage<Row extends { id: string }>(
-  sql: Sql,
+  lists: ListReads,
+  agencyId: string,
   { columns, joined, wanted }: { columns: Fragment; joined?: Fragment; wanted: Fragment },
   page: { offset: number; limit: number },
 ): Promise<Listed<Row>> {
-  const rows = await withDeadline(
+  const { sql } = lists
+  const rows = await lists.read(
+    agencyId,
     sql<(Row & { total: number })[]>`
       select counted.total, page.*
       from (select count(*)::float8 as total from booking where ${wanted}) counted
@@ -40,7 +42,6 @@ export async function bookingPage<Row extends { id: string }>(
         ${joined ?? sql``}
       ) page on true
       order by page."arrival" desc, page."id"`,
-    QUERY_DEADLINE_MS,
   )
   // Without a row on the page, the count comes alone.
   return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null) }

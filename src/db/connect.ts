@@ -8,10 +8,12 @@ export type Sql = postgres.Sql
 export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
- * `journal`: the writer's only connection. `queries`: the pool behind reads and portal writes. `admin`: migrations and
- * tools, without a statement timeout. `verification`: reads all of the ledger; a statement of a process that is gone ends by itself.
+ * `journal`: the writer's only connection. `queries`: the pool behind look-ups, units read into memory and portal writes.
+ * `lists`: the pool behind pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
+ * tools, without a statement timeout. `verification`: reads all of the ledger; a statement of a process that is gone ends by
+ * itself.
  */
-export type Purpose = 'queries' | 'journal' | 'admin' | 'verification'
+export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 'verification'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -48,6 +50,24 @@ const PROFILES: Record<Purpose, Profile> = {
     waitMsMax: 5_000,
     connectTimeout: 5,
     session: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
+  },
+  // One statement on a connection at a time: a page of one agency must not wait behind a search of another.
+  lists: {
+    size: 4,
+    pipelined: 1,
+    runMsMax: 6_500,
+    waitMsMax: 5_000,
+    connectTimeout: 5,
+    session: { statement_timeout: 5_000, lock_timeout: 2_000 },
+  },
+  // Two, so that readiness never waits for what the metrics count.
+  probes: {
+    size: 2,
+    pipelined: 4,
+    runMsMax: 2_500,
+    waitMsMax: 1_000,
+    connectTimeout: 2,
+    session: { statement_timeout: 1_000, lock_timeout: 500 },
   },
   // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
   admin: { size: 1, pipelined: 1, runMsMax: null, waitMsMax: null, connectTimeout: 5, session: {} },

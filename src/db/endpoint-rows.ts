@@ -7,6 +7,7 @@ import { auditedWrite } from './audited-write.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Fragment, Sql } from './connect.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
+import type { ListReads } from './list-reads.ts'
 import { begun, dropOfDeleted, PENDING_CHUNK, settleFlood, settlement } from './pending-deliveries.ts'
 
 interface EndpointRow {
@@ -27,11 +28,13 @@ interface EndpointRow {
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
+  readonly #lists: ListReads
   readonly #epoch: () => number
 
   /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
-  constructor(sql: Sql, epoch: () => number) {
+  constructor(sql: Sql, lists: ListReads, epoch: () => number) {
     this.#sql = sql
+    this.#lists = lists
     this.#epoch = epoch
   }
 
@@ -142,8 +145,9 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 
   async deliveries(agencyId: string, endpointId: string, page: { offset: number; limit: number }) {
-    const sql = this.#sql
-    const rows = await withDeadline(
+    const { sql } = this.#lists
+    const rows = await this.#lists.read(
+      agencyId,
       sql<(StoredDelivery & { total: number })[]>`
         select counted.total, page.*
         from (select count(*)::float8 as total from webhook_delivery d
@@ -158,7 +162,6 @@ export class PostgresEndpointRows implements EndpointRows {
           offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
         order by page."createdAt" desc, page."id"`,
-      QUERY_DEADLINE_MS,
     )
     return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null).map(deliveryOf) }
   }

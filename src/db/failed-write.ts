@@ -1,4 +1,4 @@
-import { FENCED_SQLSTATE } from './database-error.ts'
+import { FENCED_SQLSTATE, isErrorResponse } from './database-error.ts'
 
 /** What a failure says of a statement that was sent once, by itself, and not again. */
 export type FailedWrite = 'fenced' | 'not_written' | 'unknown'
@@ -27,5 +27,5 @@ export function failedWrite(error: unknown): FailedWrite {
   const code = 'code' in error ? error.code : null
   if (code === FENCED_SQLSTATE) return 'fenced'
   if (NEVER_SENT.has(code)) return 'not_written'
-  return 'severity' in error && error.severity === 'ERROR' ? 'not_written' : 'unknown'
+  return isErrorResponse(error) ? 'not_written' : 'unknown'
 }

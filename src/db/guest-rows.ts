@@ -3,6 +3,8 @@ import type { Guest, GuestList } from '../desk/guest-list.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
+import { guestMatches } from './guest-search.ts'
+import type { ListReads } from './list-reads.ts'
 
 interface StoredGuest extends Omit<Guest, 'createdAt'> {
   createdAt: Date
@@ -10,33 +12,17 @@ interface StoredGuest extends Omit<Guest, 'createdAt'> {
 
 export class PostgresGuestList implements GuestList {
   readonly #sql: Sql
+  readonly #lists: ListReads
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, lists: ListReads) {
     this.#sql = sql
+    this.#lists = lists
   }
 
   async list(agencyId: string, search: string | null, page: { offset: number; limit: number }): Promise<Listed<Guest>> {
-    const sql = this.#sql
-    const pattern = search === null ? null : `%${search.replace(/[\\%_]/g, '\\$&')}%`
-    const wanted = sql`
-      agency_id = ${agencyId}
-      ${
-        pattern === null
-          ? sql``
-          : sql`and (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern}
-                     or phone ilike ${pattern})`
-      }`
-    const rows = await withDeadline(
-      sql<(StoredGuest & { total: number })[]>`
-        select counted.total, page.*
-        from (select count(*)::float8 as total from guest where ${wanted}) counted
-        left join lateral (
-          select ${guestColumns(sql)} from guest where ${wanted}
-          order by created_at desc, guest_id offset ${page.offset}::text::bigint limit ${page.limit}
-        ) page on true
-        order by page."createdAt" desc, page."id"`,
-      QUERY_DEADLINE_MS,
-    )
+    const { sql } = this.#lists
+    const statement = search === null ? allGuests(sql, agencyId, page) : foundGuests(sql, { agencyId, search, page })
+    const rows = await this.#lists.read(agencyId, statement)
     const found = rows.filter((row) => row.id !== null)
     return { total: rows[0]?.total ?? 0, rows: found.map(guestOf) }
   }
@@ -52,9 +38,48 @@ export class PostgresGuestList implements GuestList {
   }
 }
 
+interface Page {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** One page with the count of all; a page beyond the end has the count alone. Both by index. */
+function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
+  return sql<(StoredGuest & { total: number })[]>`
+    select counted.total, page.*
+    from (select count(*)::float8 as total from guest where agency_id = ${agencyId}) counted
+    left join lateral (
+      select ${guestColumns(sql)} from guest where agency_id = ${agencyId}
+      order by created_at desc, guest_id offset ${offset}::text::bigint limit ${limit}
+    ) page on true
+    order by page."createdAt" desc, page."id"`
+}
+
+/**
+ * As `allGuests`, of the guests that match. They are found once, for count and page alike: a page taken by itself would be
+ * read from the newest guest on until it is full, all of them when few match. Only its rows are written out.
+ */
+export function foundGuests(sql: Sql, wanted: { agencyId: string; search: string; page: Page }) {
+  const { agencyId, search, page } = wanted
+  return sql<(StoredGuest & { total: number })[]>`
+    with hit as materialized (
+      select ctid as place, guest_id, created_at from guest where ${guestMatches(sql, agencyId, search)}
+    )
+    select counted.total, page.*
+    from (select count(*)::float8 as total from hit) counted
+    left join lateral (
+      select ${guestColumns(sql)}
+      from (
+        select * from hit order by hit.created_at desc, hit.guest_id
+        offset ${page.offset}::text::bigint limit ${page.limit}
+      ) newest join guest on guest.ctid = newest.place
+    ) page on true
+    order by page."createdAt" desc, page."id"`
+}
+
 function guestColumns(sql: Sql) {
-  return sql`guest_id as "id", first_name as "firstName", last_name as "lastName", email, phone, nationality,
-             created_at as "createdAt"`
+  return sql`guest.guest_id as "id", guest.first_name as "firstName", guest.last_name as "lastName", guest.email,
+             guest.phone, guest.nationality, guest.created_at as "createdAt"`
 }
 
 function guestOf(row: StoredGuest): Guest {

@@ -7,6 +7,7 @@ import renewEpoch from '../../sql/0006_renew_epoch.sql' with { type: 'text' }
 import secretKeyCheck from '../../sql/0007_secret_key_check.sql' with { type: 'text' }
 import fencedPortalWrites from '../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
 import countedRequests from '../../sql/0009_counted_requests.sql' with { type: 'text' }
+import guestSearch from '../../sql/0010_guest_search.sql' with { type: 'text' }
 
 /** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
   { version: 8, name: 'fenced_portal_writes', sql: fencedPortalWrites },
   { version: 9, name: 'counted_requests', sql: countedRequests },
+  { version: 10, name: 'guest_search', sql: guestSearch },
 ]

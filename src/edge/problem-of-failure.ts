@@ -1,4 +1,5 @@
 import { type Access, ClosedHereError } from '../desk/closed-here-error.ts'
+import { ListReadError, type ListReadErrorKind } from '../desk/list-read-error.ts'
 import { WriteError, type WriteOutcome } from '../desk/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
@@ -47,6 +48,11 @@ const TITLE_OF_VERIFICATION_ERROR = {
   abandoned: 'The verification was ended: nobody waited for it',
 } as const satisfies Record<VerificationErrorKind, string>
 
+const TITLE_OF_LIST_ERROR = {
+  busy: 'Cannot read the list now: too many list requests of this agency are under way. Try again',
+  slow: 'Cannot read the list: it takes longer than 5 s. Narrow the search or the filters, or try again',
+} as const satisfies Record<ListReadErrorKind, string>
+
 /** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
 export interface Failure {
   readonly problem: Problem
@@ -92,6 +98,7 @@ function isUnknown(error: unknown): boolean {
 
 function titleOfFailedRead(error: unknown): string {
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }

@@ -1,5 +1,5 @@
-import { byLabel, type Metric, only } from './metric.ts'
-import type { ServiceVitals } from './service-vitals.ts'
+import { byLabel, type Metric, only, type Sample } from './metric.ts'
+import type { PoolVitals, ServiceVitals } from './service-vitals.ts'
 
 /** Millisecond readings told in seconds. */
 const FROM_MS = 0.001
@@ -153,27 +153,35 @@ const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_database_statements_running',
     type: 'gauge',
-    help: 'Statements under way on the connections behind reads and portal writes.',
-    read: ({ pool }) => only(pool.running),
+    labels: ['pool'],
+    help: 'Statements under way, by pool: look-ups and portal writes, lists, probes.',
+    read: ({ pools }) => byPool(pools, ({ running }) => running),
   },
   {
     name: 'nightledger_database_statements_waiting',
     type: 'gauge',
-    help: 'Statements that wait for room on one of those connections.',
-    read: ({ pool }) => only(pool.waiting),
+    labels: ['pool'],
+    help: "Statements that wait for room on a connection, those of lists for their agency's share as well.",
+    read: ({ pools }) => byPool(pools, ({ waiting }) => waiting),
   },
   {
     name: 'nightledger_database_statements_refused_total',
     type: 'counter',
+    labels: ['pool'],
     help: 'Statements that found no room in time: each was a request answered with 500.',
-    read: ({ pool }) => only(pool.refused),
+    read: ({ pools }) => byPool(pools, ({ refused }) => refused),
   },
   {
     name: 'nightledger_database_connections_lost_total',
     type: 'counter',
-    help: 'Connections behind reads and portal writes that were cut, or given up as they no longer answered.',
-    read: ({ pool }) => only(pool.lost),
+    labels: ['pool'],
+    help: 'Connections that were cut, or given up as they no longer answered; without that of the journal.',
+    read: ({ pools }) => byPool(pools, ({ lost }) => lost),
   },
 ]
+
+function byPool(pools: ServiceVitals['pools'], read: (pool: PoolVitals) => number): readonly Sample[] {
+  return Object.entries(pools).map(([pool, vitals]) => ({ labels: { pool }, value: read(vitals) }))
+}
 
 export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS, ...POOL_METRICS]

@@ -8,6 +8,16 @@ import type { DeliveryBacklog } from '../webhooks/delivery-backlog.ts'
 import type { SenderProcessVitals } from '../webhooks/sender-process.ts'
 import type { ProcessVitals } from './process-vitals.ts'
 
+/** The connections of one pool. */
+export interface PoolVitals {
+  /** Statements under way, and those that wait for room. */
+  readonly running: number
+  readonly waiting: number
+  /** Connections lost so far, and statements that found no room in time. */
+  readonly lost: number
+  readonly refused: number
+}
+
 /** Everything that the metrics page tells, as it is at one moment. */
 export interface ServiceVitals {
   /** Wall clock. */
@@ -25,15 +35,8 @@ export interface ServiceVitals {
   readonly units: DirectoryVitals
   /** Holds past their end that could not be released when they were last tried. */
   readonly holdsFailing: number
-  /** The connections behind reads and portal writes; the journal has one of its own. */
-  readonly pool: {
-    /** Statements under way, and those that wait for room. */
-    readonly running: number
-    readonly waiting: number
-    /** Connections lost so far, and statements that found no room in time. */
-    readonly lost: number
-    readonly refused: number
-  }
+  /** By what they are for; the journal has a connection of its own. */
+  readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolVitals>>
   readonly sender: SenderProcessVitals
   /** The epoch that may write now, as the database says; null when it did not answer in time. */
   readonly fenceEpoch: number | null

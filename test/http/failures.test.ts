@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SCOPES } from '../../src/catalogue/agency.ts'
 import { Shelf } from '../../src/catalogue/shelf.ts'
+import { ListReadError } from '../../src/desk/list-read-error.ts'
 import { IdempotencyFullError } from '../../src/edge/idempotency.ts'
 import { PartnerGate } from '../../src/edge/partner-gate.ts'
 import { RateLimiter } from '../../src/edge/rate-limit.ts'
@@ -115,6 +116,27 @@ test('a read that fails is not counted for the audit trail', async () => {
   const { call, counted } = failing(new DeadlineError(5_000))
   expect((await call('/bookings')).status).toBe(500)
   expect(counted).toEqual([])
+})
+
+describe('a list that', () => {
+  test.each([
+    [
+      "found its agency's share in use",
+      new ListReadError('busy', 'x'),
+      'Cannot read the list now: too many list requests of this agency are under way. Try again',
+    ],
+    [
+      'takes too long',
+      new ListReadError('slow', 'x'),
+      'Cannot read the list: it takes longer than 5 s. Narrow the search or the filters, or try again',
+    ],
+  ])('%s is 500 INTERNAL and says so, with Retry-After', async (_, error, title) => {
+    const { call, bugs } = failing(error)
+    const { status, headers, body } = await call('/bookings', undefined)
+    expect([status, body['code'], body['title']]).toEqual([500, 'INTERNAL', title])
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(bugs).toEqual([])
+  })
 })
 
 describe('a broken invariant', () => {

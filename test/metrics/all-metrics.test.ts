@@ -29,6 +29,7 @@ describe('every metric', () => {
       'mode',
       'outcome',
       'place',
+      'pool',
       'reason',
       'route',
       'state',

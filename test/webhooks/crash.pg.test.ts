@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openWebhookDesk } from '../../src/build-webhooks.ts'
 import { probeFence } from '../../src/db/fence.ts'
+import { ListReads } from '../../src/db/list-reads.ts'
 import { auditLine } from '../../src/desk/audit-line.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
@@ -26,7 +27,7 @@ beforeEach(async () => {
   receiver = startReceiver(null)
   const { sql } = database
   const desk = openWebhookDesk(
-    { sql, clock: systemClock, newId: systemIds, epoch: (await probeFence(sql)).epoch },
+    { sql, lists: new ListReads(sql), clock: systemClock, newId: systemIds, epoch: (await probeFence(sql)).epoch },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
   const outcome = await desk.register(

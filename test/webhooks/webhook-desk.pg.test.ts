@@ -61,7 +61,7 @@ beforeEach(async () => {
   posted = []
   changes = []
   desk = new WebhookDesk({
-    rows: new PostgresEndpointRows(database.sql, () => ledger.epoch),
+    rows: new PostgresEndpointRows(database.sql, ledger.lists, () => ledger.epoch),
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
     box,

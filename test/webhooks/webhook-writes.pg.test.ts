@@ -61,7 +61,7 @@ afterEach(() => ledger.close())
 
 function deskOf(epoch: number): WebhookDesk {
   return new WebhookDesk({
-    rows: new PostgresEndpointRows(database.sql, () => epoch),
+    rows: new PostgresEndpointRows(database.sql, ledger.lists, () => epoch),
     resolver: { resolve: async () => 'unresolved' },
     post: async () => ({ outcome: { kind: 'answered', httpStatus: 200 }, durationMs: 1 }),
     box: new SecretBox(new Uint8Array(32)),

@@ -1,0 +1,138 @@
+/**
+ * Places for tasks of many owners, of which no owner can take all: each has a share, and a place that becomes free goes to
+ * the owners that wait in turn, whatever the number of their tasks.
+ */
+import { type Clock, systemClock } from './clock.ts'
+
+export interface FairSharesOptions {
+  /** Tasks under way at once, all owners together. */
+  readonly runningMax: number
+  /** Tasks under way at once of one owner: below `runningMax`, so that one owner leaves room for others. */
+  readonly shareMax: number
+  /** Tasks of one owner that wait for a place; a further one is refused at once. */
+  readonly waitingPerOwnerMax: number
+  /** How long a task may wait for a place, ms. */
+  readonly waitMsMax: number
+  readonly clock?: Clock
+}
+
+/** The task was not started: its owner's share is in use, and too many wait for it, or this one has waited for too long. */
+export class NoPlaceError extends Error {
+  override readonly name = 'NoPlaceError'
+}
+
+/** What the metrics read. */
+export interface SharesVitals {
+  readonly running: number
+  readonly waiting: number
+  /** Tasks refused so far. */
+  readonly refused: number
+}
+
+interface Waiting {
+  readonly start: () => void
+  readonly callOff: () => void
+}
+
+export class FairShares {
+  readonly #options: FairSharesOptions
+  readonly #clock: Clock
+  readonly #running = new Map<string, number>()
+  /** By owner, in the order in which they get the next free places. */
+  readonly #waiting = new Map<string, Set<Waiting>>()
+  #runningCount = 0
+  #refusedCount = 0
+
+  constructor(options: FairSharesOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+  }
+
+  get vitals(): SharesVitals {
+    let waiting = 0
+    for (const tasks of this.#waiting.values()) waiting += tasks.size
+    return { running: this.#runningCount, waiting, refused: this.#refusedCount }
+  }
+
+  /**
+   * Settles as the task does. The place is held until then, whatever the caller still waits for.
+   * @throws NoPlaceError when the task was not started
+   */
+  run<T>(owner: string, task: () => PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const start = (): void => {
+        this.#take(owner)
+        task().then(
+          (value) => {
+            this.#release(owner)
+            resolve(value)
+          },
+          (error) => {
+            this.#release(owner)
+            reject(error)
+          },
+        )
+      }
+      if (this.#hasPlaceFor(owner)) start()
+      else this.#enqueue(owner, start, (why) => reject(this.#refusal(why)))
+    })
+  }
+
+  #enqueue(owner: string, start: () => void, refuse: (why: string) => void): void {
+    const { waitingPerOwnerMax, waitMsMax } = this.#options
+    const tasks = this.#waiting.get(owner) ?? new Set()
+    if (tasks.size >= waitingPerOwnerMax) {
+      refuse(`${waitingPerOwnerMax} tasks of this owner already wait`)
+      return
+    }
+    const callOff = this.#clock.after(waitMsMax, () => {
+      this.#forget(owner, waiting)
+      refuse(`no place was free within ${waitMsMax} ms`)
+    })
+    const waiting: Waiting = { start, callOff }
+    tasks.add(waiting)
+    this.#waiting.set(owner, tasks)
+  }
+
+  #forget(owner: string, waiting: Waiting): void {
+    const tasks = this.#waiting.get(owner)
+    tasks?.delete(waiting)
+    if (tasks?.size === 0) this.#waiting.delete(owner)
+  }
+
+  #hasPlaceFor(owner: string): boolean {
+    const { runningMax, shareMax } = this.#options
+    return this.#runningCount < runningMax && (this.#running.get(owner) ?? 0) < shareMax
+  }
+
+  #take(owner: string): void {
+    this.#runningCount += 1
+    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
+  }
+
+  #release(owner: string): void {
+    this.#runningCount -= 1
+    const left = (this.#running.get(owner) ?? 0) - 1
+    if (left === 0) this.#running.delete(owner)
+    else this.#running.set(owner, left)
+    this.#startNext()
+  }
+
+  /** One place has become free, so one task starts. Its owner goes to the end of the line. */
+  #startNext(): void {
+    for (const [owner, tasks] of this.#waiting) {
+      const [next] = tasks
+      if (next === undefined || !this.#hasPlaceFor(owner)) continue
+      this.#forget(owner, next)
+      if (this.#waiting.delete(owner)) this.#waiting.set(owner, tasks)
+      next.callOff()
+      next.start()
+      return
+    }
+  }
+
+  #refusal(why: string): NoPlaceError {
+    this.#refusedCount += 1
+    return new NoPlaceError(`Cannot start a task: ${why}`)
+  }
+}
