@@ -2,7 +2,7 @@ import type { BookingRow, BookingRows } from '../desk/booking-rows.ts'
 import type { BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import { decodeNight } from '../journal/entry-codec.ts'
 import { withDeadline } from '../lib/deadline.ts'
-import type { LapsedHold } from '../units/hold-timer.ts'
+import type { LapsedHold } from '../units/lapsed-hold.ts'
 import type { Sql } from './connect.ts'
 
 export const QUERY_DEADLINE_MS = 5_000

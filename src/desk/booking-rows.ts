@@ -1,5 +1,5 @@
 import type { Booking, Instant } from '../domain/booking.ts'
-import type { LapsedHold } from '../units/hold-timer.ts'
+import type { LapsedHold } from '../units/lapsed-hold.ts'
 
 /** A booking as it stands in Postgres, with the journal's number of its last change. */
 export interface BookingRow {

@@ -1,5 +1,5 @@
 /** Holds that could not be ended, for a reason that lies in the hold or its unit: each is tried again on its own. */
-import type { LapsedHold } from './hold-timer.ts'
+import type { LapsedHold } from './lapsed-hold.ts'
 
 /** How long a hold rests after its first, second, … failure; the last one repeats. */
 export const HOLD_RETRY_DELAYS_MS = [

@@ -10,15 +10,8 @@ import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { FailingHolds } from './failing-holds.ts'
+import type { LapsedHold } from './lapsed-hold.ts'
 import { MailboxFullError } from './unit-actor.ts'
-
-export interface LapsedHold {
-  readonly agencyId: string
-  readonly unitId: string
-  readonly bookingId: string
-  /** When it lapsed, as exactly as the store keeps it: with the id, its place in the store's order. */
-  readonly expiry: string
-}
 
 /** Where holds are found and ended. */
 export interface HoldBook {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/build.ts'
 import { PostgresBookingRows } from '../../src/db/booking-rows.ts'
-import type { LapsedHold } from '../../src/units/hold-timer.ts'
+import type { LapsedHold } from '../../src/units/lapsed-hold.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'

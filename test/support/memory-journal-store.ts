@@ -10,7 +10,7 @@ import type {
   Tenure,
 } from '../../src/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
-import type { LapsedHold } from '../../src/units/hold-timer.ts'
+import type { LapsedHold } from '../../src/units/lapsed-hold.ts'
 
 /**
  * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers
