@@ -1,4 +1,4 @@
-/** The process that verifies. The service starts it and talks to it (verify/verification-messages.ts). */
+/** The process that verifies (V1). The service starts it and talks to it (verify/verification-messages.ts). */
 import { connect } from './db/connect.ts'
 import { PostgresVerifyStore } from './db/verify-rows.ts'
 import type { FromVerifier, ToVerifier } from './verify/verification-messages.ts'

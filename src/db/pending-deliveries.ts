@@ -1,3 +1,6 @@
+/**
+ * - W6 Nothing is pending for a deleted endpoint, unless its deletion was interrupted; `verify` names what is left.
+ */
 import { WriteError } from '../desk/write-error.ts'
 import type { PendingChoice } from '../webhooks/endpoint-rows.ts'
 import { fencedWrite } from './audited-write.ts'

@@ -1,3 +1,6 @@
+/**
+ * - K1 A database is used with one SECRET_KEY: a process with another one does not start.
+ */
 import { mayHaveSealed, secretKeyCheck } from '../webhooks/secret-key-check.ts'
 import type { Sql } from './connect.ts'
 import { sealedSecrets } from './sealed-secrets.ts'

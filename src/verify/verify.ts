@@ -1,7 +1,9 @@
 /**
  * Holds the journal, which is the truth, against everything derived from it: snapshots, rows, events, audit lines and,
- * inside a running service, the actors' memory. Reads only, and runs beside a live service. It reads page by page: what it keeps of the ledger
- * as a whole is a bit per journal entry.
+ * inside a running service, the actors' memory. Reads only, and runs beside a live service.
+ *
+ * - V1 A verification runs outside the serving process. It reads page by page: what it keeps of the ledger as a whole is a
+ *   bit per journal entry.
  */
 import type { UnitAddress } from '../journal/recovery.ts'
 import { DIFFERENCES_MAX, Findings, type Verification } from './findings.ts'
