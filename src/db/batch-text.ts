@@ -47,7 +47,7 @@ export interface BatchText {
 
 /** The same text for the same batch (J3). */
 export function batchText(content: BatchContent): BatchText {
-  const { units, usage } = content
+  const { units } = content
   return {
     entries: composites(content.journal, COLUMNS.journal),
     payloads: texts(content.journal, 'payload'),
@@ -59,7 +59,7 @@ export function batchText(content: BatchContent): BatchText {
     auditLines: composites(content.audit, COLUMNS.audit),
     idempotencies: composites(content.idempotency, COLUMNS.idempotency),
     answers: texts(content.idempotency, 'body'),
-    others: units === undefined && usage === undefined ? null : JSON.stringify({ units, usage }),
+    others: units === undefined ? null : JSON.stringify({ units }),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { UsageDraft } from '../journal/record.ts'
+import type { UsageDraft } from '../edge/usage-meter.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'

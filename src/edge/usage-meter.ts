@@ -1,7 +1,14 @@
-import type { UsageDraft } from '../journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
 import { FlushTimer } from './flush-timer.ts'
+
+export interface UsageDraft {
+  readonly agencyId: string
+  /** `YYYY-MM`, UTC. */
+  readonly month: string
+  /** Requests of the month so far; the highest is kept. */
+  readonly used: number
+}
 
 export interface UsageDecision {
   readonly allowed: boolean

@@ -8,7 +8,7 @@ import type { BookingEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import { encodeBooking, encodeEntry, encodeRates } from './entry-codec.ts'
 import type { BatchContent, BatchRow } from './journal-store.ts'
-import type { AuditDraft, JournalRecord, UsageDraft } from './record.ts'
+import type { AuditDraft, JournalRecord } from './record.ts'
 
 export interface EncodedBatch {
   readonly content: BatchContent
@@ -40,13 +40,11 @@ class BatchRows {
   readonly #idempotency: BatchRow[] = []
   // One line per id: a statement may touch a row only once.
   readonly #audit = new Map<string, BatchRow>()
-  readonly #usage = new Map<string, BatchRow>()
 
   add(record: JournalRecord, seq: number): void {
     if (record.entry !== undefined) this.#addEntry(record, record.entry, seq)
     if (record.audit !== undefined) this.#audit.set(record.audit.auditId, auditRow(record.agencyId, record.audit))
     if (record.idempotency !== undefined) this.#idempotency.push(idempotencyRow(record, record.idempotency))
-    for (const usage of record.usage ?? []) this.#usage.set(`${usage.agencyId} ${usage.month}`, usageRow(usage))
   }
 
   #addEntry(record: JournalRecord, entry: NonNullable<JournalRecord['entry']>, seq: number): void {
@@ -97,7 +95,6 @@ class BatchRows {
       events: this.#events,
       audit: [...this.#audit.values()],
       idempotency: this.#idempotency,
-      usage: [...this.#usage.values()],
     }
     return Object.fromEntries(Object.entries(content).filter(([, rows]) => rows.length > 0))
   }
@@ -203,10 +200,6 @@ function idempotencyRow(record: JournalRecord, idempotency: NonNullable<JournalR
     body: idempotency.body,
     created_at: iso(record.at),
   }
-}
-
-function usageRow(usage: UsageDraft): BatchRow {
-  return { agency_id: usage.agencyId, month: usage.month, used: usage.used }
 }
 
 function iso(instant: number): string {

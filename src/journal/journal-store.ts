@@ -34,7 +34,7 @@ export type BatchRow = Readonly<Record<string, unknown>>
 export type BatchContent = Readonly<
   Partial<
     Record<
-      'journal' | 'units' | 'guests' | 'created' | 'changed' | 'events' | 'audit' | 'idempotency' | 'usage',
+      'journal' | 'units' | 'guests' | 'created' | 'changed' | 'events' | 'audit' | 'idempotency',
       readonly BatchRow[]
     >
   >

@@ -49,14 +49,6 @@ export interface Announcement {
   readonly body: (seq: number) => string
 }
 
-export interface UsageDraft {
-  readonly agencyId: string
-  /** `YYYY-MM`, UTC. */
-  readonly month: string
-  /** Requests of the month so far; the highest is kept. */
-  readonly used: number
-}
-
 /** One change of one unit, or of two when a booking moves. */
 export interface Entry {
   readonly event: UnitEvent
@@ -75,5 +67,4 @@ export interface JournalRecord {
   readonly audit?: AuditDraft
   readonly idempotency?: IdempotencyDraft
   readonly announcement?: Announcement
-  readonly usage?: readonly UsageDraft[]
 }

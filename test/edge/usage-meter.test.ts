@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { calendarMonthAt } from '../../src/edge/calendar-month.ts'
-import { UsageMeter } from '../../src/edge/usage-meter.ts'
-import type { UsageDraft } from '../../src/journal/record.ts'
+import { type UsageDraft, UsageMeter } from '../../src/edge/usage-meter.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 
 const DAY_MS = 86_400_000
