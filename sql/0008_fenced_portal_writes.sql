@@ -50,6 +50,52 @@ begin
   return dropped;
 end $$;
 
+-- As before, but for its locks: the endpoints first, then their deliveries, as everything that the portal writes.
+-- Writes what became of attempts: all of it or nothing, and safe to send twice. An outcome is taken only for the very
+-- claim and attempt it belongs to. A delivery that the agency dropped meanwhile is not brought back by a failure.
+create or replace function record_attempts(claiming bigint, content jsonb) returns void
+language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
+begin
+  perform from webhook_endpoint e
+  join jsonb_to_recordset(content -> 'endpoints') as r (agency_id text, endpoint_id text)
+    on e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id
+  order by e.agency_id, e.endpoint_id for no key update of e;
+
+  with settled as (
+    update webhook_delivery d set
+      status = case when d.status = 'dropped' and r.status = 'pending' then 'dropped' else r.status end,
+      attempts = r.attempts, tries = r.tries, next_attempt_at = r.next_attempt_at, finished_at = r.finished_at,
+      claimed_by = null
+    from jsonb_to_recordset(content -> 'deliveries') as r (
+      agency_id text, delivery_id text, attempts_before integer, attempts integer, tries integer, status text,
+      next_attempt_at timestamptz, finished_at timestamptz)
+    where d.agency_id = r.agency_id and d.delivery_id = r.delivery_id and d.claimed_by = claiming
+      and d.attempts = r.attempts_before
+    returning d.agency_id, d.delivery_id, d.attempts
+  )
+  insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
+  select a.agency_id, a.delivery_id, a.attempt, a.at, a.duration_ms, a.http_status, a.reason, a.detail
+  from jsonb_to_recordset(content -> 'attempts') as a (
+    agency_id text, delivery_id text, attempt integer, at timestamptz, duration_ms integer, http_status integer,
+    reason text, detail text)
+  join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
+  on conflict do nothing;
+
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if found then
+    update webhook_endpoint e set
+      consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
+      updated_at = case when e.status = r.status then e.updated_at else r.at end
+    from jsonb_to_recordset(content -> 'endpoints') as r (
+      agency_id text, endpoint_id text, revision integer, consecutive_failures integer, status text,
+      disabled_reason text, at timestamptz)
+    where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
+      and e.status <> 'deleted';
+  end if;
+end $$;
+
 -- Deliveries that were left pending for an endpoint deleted while a booking was on its way.
 update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = now(), claimed_by = null
 from webhook_endpoint e

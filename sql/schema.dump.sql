@@ -872,6 +872,11 @@ CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb
  SET enable_mergejoin TO 'off'
 AS $function$
 begin
+  perform from webhook_endpoint e
+  join jsonb_to_recordset(content -> 'endpoints') as r (agency_id text, endpoint_id text)
+    on e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id
+  order by e.agency_id, e.endpoint_id for no key update of e;
+
   with settled as (
     update webhook_delivery d set
       status = case when d.status = 'dropped' and r.status = 'pending' then 'dropped' else r.status end,

@@ -4,7 +4,7 @@ import { PostgresBookingList } from './db/booking-list.ts'
 import { PostgresBookingRows } from './db/booking-rows.ts'
 import { PostgresCatalogueStore } from './db/catalogue-rows.ts'
 import { connect, type Sql } from './db/connect.ts'
-import { classifyDatabaseError } from './db/database-error.ts'
+import { classifyDatabaseError, mayPass } from './db/database-error.ts'
 import { PostgresGuestList } from './db/guest-rows.ts'
 import { PostgresIdempotencyRows } from './db/idempotency-rows.ts'
 import { ListReads } from './db/list-reads.ts'
@@ -100,6 +100,8 @@ export interface Ledger {
   readonly idempotency: IdempotencyDesk
   /** Of this writer; it rises when the journal has to settle a doubt. */
   readonly epoch: number
+  /** A statement beside the journal has found the fence: the journal finds it too, and ends the process (J5). */
+  tellFenced(): void
   /** Finishes what is in flight, writes snapshots, closes every connection. */
   close(): Promise<void>
 }
@@ -108,6 +110,8 @@ const SWEEP_MS = 5_000
 /** From the take-over on nobody else serves: for so long a database that is away is waited for. */
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
+/** Above the server's statement timeout: a take-over whose reply was lost is over by then, and fences nobody later. */
+const TAKE_OVER_AGAIN_MS = 2_500
 
 /** For so long a process that ends tries to write what it has counted, the database being away. */
 const LAST_FLUSH_MS_MAX = 2_000
@@ -155,6 +159,7 @@ export async function openLedger(options: {
   }
   const tenure = await untilAnswered(() => store.takeOver(options.holder), {
     ...patience,
+    pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
       // Its outcome is unknown: a second take-over takes over from the first.
       store.reconnect()
@@ -214,6 +219,7 @@ export async function openLedger(options: {
       onBug: watch.onBug,
     },
     book: {
+      mayPass,
       nextExpiry: (at) => rows.nextExpiry(at),
       lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
@@ -224,12 +230,16 @@ export async function openLedger(options: {
     },
   })
 
-  // Where nothing is written but counters, they find the fence first; an empty record tells the journal of it (J5).
+  // An empty record: whoever waits for it is told by `onFenced`.
+  const tellFenced = async (): Promise<void> => {
+    await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
+  }
+  // Where nothing is written but counters, they find the fence first.
   const unlessFenced = async (write: Promise<void>): Promise<void> => {
     try {
       await write
     } catch (error) {
-      if (classifyDatabaseError(error) === 'fenced') await journal.append({ agencyId: '', at: clock.now() })
+      if (classifyDatabaseError(error) === 'fenced') await tellFenced()
       throw error
     }
   }
@@ -291,6 +301,7 @@ export async function openLedger(options: {
     get epoch() {
       return journal.epoch
     },
+    tellFenced: () => void tellFenced(),
     close: async () => {
       clearInterval(sweep)
       let isAway = false

@@ -3,7 +3,7 @@ import { checkServer } from './db/check-server.ts'
 import { connect } from './db/connect.ts'
 import { classifyDatabaseError } from './db/database-error.ts'
 import { migrate } from './db/migrate.ts'
-import { checkSecretKey } from './db/secret-key-check.ts'
+import { checkSecretKey, checkSecretKeyBeforeMigrating } from './db/secret-key-check.ts'
 
 /** The database the ledger lives in, ready: fit, with the schema of this program, and used with its SECRET_KEY. */
 export interface Database {
@@ -33,6 +33,7 @@ export async function openDatabase(
     const sql = connect(database.url, { purpose: 'admin' })
     try {
       await checkServer(sql)
+      await checkSecretKeyBeforeMigrating(sql, secretKey)
       await migrate(sql, { onStep })
       await checkSecretKey(sql, secretKey)
     } finally {

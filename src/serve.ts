@@ -120,6 +120,7 @@ async function start(
     tally,
     log,
     onBug: (error) => service.endAfterBug(error),
+    onFenced: () => ledger.tellFenced(),
   })
   const watched = {
     tally,

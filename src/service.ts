@@ -38,6 +38,7 @@ export class Service {
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
   #isEnding = false
+  #isFenced = false
 
   /** From here on signals end the process in order. */
   constructor(log: Log, listener: Listener, dataDir: string) {
@@ -90,9 +91,10 @@ export class Service {
    */
   endAfterFence(cause: unknown, settled: Promise<void>): void {
     this.#log.fatal({ err: cause }, 'fenced by another writer')
+    this.#isFenced = true
+    this.#listener.answerWith(notServing('fenced', systemIds), { isDraining: this.#isEnding })
     if (this.#isEnding) return
     this.#isEnding = true
-    this.#listener.answerWith(notServing('fenced', systemIds))
     void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
   }
 
@@ -121,6 +123,6 @@ export class Service {
     await this.#database?.stop()
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')
-    process.exit(0)
+    process.exit(this.#isFenced ? 1 : 0)
   }
 }

@@ -5,9 +5,9 @@
  * - `too_slow`: cancelled at a timeout, so this statement did not happen. Send less at a time.
  * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). It did not happen.
  * - `fenced`: another process has taken over the writing (J5). It did not happen.
- * - `unfit`: the server or the session cannot do it now: it is read-only, out of space, out of memory, damaged. It did not
- *   happen; throw the client object away.
- * - `other`: none of these; nobody foresaw it.
+ * - `unfit`: the server or the session cannot do it now: it is read-only, out of space or memory, or being shut down. It did
+ *   not happen; throw the client object away.
+ * - `other`: none of these; nobody foresaw it. On the write connection the same as `unfit`.
  */
 export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' | 'fenced' | 'unfit' | 'other'
 
@@ -54,7 +54,7 @@ export const CLASS_OF_CODE = {
 
 /**
  * By beginning, where no exact code is listed. `08` connection exception, `22` data exception, `23` integrity, `53`
- * insufficient resources (disk full, out of memory), `57` operator intervention, `58` system error, `XX` internal error.
+ * insufficient resources (disk full, out of memory), `57` operator intervention.
  */
 export const CLASS_OF_PREFIX = [
   ['CONNECTION_', 'connection'],
@@ -63,8 +63,6 @@ export const CLASS_OF_PREFIX = [
   ['23', 'poison'],
   ['53', 'unfit'],
   ['57', 'unfit'],
-  ['58', 'unfit'],
-  ['XX', 'unfit'],
 ] as const satisfies readonly (readonly [string, DatabaseErrorClass])[]
 
 /** Sorts whatever a query rejected with. A missed deadline (`DeadlineError`) counts as `connection`: outcome unknown. */
@@ -85,4 +83,12 @@ export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
  */
 export function isErrorResponse(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
+}
+
+/** What may pass: the server is away, busy, failing over to another, or out of space for now. */
+const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
+
+/** Whether the same statement may succeed later without anybody mending what is stored. */
+export function mayPass(error: unknown): boolean {
+  return PASSING.has(classifyDatabaseError(error))
 }

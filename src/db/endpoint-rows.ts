@@ -8,7 +8,7 @@ import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Fragment, Sql } from './connect.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, PENDING_CHUNK, settleFlood, settlement } from './pending-deliveries.ts'
+import { begun, dropOfDeleted, settleFlood, settlement } from './pending-deliveries.ts'
 
 interface EndpointRow {
   agencyId: string
@@ -24,6 +24,9 @@ interface EndpointRow {
   createdAt: Date
   updatedAt: Date
 }
+
+/** Deliveries that a deletion drops while it keeps all batches waiting; what is left is dropped beside them. */
+const DROPPED_ALONE_MAX = 100
 
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
 export class PostgresEndpointRows implements EndpointRows {
@@ -117,7 +120,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const found = await this.find(agencyId, endpointId)
     const change = sql`
       select dropped from delete_webhook_endpoint(${this.#epoch()}, ${agencyId}, ${endpointId}, ${new Date(at)},
-                                                  ${PENDING_CHUNK}) as dropped
+                                                  ${DROPPED_ALONE_MAX}) as dropped
       where dropped is not null`
     const deleted =
       found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change, alone: true })
@@ -127,7 +130,7 @@ export class PostgresEndpointRows implements EndpointRows {
       await drop()
       return null
     }
-    if (deleted.dropped === PENDING_CHUNK) await begun(drop())
+    if (deleted.dropped === DROPPED_ALONE_MAX) await begun(drop())
     return found
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from './connect.ts'
-import { MIGRATIONS, type Migration } from './migrations.ts'
+import { EXTENSIONS, MIGRATIONS, type Migration } from './migrations.ts'
 
 /** The database's schema and this program do not fit. The message says what to do; a retry does not help. */
 export class MigrationError extends Error {
@@ -15,6 +15,15 @@ type Applied = { version: number; name: string; checksum: string }
 /** Any constant will do, as long as every version of this program takes the same one. */
 const LOCK_KEY = 7_310_577_216_190_001n
 const ALREADY_APPLIED_SQLSTATE = 'NL900'
+const EXTENSIONS_THERE_SQLSTATE = 'NL901'
+const LOCK_NOT_AVAILABLE_SQLSTATE = '55P03'
+/**
+ * A migration that waits for a lock keeps everybody waiting who comes after it, the process that still serves among them: so
+ * it gives up soon, and tries again.
+ */
+const LOCK_MS_MAX = 1_000
+const LOCK_AGAIN_MS = 2_000
+const LOCK_ATTEMPTS_MAX = 60
 
 /**
  * Brings the schema up to date; safe to run from several processes at once. Each migration is one multi-statement simple
@@ -37,8 +46,9 @@ export async function migrate(
     checkApplied(done, migrations)
     const next = migrations[done.length]
     if (next === undefined) return { applied, version: done.length }
+    if (applied.length === 0) await mustHaveExtensions(sql)
     onStep(`Applying migration ${fileOf(next)}`)
-    if (await apply(sql, next)) applied.push(next.version)
+    if (await apply(sql, next, onStep)) applied.push(next.version)
   }
 }
 
@@ -70,8 +80,32 @@ async function readApplied(sql: Sql): Promise<Applied[]> {
   return await sql<Applied[]>`select version, name, checksum from schema_migration order by version`
 }
 
+/**
+ * Tries to create every extension that a migration needs, and takes it back: a schema that is half migrated fits no program.
+ * @throws MigrationError when one cannot be had; nothing was changed
+ */
+async function mustHaveExtensions(sql: Sql): Promise<void> {
+  const creations = EXTENSIONS.map((name) => `create extension if not exists ${name};`).join(' ')
+  const script = `do $$ begin
+    perform pg_advisory_xact_lock(${LOCK_KEY});
+    ${creations}
+    raise exception 'they are there' using errcode = '${EXTENSIONS_THERE_SQLSTATE}';
+  end $$`
+  try {
+    await sql.unsafe(script).simple()
+  } catch (error) {
+    if (codeOf(error) === EXTENSIONS_THERE_SQLSTATE) return
+    throw new MigrationError(
+      `Cannot migrate: the extensions ${EXTENSIONS.join(', ')} are needed, and one of them cannot be created: ${
+        error instanceof Error ? error.message : String(error)
+      }. Nothing was changed. Install PostgreSQL's contrib modules, or have the database's provider allow them.`,
+      { cause: error },
+    )
+  }
+}
+
 /** @returns false when another process applied it first */
-async function apply(sql: Sql, migration: Migration): Promise<boolean> {
+async function apply(sql: Sql, migration: Migration, onStep: (step: string) => void): Promise<boolean> {
   const { version, name } = migration
   const script = `select pg_advisory_xact_lock(${LOCK_KEY});
     do $$ begin
@@ -79,21 +113,31 @@ async function apply(sql: Sql, migration: Migration): Promise<boolean> {
         raise exception 'already applied' using errcode = '${ALREADY_APPLIED_SQLSTATE}';
       end if;
     end $$;
+    select set_config('lock_timeout', '${LOCK_MS_MAX}', true);
     ${migration.sql}
     ;insert into schema_migration (version, name, checksum) values (${version}, '${name}', '${checksumOf(migration)}')`
-  try {
-    await sql.unsafe(script).simple()
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === ALREADY_APPLIED_SQLSTATE) return false
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new MigrationError(
-      `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`,
-      {
-        cause: error,
-      },
-    )
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await sql.unsafe(script).simple()
+      return true
+    } catch (error) {
+      if (codeOf(error) === ALREADY_APPLIED_SQLSTATE) return false
+      if (codeOf(error) === LOCK_NOT_AVAILABLE_SQLSTATE && attempt < LOCK_ATTEMPTS_MAX) {
+        if (attempt === 1) onStep(`Migration ${fileOf(migration)} waits for a lock that somebody else holds`)
+        await Bun.sleep(LOCK_AGAIN_MS)
+        continue
+      }
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new MigrationError(
+        `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`,
+        { cause: error },
+      )
+    }
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null
 }
 
 /** Where in its file the migration failed, if Postgres says so: it counts characters of the whole script. */

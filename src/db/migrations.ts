@@ -28,3 +28,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: 'counted_requests', sql: countedRequests },
   { version: 10, name: 'guest_search', sql: guestSearch },
 ]
+
+/** What the migrations create, all of them trusted: a test holds this list against sql/. */
+export const EXTENSIONS: readonly string[] = ['btree_gist', 'btree_gin', 'pg_trgm']

@@ -102,17 +102,22 @@ export class PostgresJournalStore implements JournalStore {
     }
   }
 
-  /** On the writer's own connection: another one may reach a server that was replaced, and knows what the new one lost. */
-  async wasWritten({ batchId, firstSeq }: BatchToAppend): Promise<boolean | null> {
+  /**
+   * Final, because the server that is asked has the higher epoch: whatever of the old one it will ever have, it has. A server
+   * that was replaced does not have it.
+   */
+  async wasWritten({ batchId, firstSeq, epoch }: BatchToAppend): Promise<boolean | null> {
     const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
     do {
       if ((await this.#unfit()) === null) {
         try {
-          const rows = await withDeadline(
-            this.#journal`select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid`,
+          const [row] = await withDeadline(
+            this.#journal<{ isWritten: boolean }[]>`
+              select exists (select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid) as "isWritten"
+              from writer_fence where epoch > ${epoch}::text::bigint`,
             WAS_WRITTEN_DEADLINE_MS,
           )
-          return rows.length > 0
+          if (row !== undefined) return row.isWritten
         } catch {
           // Whatever went wrong, nothing is known yet.
         }

@@ -37,6 +37,20 @@ export async function checkSecretKey(sql: Sql, key: Uint8Array): Promise<void> {
   if (stored !== check) throw new SecretKeyError()
 }
 
+/**
+ * The same before the schema is migrated, whatever version it has: a process with another key must leave it as it is. Writes
+ * nothing.
+ * @throws SecretKeyError
+ */
+export async function checkSecretKeyBeforeMigrating(sql: Sql, key: Uint8Array): Promise<void> {
+  const [has] = await sql<{ check: boolean; endpoints: boolean }[]>`
+    select to_regclass('secret_key_check') is not null as "check", to_regclass('webhook_endpoint') is not null as "endpoints"`
+  const stored = has?.check === true ? await storedCheck(sql) : null
+  if (stored !== null && stored !== secretKeyCheck(key)) throw new SecretKeyError()
+  if (stored === null && has?.endpoints === true && !mayHaveSealed(key, await sealedSecrets(sql)))
+    throw new SecretKeyError()
+}
+
 /** The check value of the key that the database is used with; null before the first start on it. */
 export async function storedCheck(sql: Sql): Promise<string | null> {
   const [row] = await sql<{ hmac: string }[]>`select hmac from secret_key_check`

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../lib/clock.ts'
-import { classifyDatabaseError, type DatabaseErrorClass } from './database-error.ts'
+import { mayPass } from './database-error.ts'
 
 export interface Patience {
   readonly clock: Clock
@@ -13,9 +13,6 @@ export interface Patience {
   onFailure(error: unknown): void
 }
 
-/** What may pass: the server is away, busy, failing over to another, or out of space for now. */
-const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
-
 /**
  * Asks again for as long as the database is away or busy: for work whose failure would leave nobody who serves. `ask` has a
  * deadline of its own and may be repeated.
@@ -28,8 +25,7 @@ export async function untilAnswered<T>(ask: () => Promise<T>, patience: Patience
     try {
       return await ask()
     } catch (error) {
-      const mayPass = PASSING.has(classifyDatabaseError(error))
-      if (!mayPass || patience.isOver() || clock.monotonicMs() - since >= withinMs) throw error
+      if (!mayPass(error) || patience.isOver() || clock.monotonicMs() - since >= withinMs) throw error
       patience.onFailure(error)
       await sleep(clock, pauseMs)
     }

@@ -2,7 +2,6 @@
  * Memory that must follow the database after a write whose outcome is unknown: it is read again at once, and every second until
  * that has worked. In the turn of what is read, so that nothing newer is overwritten.
  */
-import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -15,7 +14,6 @@ export class ReadAgain {
   readonly #read: (id: string) => Promise<void>
   /** Not yet read: one entry for each thing that exists, at most. */
   readonly #doubtful = new Set<string>()
-  #isFenced = false
 
   /** @param read waits until no write is under way any more, reads, and puts what it has read into memory */
   constructor(options: { clock: Clock; turns: KeyedTurns; read: (id: string) => Promise<void> }) {
@@ -42,15 +40,13 @@ export class ReadAgain {
       return true
     } catch (error) {
       if (error instanceof AssertionError) throw error
-      // A writer that is fenced is about to end; what else failed is tried again.
-      this.#isFenced ||= error instanceof JournalError
+      // Fenced too: the epoch may just have risen, and a process that has lost it ends anyway.
       if (isKnown) this.#later(id)
       return false
     }
   }
 
   #later(id: string): void {
-    if (this.#isFenced) return
     this.#clock.after(AGAIN_AFTER_MS, () => {
       void this.#turns.run(id, async () => {
         if (this.#doubtful.has(id) && !(await this.now(id))) this.#later(id)

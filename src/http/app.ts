@@ -5,6 +5,7 @@ import { notFound } from '../edge/problems.ts'
 import { requestIdOf } from '../edge/request-id.ts'
 import { RequestTally, UNKNOWN_ROUTE } from '../edge/request-tally.ts'
 import { targetOf } from '../edge/request-target.ts'
+import { JournalError } from '../journal/journal-error.ts'
 import { directRoutes } from './direct-routes.ts'
 import { docsPage } from './docs/docs-page.ts'
 import type { FailureReport, PartnerLedger } from './partner/partner-ledger.ts'
@@ -37,13 +38,15 @@ export interface AppOptions {
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
+  /** A write beside the journal has found the fence. */
+  onFenced?(): void
 }
 
 /** Long enough for the answer to leave the process. */
 const BUG_ANSWER_MS = 20
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
-export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: AppOptions) {
+export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = () => {}, ...rest }: AppOptions) {
   const { newId, clock, gate } = ledger
   const tally = rest.tally ?? new RequestTally({ clock, log: null })
   const unknown = tally.route(UNKNOWN_ROUTE)
@@ -52,6 +55,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
   const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
     log.error({ err: error, ...fields }, isBug ? 'bug met' : 'request failed')
     if (isBug) clock.after(BUG_ANSWER_MS, () => onBug(error))
+    else if (isFenced(error)) onFenced()
   }
 
   /** An unknown route is 404 whatever the key; a valid one still sees its budget (contract, Limits: on every answer). */
@@ -104,4 +108,9 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, ...rest }: 
     app.all(path, ({ request }) => fetch(request))
   }
   return app
+}
+
+function isFenced(error: unknown): boolean {
+  if (error instanceof JournalError) return error.kind === 'fenced'
+  return error instanceof Error && error.cause instanceof JournalError && error.cause.kind === 'fenced'
 }

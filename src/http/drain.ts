@@ -24,13 +24,15 @@ const LOOK_EVERY_MS = 10
  * request never became whole among it.
  * @returns whether nothing had to be cut off
  */
-export async function drain({ fetch, server }: Serving, clock: Clock, withinMs: number): Promise<boolean> {
+export async function drain(serving: Serving, clock: Clock, withinMs: number): Promise<boolean> {
+  const { server } = serving
   if (server === null) return true
   const { promise: gathered, resolve: release } = Promise.withResolvers<void>()
   let held = 0
   const last = async (request: Request): Promise<Response> => {
     held += 1
-    const response = await fetch(request)
+    // Asked anew for each: a process that is fenced meanwhile answers otherwise.
+    const response = await serving.fetch(request)
     response.headers.set('Connection', 'close')
     await gathered
     return response

@@ -42,9 +42,12 @@ export class Listener implements Serving {
     this.server.reload({ routes: servedRoutes(app), fetch: app.fetch })
   }
 
-  /** From the next request on, on whatever connection, only `fetch` answers; what is under way is not disturbed. */
-  answerWith(fetch: Serving['fetch']): void {
+  /**
+   * From the next request on, on whatever connection, only `fetch` answers; what is under way is not disturbed.
+   * @param isDraining the server asks `this.fetch` for each request (drain.ts), and is left as it is
+   */
+  answerWith(fetch: Serving['fetch'], { isDraining }: { isDraining: boolean }): void {
     this.#fetch = fetch
-    this.server.reload({ routes: {}, fetch })
+    if (!isDraining) this.server.reload({ routes: {}, fetch })
   }
 }

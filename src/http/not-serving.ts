@@ -9,11 +9,15 @@ const RETRY_AFTER_S = 1
 
 /** Why a process that listens does not serve. `status` and `title` are told to callers, `fault` by the readiness probe. */
 const REASONS = {
-  starting: { status: 503, title: 'Nothing was changed: the service is starting. Try again', fault: 'starting' },
+  starting: {
+    status: 503,
+    title: 'This request was not handled: the service is starting. Try again',
+    fault: 'starting',
+  },
   // 500 as for the commands that are still open: the contract knows no 503, and its clients retry a 500.
   fenced: {
     status: 500,
-    title: 'Nothing was changed: another process has taken over from this one. Try again',
+    title: 'This request was not handled: another process has taken over from this one. Try again',
     fault: 'fence: another writer has taken over',
   },
 } as const

@@ -62,7 +62,7 @@ export class FairShares {
     return new Promise((resolve, reject) => {
       const start = (): void => {
         this.#take(owner)
-        task().then(
+        Promise.try(task).then(
           (value) => {
             this.#release(owner)
             resolve(value)

@@ -20,6 +20,8 @@ export interface HoldBook {
   /** When the first hold that has not lapsed at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
   expire(hold: LapsedHold): Promise<void>
+  /** Whether what `expire` rejected with lies in the database's state of the moment, and in nothing that is stored. */
+  mayPass(error: unknown): boolean
 }
 
 /** Told of what went wrong. */
@@ -142,10 +144,16 @@ export class HoldTimer {
     for (const [i, result] of results.entries()) {
       const hold = due[i] as LapsedHold
       if (result.status === 'fulfilled') this.#failing.ended(hold.bookingId)
-      else if (isOfTheMoment(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
+      else if (this.#isOfTheMoment(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
       else if (this.#failing.putAside(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
     }
     return journalFailure
+  }
+
+  /** Whether the reason lies neither in the hold nor in what is stored of its unit: it is over when the database is back. */
+  #isOfTheMoment(error: unknown): boolean {
+    if (error instanceof JournalError) return error.kind !== 'poisoned'
+    return error instanceof MailboxFullError || this.#book.mayPass(error)
   }
 
   /** What had lapsed in the round was ended or rests: only what lapses later, and what has rested enough, is waited for. */
@@ -155,9 +163,4 @@ export class HoldTimer {
     if (retryMs === null) return expiry
     return Math.min(expiry, this.#clock.now() + retryMs - this.#clock.monotonicMs())
   }
-}
-
-/** Whether the reason lies neither in the hold nor in what is stored of its unit: it is over when the database is back. */
-function isOfTheMoment(error: unknown): boolean {
-  return error instanceof MailboxFullError || (error instanceof JournalError && error.kind !== 'poisoned')
 }

@@ -177,7 +177,7 @@ export class UnitDirectory {
   }
 
   #mayLeave(actor: UnitActor): boolean {
-    return actor.isIdle && !this.#askers.has(actor.unitId)
+    return actor.isIdle && !this.#askers.has(actor.unitId) && !this.#activating.has(actor.unitId)
   }
 
   #actor(unit: UnitAddress): Promise<UnitActor> {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/db/connect.ts'
 import { MigrationError, migrate } from '../../src/db/migrate.ts'
 import { MIGRATIONS, type Migration } from '../../src/db/migrations.ts'
+import { eventually } from '../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 const FIRST: Migration = { version: 1, name: 'stay', sql: 'create table stay (id int primary key);' }
@@ -87,5 +88,33 @@ describe('migrate', () => {
     const error = await failure(migrate(sql, { migrations: [FIRST, { ...SECOND, version: 3 }] }))
     expect(error.message).toContain('0003_guest.sql stands where number 2 is due')
     expect(await sql`select to_regclass('schema_migration') as ledger`).toEqual([{ ledger: null }] as never)
+  })
+
+  test('applies nothing where an extension may not be created, and says which are needed', async () => {
+    const role = `limited_${crypto.randomUUID().slice(0, 8)}`
+    await sql.unsafe(`create role ${role} login password 'limited'; grant all on schema public to ${role};
+      revoke create on database ${new URL(database.url).pathname.slice(1)} from public, ${role}`)
+    const url = new URL(database.url)
+    url.username = role
+    url.password = 'limited'
+    const limited = connect(url.href, { purpose: 'admin' })
+    const error = await failure(migrate(limited))
+    await limited.end()
+    expect(error.message).toContain('Cannot migrate: the extensions btree_gist, btree_gin, pg_trgm are needed')
+    expect(await sql`select from schema_migration`).toHaveLength(0)
+    await sql.unsafe(`drop owned by ${role}; drop role ${role}`)
+  })
+
+  test('a migration that waits for a lock lets everybody else through, and is applied when it gets it', async () => {
+    await migrate(sql, { migrations: [FIRST] })
+    const reader = connect(database.url, { purpose: 'admin' })
+    await reader.unsafe('begin; select from stay')
+    const steps: string[] = []
+    const migrating = migrate(sql, { migrations: [FIRST, SECOND], onStep: (step) => steps.push(step) })
+    await eventually('it has given up the first time', () => steps.some((step) => step.includes('waits for a lock')))
+    await database.sql`insert into stay (id) values (1)`
+    await reader.unsafe('commit')
+    expect(await migrating).toEqual({ applied: [2], version: 2 })
+    await reader.end()
   })
 })

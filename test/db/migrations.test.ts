@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { MIGRATIONS } from '../../src/db/migrations.ts'
+import { EXTENSIONS, MIGRATIONS } from '../../src/db/migrations.ts'
 
 const files = readdirSync('sql')
   .filter((name) => /^\d/.test(name))
@@ -9,6 +9,11 @@ const files = readdirSync('sql')
 test('the embedded migrations are exactly the numbered files of sql/', () => {
   const embedded = MIGRATIONS.map(({ version, name, sql }) => [`${String(version).padStart(4, '0')}_${name}.sql`, sql])
   expect(embedded).toEqual(files.map((name) => [name, readFileSync(`sql/${name}`, 'utf8')]))
+})
+
+test('every extension that a migration creates is looked for before the first one is applied', () => {
+  const created = MIGRATIONS.flatMap(({ sql }) => [...sql.matchAll(/create extension (?:if not exists )?(\w+)/g)])
+  expect([...EXTENSIONS].sort()).toEqual([...new Set(created.map(([, name]) => name ?? ''))].sort())
 })
 
 test('they are numbered from 1 without a gap', () => {

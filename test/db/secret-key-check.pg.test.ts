@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Config } from '../../src/config.ts'
+import { connect } from '../../src/db/connect.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { MIGRATIONS } from '../../src/db/migrations.ts'
 import { checkSecretKey, SecretKeyError, storedCheck } from '../../src/db/secret-key-check.ts'
+import { openDatabase } from '../../src/open-database.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { secretKeyCheck } from '../../src/webhooks/secret-key-check.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -73,4 +78,30 @@ test('what is kept is not the key, nor the same for two keys', () => {
   expect(secretKeyCheck(KEY)).toMatch(/^[0-9a-f]{64}$/)
   expect(secretKeyCheck(KEY)).not.toContain('01'.repeat(4))
   expect(secretKeyCheck(KEY)).not.toBe(secretKeyCheck(OTHER))
+})
+
+test('a start with another key leaves the schema of an earlier version as it is', async () => {
+  const earlier = await testDatabase({ template: 'empty' })
+  const sql = connect(earlier.url, { purpose: 'admin' })
+  await migrate(sql, { migrations: MIGRATIONS.slice(0, 5) })
+  await sql`
+    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
+                        requests_per_month, default_hold_hours, created_at)
+    values ('agc_a', 'harbour', 'Harbour', 'EUR', 'Europe/Lisbon', 'active', true, 60, 1000, 48, now())`
+  const sealed = new SecretBox(KEY).seal('whsec_x', { agencyId: 'agc_a', endpointId: 'whe_a' })
+  await sql`
+    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+    values ('agc_a', 'whe_a', 'https://example.com', 'active', ${sealed}, now(), now())`
+  const start = (secretKey: Uint8Array) =>
+    openDatabase({ databaseUrl: earlier.url } as Config, { secretKey, onStep: () => {} }).then(
+      () => 'started',
+      (error: unknown) => error,
+    )
+  const version = async () => (await sql`select max(version)::int as version from schema_migration`)[0]?.['version']
+  expect(await start(OTHER)).toBeInstanceOf(SecretKeyError)
+  expect(await version()).toBe(5)
+  expect(await start(KEY)).toBe('started')
+  expect(await version()).toBe(MIGRATIONS.length)
+  await sql.end()
+  await earlier.drop()
 })

@@ -108,3 +108,12 @@ test('a statement that the server cancels at its timeout is too slow, not refuse
   expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
   await database.sql`drop trigger stall on writer_fence`
 })
+
+test('J3: whether a batch is there is not said while its own epoch still holds the fence', async () => {
+  const { store } = await open()
+  const { epoch } = await store.takeOver('test')
+  const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} }
+  expect(await store.wasWritten(batch)).toBeNull()
+  expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toBe(epoch + 1)
+  expect(await store.wasWritten(batch)).toBe(false)
+})

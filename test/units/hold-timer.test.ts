@@ -46,6 +46,7 @@ class Book {
           .sort((a, b) => (place(a) < place(b) ? -1 : 1))
           .slice(0, limit)
       },
+      mayPass: (error) => error instanceof Error && error.message === 'connection lost',
       nextExpiry: async (at) => {
         const later = [...this.holds.values()].filter((expiry) => expiry > at)
         await this.gate
@@ -111,6 +112,18 @@ describe('the hold timer', () => {
     book.timer.start()
     await book.clock.advance(1)
     expect(book.ended).toHaveLength(250)
+  })
+
+  test('does not hold a database that was away against the holds it was tried with', async () => {
+    const book = new Book()
+    book.hold('unt_1_a', 0)
+    book.failureOf = () => new Error('connection lost')
+    book.timer.start()
+    await book.clock.advance(60_000)
+    expect(book.timer.failing).toBe(0)
+    book.failureOf = () => undefined
+    await book.clock.advance(600)
+    expect(book.ended).toHaveLength(1)
   })
 
   for (const failing of ['lapsed', 'expire'] as const) {

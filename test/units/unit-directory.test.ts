@@ -324,6 +324,30 @@ describe('commands that meet', () => {
 })
 
 describe('more commands at once than units may be resident', () => {
+  test('a write that comes just when a read has activated its unit, and no room is left, gets its turn', async () => {
+    for (let ticks = 0; ticks < 30; ticks++) {
+      const [busy, asked] = units(2) as [Unit, Unit]
+      const ledger = await MemoryLedger.open([busy, asked])
+      await ledger.takeOver({ residentMax: 1 })
+      const { directory } = ledger
+      const address = ({ id }: Unit) => ({ agencyId: AGENCY.id, unitId: id })
+      const { promise: over, resolve: end } = Promise.withResolvers<void>()
+      const held = directory.turn(address(busy), () => over)
+      await settle()
+      const { promise: loaded, resolve: load } = Promise.withResolvers<void>()
+      const { loadUnit } = ledger.store
+      ledger.store.loadUnit = (...of) => loaded.then(() => loadUnit.apply(ledger.store, of))
+      const read = directory.read(address(asked))
+      await settle()
+      load()
+      for (let i = 0; i < ticks; i++) await null
+      expect(await directory.turn(address(asked), async () => 'had')).toBe('had')
+      await read
+      end()
+      await held
+    }
+  })
+
   /** A booking in the first of each pair of units, and a store that takes a millisecond to read a unit or a row. */
   async function pairs(count: number, residentMax: number) {
     const all = units(2 * count)

@@ -282,6 +282,50 @@ describe('an endpoint is deleted while', () => {
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
   })
 
+  test('the outcome of an attempt is being recorded: both are written, and neither is a deadlock', async () => {
+    const id = await registered()
+    await book()
+    const [delivery] = await database.sql<{ id: string; revision: number }[]>`
+      update webhook_delivery d set claimed_by = s.tenure from webhook_sender s, webhook_endpoint e
+      where e.endpoint_id = d.endpoint_id returning d.delivery_id as "id", e.revision`
+    const at = new Date().toISOString()
+    const content = {
+      deliveries: [
+        {
+          ...{ agency_id: agency.id, delivery_id: delivery?.id, attempts_before: 0, attempts: 1, tries: 1 },
+          ...{ status: 'pending', next_attempt_at: at, finished_at: null },
+        },
+      ],
+      attempts: [],
+      endpoints: [
+        {
+          ...{ agency_id: agency.id, endpoint_id: id, revision: delivery?.revision, consecutive_failures: 1 },
+          ...{ status: 'active', disabled_reason: null, at },
+        },
+      ],
+    }
+    const outcomes: Promise<unknown>[] = []
+    {
+      await using gate = await held('webhook_delivery', 'update')
+      const recording = database.sql`
+        select record_attempts((select tenure from webhook_sender), ${JSON.stringify(content)}::text::jsonb)`
+      outcomes.push(recording.then(() => 'recorded'))
+      await eventually('the outcome is being recorded', () => waiting('record_attempts'))
+      let isOver = false
+      const deletion = desk.delete(agency.id, id, line()).finally(() => {
+        isOver = true
+      })
+      outcomes.push(deletion.then((deleted) => deleted?.id))
+      await eventually(
+        'the deletion waits, or is over',
+        async () => isOver || (await waiting('delete_webhook_endpoint')),
+      )
+      await gate.release()
+      expect(await Promise.all(outcomes)).toEqual(['recorded', id])
+    }
+    expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
+  })
+
   test('one of its deliveries is to be sent again: that is refused, and nothing stays pending', async () => {
     const id = await registered()
     await book()
