@@ -147,7 +147,7 @@ export async function openLedger(options: {
 
   const { isCalledOff = () => false } = options
   await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
-  if (isCalledOff()) throw new Error('Cannot take the ledger over: the process is told to end')
+  if (isCalledOff()) throw new Error('Cannot take over the ledger: the process is shutting down')
   const patience = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
     isOver: isCalledOff,

@@ -8,7 +8,7 @@ import type { LiveUnit } from './verify/verify-unit.ts'
 /** Waits for the service to say where the ledger is, says what a verification came to, and ends when the service is gone. */
 export function runVerification(): void {
   if (process.send === undefined) {
-    console.error('Cannot verify: the service starts this by itself. Run: nightledger verify')
+    console.error('Cannot verify: only the service starts this process. Run nightledger verify instead.')
     process.exit(1)
   }
   process.on('disconnect', () => process.exit(0))

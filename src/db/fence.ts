@@ -9,7 +9,7 @@ const PROBE_MS_MAX = 1_000
 export interface FenceProbe {
   /** The epoch that holds the ledger now. */
   readonly epoch: number
-  /** Why the server takes no writes; null when it does. */
+  /** Why the server does not accept writes; null when it does. */
   readonly readOnly: string | null
 }
 

@@ -148,7 +148,7 @@ export function mcpEndpoint(options: {
     const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     open.retryAfterS = problem.retryAfterS
-    const message = 'The request could not be answered, which is a fault of the service: try again'
+    const message = 'The request could not be answered because of an error in the service: try again'
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 
