@@ -155,6 +155,6 @@ test('without a key, or with half a one, it says so', async () => {
   const outcome = await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: 'beef' })
   expect([outcome.code, outcome.stderr]).toEqual([
     2,
-    'Cannot change the key: SECRET_KEY is not set, or not 32 bytes in hexadecimal or base64.\n',
+    'Cannot change the key: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.\n',
   ])
 })
