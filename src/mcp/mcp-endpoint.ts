@@ -99,7 +99,7 @@ export function mcpEndpoint(options: {
   async function serve(open: Open): Promise<Response> {
     const { request, requestId } = open
     const body = await readJson(request)
-    // The key may have been revoked while the body was on its way.
+    // The key may have been revoked while the body was arriving.
     const entrance = gate.reenter(open.entrance)
     if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     open.entrance = entrance
