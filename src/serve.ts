@@ -31,7 +31,7 @@ import { Service } from './service.ts'
 import { writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
 
-/** Faults of the surroundings: their message says what to do, a stack would only hide it. */
+/** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
   ...[SecretKeyError, SenderCommandError],
@@ -52,8 +52,8 @@ export async function serve(env: Record<string, string | undefined>): Promise<vo
 }
 
 /**
- * Opens what the service needs, in this order: first what can fail, while another process may still serve; the take-over last
- * (J5). Requests are answered with 503 until all of it is there.
+ * Opens what the service needs: first everything that can fail, while another process may still serve, and the take-over last
+ * (J5). Requests get 503 until everything is open.
  */
 async function run(config: Config): Promise<void> {
   ignoreProxies()

@@ -1,6 +1,6 @@
 /**
- * Memory that must follow the database after a write whose outcome is unknown: it is read again at once, and every second until
- * that has worked. In the turn of what is read, so that nothing newer is overwritten.
+ * Refreshes memory from the database after a write whose outcome is unknown: at once, and then every second until it succeeds. It
+ * reads in the turn of the thing that is read, so that nothing newer is overwritten.
  */
 import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
@@ -13,25 +13,25 @@ export class ReadAgain {
   readonly #clock: Clock
   readonly #turns: KeyedTurns
   readonly #read: (id: string) => Promise<void>
-  /** Not yet read: one entry for each thing that exists, at most. */
+  /** What must still be read: at most one entry for each thing that exists. */
   readonly #doubtful = new Set<string>()
   #isFenced = false
 
-  /** @param read waits until no write is under way any more, reads, and puts what it has read into memory */
+  /** @param read waits until no write is in progress, reads, and puts the result into memory */
   constructor(options: { clock: Clock; turns: KeyedTurns; read: (id: string) => Promise<void> }) {
     this.#clock = options.clock
     this.#turns = options.turns
     this.#read = options.read
   }
 
-  /** Memory may not be what is stored. */
+  /** Memory may differ from what is stored. */
   isDoubtful(id: string): boolean {
     return this.#doubtful.has(id)
   }
 
   /**
    * To be called in the turn of `id`. Settles after the first attempt.
-   * @returns whether memory is what is stored; if not, it is read again later
+   * @returns whether memory is now the same as what is stored; if not, it is read again later
    */
   async now(id: string): Promise<boolean> {
     const isKnown = !this.#doubtful.has(id)
@@ -42,7 +42,7 @@ export class ReadAgain {
       return true
     } catch (error) {
       if (error instanceof AssertionError) throw error
-      // A writer that is fenced is about to end; what else failed is tried again.
+      // A fenced writer is about to exit. After any other failure, try again.
       this.#isFenced ||= error instanceof JournalError
       if (isKnown) this.#later(id)
       return false
