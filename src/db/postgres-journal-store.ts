@@ -102,18 +102,23 @@ export class PostgresJournalStore implements JournalStore {
     }
   }
 
+  /** On the writer's own connection. Another connection may reach the replaced server, which still has what the new one lost. */
   async wasWritten({ batchId, firstSeq }: BatchToAppend): Promise<boolean | null> {
     const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
     do {
-      try {
-        const rows = await withDeadline(
-          this.#queries`select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid`,
-          WAS_WRITTEN_DEADLINE_MS,
-        )
-        return rows.length > 0
-      } catch {
-        await Bun.sleep(WAS_WRITTEN_DELAY_MS)
+      if ((await this.#unfit()) === null) {
+        try {
+          const rows = await withDeadline(
+            this.#journal`select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid`,
+            WAS_WRITTEN_DEADLINE_MS,
+          )
+          return rows.length > 0
+        } catch {
+          // Whatever failed, nothing is known yet.
+        }
       }
+      this.reconnect()
+      await Bun.sleep(WAS_WRITTEN_DELAY_MS)
     } while (performance.now() < giveUpAt)
     return null
   }

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../lib/clock.ts'
-import { classifyDatabaseError } from './database-error.ts'
+import { classifyDatabaseError, type DatabaseErrorClass } from './database-error.ts'
 
 export interface Patience {
   readonly clock: Clock
@@ -13,6 +13,9 @@ export interface Patience {
   onFailure(error: unknown): void
 }
 
+/** Errors that may be temporary: the server is away, busy, failing over, or out of space. */
+const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
+
 /**
  * Retries while the database is away or busy: for work whose failure would leave no process that serves. `ask` has its own
  * deadline and may be repeated.
@@ -25,8 +28,7 @@ export async function untilAnswered<T>(ask: () => Promise<T>, patience: Patience
     try {
       return await ask()
     } catch (error) {
-      const kind = classifyDatabaseError(error)
-      const mayPass = kind === 'connection' || kind === 'retry'
+      const mayPass = PASSING.has(classifyDatabaseError(error))
       if (!mayPass || patience.isOver() || clock.monotonicMs() - since >= withinMs) throw error
       patience.onFailure(error)
       await sleep(clock, pauseMs)

@@ -3,18 +3,16 @@
  *
  * - J1 One append in flight per process. The next batch forms meanwhile.
  * - J2 A batch is one statement, all or nothing.
- * - J3 Sequence numbers are assigned here, without gaps. After an unknown outcome the identical batch is sent again. An error
- *   response proves only that its own send was not written: while an earlier send is in doubt, no error means "not written". If
- *   sending again cannot settle the doubt (a data error, a batch that is too slow), this writer raises its own epoch, after
- *   which no earlier send can commit, and then checks what was written.
+ * - J3 Sequence numbers are assigned here, without gaps. batch-sender.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
  * - J5 A fenced writer writes nothing more. It stops serving first, then answers the callers that wait.
  */
 import { assert, unreachable } from '../lib/assert.ts'
 import { BoundedQueue } from '../lib/bounded-queue.ts'
-import { type Clock, sleep } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 import { type EncodedBatch, encodeBatch } from './batch.ts'
+import { BatchSender } from './batch-sender.ts'
 import { JournalError, type JournalErrorKind } from './journal-error.ts'
 import type { BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
 import type { JournalRecord } from './record.ts'
@@ -28,8 +26,6 @@ export interface JournalLimits {
   readonly heldMsMax: number
 }
 
-/** Between two sends of a batch: a database that refuses at once is not asked without pause. */
-const RESEND_DELAY_MS = 20
 const OVERDUE_CHECK_MS = 250
 /** After batches were too slow, a batch that took less than this lets the limit grow again. */
 const QUICK_APPEND_MS = 500
@@ -79,6 +75,7 @@ const APPEND_BOUNDS_MS = [0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 100, 250, 500, 1
 
 export class Journal {
   readonly #store: JournalStore
+  readonly #sender: BatchSender
   readonly #clock: Clock
   readonly #limits: JournalLimits
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
@@ -86,14 +83,12 @@ export class Journal {
   readonly #waiting: BoundedQueue<Waiting>
   readonly #drained: (() => void)[] = []
   #state: State = { kind: 'idle' }
-  #epoch: number
   #nextSeq: number
   #batchMax: number
   /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
   #sent: { readonly at: number; readonly oldest: number } | null = null
   #batches = 0
   #records = 0
-  #resends = 0
   readonly #batchSizes = new Histogram(BATCH_SIZE_BOUNDS)
   readonly #appendMs = new Histogram(APPEND_BOUNDS_MS)
   readonly #refused = { full: 0, held_too_long: 0, fenced: 0, closed: 0, poisoned: 0, outcome_unknown: 0 }
@@ -113,17 +108,17 @@ export class Journal {
     this.#store = options.store
     this.#clock = options.clock
     this.#limits = options.limits
-    this.#epoch = options.tenure.epoch
     this.#nextSeq = options.tenure.lastSeq + 1
     this.#batchMax = options.limits.batchMax
     this.#onFenced = options.onFenced
     this.#newBatchId = options.newBatchId
+    this.#sender = new BatchSender({ ...options, epoch: options.tenure.epoch, newRenewalId: options.newBatchId })
     this.#waiting = new BoundedQueue(options.limits.waitingMax)
   }
 
   /** The epoch of this writer. It rises whenever a doubt has to be settled. */
   get epoch(): number {
-    return this.#epoch
+    return this.#sender.epoch
   }
 
   get vitals(): JournalVitals {
@@ -135,7 +130,7 @@ export class Journal {
       durableSeq: this.#nextSeq - 1,
       batches: this.#batches,
       records: this.#records,
-      resends: this.#resends,
+      resends: this.#sender.resends,
       inFlightMs: this.#sent === null ? 0 : now - this.#sent.at,
       oldestMs: now - oldest,
       batchMax: this.#batchMax,
@@ -208,14 +203,14 @@ export class Journal {
       this.#nextSeq,
     )
     const toAppend: BatchToAppend = {
-      epoch: this.#epoch,
+      epoch: this.#sender.epoch,
       batchId: this.#newBatchId(),
       firstSeq: this.#nextSeq,
       content: encoded.content,
     }
     const at = this.#clock.monotonicMs()
     this.#sent = { at, oldest: first.since }
-    const outcome = await this.#sendUntilKnown(toAppend, batch)
+    const outcome = await this.#sender.send(toAppend, () => batch.some((waiting) => this.#isOverdue(waiting)))
     this.#sent = null
 
     switch (outcome.kind) {
@@ -233,69 +228,6 @@ export class Journal {
         return this.#bisect(batch, outcome.cause)
       default:
         unreachable(outcome)
-    }
-  }
-
-  /**
-   * Sends the identical batch until its outcome is known (J3). A batch that was not written is given back as soon as one
-   * of its records has waited too long, so that it can be refused.
-   */
-  async #sendUntilKnown(toAppend: BatchToAppend, batch: readonly Waiting[]): Promise<BatchOutcome> {
-    let isInDoubt = false
-    for (;;) {
-      const outcome = await this.#store.appendBatch(toAppend)
-      if (outcome === 'durable') return DURABLE
-      switch (outcome.kind) {
-        case 'fenced':
-          return { kind: 'fenced', cause: outcome.cause, isInDoubt }
-        case 'poison': {
-          const poison: BatchOutcome = { kind: 'poison', cause: outcome.cause }
-          return isInDoubt ? this.#settleDoubt(toAppend, poison) : poison
-        }
-        case 'too_slow':
-          if (isInDoubt) return this.#settleDoubt(toAppend, { kind: 'too_slow' })
-          await sleep(this.#clock, RESEND_DELAY_MS)
-          return { kind: 'too_slow' }
-        case 'unknown':
-          isInDoubt = true
-          this.#store.reconnect()
-          break
-        case 'not_sent':
-        case 'refused':
-          this.#store.reconnect()
-          break
-        case 'retry':
-          break
-        default:
-          unreachable(outcome.kind)
-      }
-      this.#resends += 1
-      await sleep(this.#clock, RESEND_DELAY_MS)
-      if (!isInDoubt && batch.some((waiting) => this.#isOverdue(waiting))) return { kind: 'given_back' }
-    }
-  }
-
-  /**
-   * An earlier send of the batch may still commit, and sending it again does not help. Once our own epoch is higher, no earlier
-   * send can commit any more (J5), so what is stored then is final.
-   * @param unwritten the outcome of the batch if it is not stored
-   */
-  async #settleDoubt(toAppend: BatchToAppend, unwritten: BatchOutcome): Promise<BatchOutcome> {
-    const renewal = this.#newBatchId()
-    for (;;) {
-      const renewed = await this.#store.renewEpoch(this.#epoch, renewal)
-      if (typeof renewed === 'number') {
-        this.#epoch = renewed
-        break
-      }
-      if (renewed.kind === 'fenced') return { kind: 'fenced', cause: renewed.cause, isInDoubt: true }
-      if (renewed.kind !== 'retry') this.#store.reconnect()
-      await sleep(this.#clock, RESEND_DELAY_MS)
-    }
-    for (;;) {
-      const written = await this.#store.wasWritten(toAppend)
-      if (written !== null) return written ? DURABLE : unwritten
-      await sleep(this.#clock, RESEND_DELAY_MS)
     }
   }
 
@@ -403,17 +335,6 @@ export class Journal {
     return error
   }
 }
-
-/** The outcome of a batch. Every kind but `durable`, and `fenced` in doubt, means that it is not written. */
-type BatchOutcome =
-  | { readonly kind: 'durable' }
-  | { readonly kind: 'given_back' }
-  | { readonly kind: 'too_slow' }
-  | { readonly kind: 'poison'; readonly cause: unknown }
-  /** `isInDoubt`: an earlier send may have committed before the fence rose. */
-  | { readonly kind: 'fenced'; readonly cause: unknown; readonly isInDoubt: boolean }
-
-const DURABLE: BatchOutcome = { kind: 'durable' }
 
 function fenced(cause: unknown): JournalError {
   return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })

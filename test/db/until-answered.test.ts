@@ -29,6 +29,17 @@ test('a database that comes back in time is asked again, and each failure is tol
   expect(failures).toEqual([AWAY, AWAY])
 })
 
+test.each([
+  ['is locked', '55P03'],
+  ['is too slow', '57014'],
+  ['takes no writes for now', '25006'],
+  ['has no space', '53100'],
+])('one that %s is asked again', async (_, code) => {
+  const { clock, result } = asking([Object.assign(new Error('x'), { code, severity: 'ERROR' }), 'here'])
+  await clock.advance(100)
+  expect(await result).toBe('here')
+})
+
 test('one that stays away is given up after the time it has', async () => {
   const { clock, result, asked } = asking([AWAY])
   await clock.advance(5_000)
