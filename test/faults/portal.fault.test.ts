@@ -73,7 +73,10 @@ describe('while Postgres is away', () => {
     ])
     expect(await statuses()).toEqual([401, 200, 404])
     const suspended = await ask('PATCH', HARBOUR, { json: { status: 'suspended' } })
-    expect([suspended.status, suspended.title]).toEqual([500, expect.stringContaining('is suspended here')])
+    expect([suspended.status, suspended.title]).toEqual([
+      500,
+      expect.stringContaining('treats the agency as suspended'),
+    ])
     expect(await statuses()).toEqual([401, 401, 404])
     const listed = await ask('GET', `${HARBOUR}/keys`)
     const { revokedAt } = listed.body.keys[0]
