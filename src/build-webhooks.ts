@@ -42,7 +42,7 @@ export function openWebhooks(
     settings: {
       ...{ databaseUrl, allowHosts, logLevel, trustedCa },
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
-      // Read at each start of the sender: it may have risen since.
+      // A getter, because the epoch may have risen when the sender is restarted.
       get epoch() {
         return ledger.epoch
       },

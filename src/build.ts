@@ -62,25 +62,25 @@ export interface LedgerWatch {
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
-  /** A hold could not be ended: told of the first one of a unit. */
+  /** A hold could not be released. Called for the first one of each unit. */
   onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
-  /** A broken invariant that no request met: the process must end. */
+  /** An invariant broke outside of any request: the process must exit. */
   onBug(error: unknown): void
   onHousekeepingFailure(error: unknown): void
-  /** The database does not answer to the take-over, or to what is read after it; asked again. */
+  /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onTakeOverFailure(error: unknown): void
-  /** Use of a quota or a budget, or refused writes: tried again, unless the process is ending. */
+  /** Usage or refused writes could not be stored. This is retried, unless the process is exiting. */
   onCountersNotWritten(error: unknown): void
 }
 
 /** The running core: everything that http, mcp and the portal call. */
 export interface Ledger {
-  /** For look-ups, units read into memory, and portal writes. Lists and probes have connections of their own. */
+  /** For look-ups, units read into memory, and portal writes. Lists and probes have their own connections. */
   readonly sql: Sql
   readonly lists: ListReads
-  /** For what must be answered whatever the load: readiness and metrics. */
+  /** For what must be answered under any load: readiness and metrics. */
   readonly probes: Sql
-  /** Where the ledger is, for processes of our own. */
+  /** For child processes. */
   readonly databaseUrl: string
   readonly clock: Clock
   readonly newId: IdSource
@@ -98,7 +98,7 @@ export interface Ledger {
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotencyDesk
-  /** Of this writer; it rises when the journal has to settle a doubt. */
+  /** The epoch of this writer. It rises when the journal has to settle a doubt. */
   readonly epoch: number
   /** A statement beside the journal has found the fence: the journal finds it too, and ends the process (J5). */
   tellFenced(): void
@@ -107,22 +107,22 @@ export interface Ledger {
 }
 
 const SWEEP_MS = 5_000
-/** From the take-over on nobody else serves: for so long a database that is away is waited for. */
+/** How long to wait for a database that is away: after the take-over no other process serves. */
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
 /** Above the server's statement timeout: a take-over whose reply was lost is over by then, and fences nobody later. */
 const TAKE_OVER_AGAIN_MS = 2_500
 
-/** For so long a process that ends tries to write what it has counted, the database being away. */
+/** How long a process that is exiting tries to store its counters while the database is away. */
 const LAST_FLUSH_MS_MAX = 2_000
 
-/** After the fence, its open writes are answered with 500 before they are counted. */
+/** After the fence, open writes are first answered with 500, then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
 /**
- * Takes the ledger over and opens it. The schema must be there. Whoever has it serves on until everything that can fail has been
- * tried; what is read is read once before the take-over, as a trial, and once after it, when it is final.
- * @throws Error when the database does not answer, or `isCalledOff` says that nothing is to be taken over any more
+ * Takes over the ledger and opens it. The schema must exist. The previous writer serves until everything that can fail has been
+ * tried: what is needed is read once before the take-over, as a trial, and again after it, when the result is final.
+ * @throws Error when the database does not answer, or when `isCalledOff` says that the take-over is no longer wanted
  */
 export async function openLedger(options: {
   databaseUrl: string
@@ -133,7 +133,7 @@ export async function openLedger(options: {
   holder: string
   /** A change of a booking is durable: its webhooks are due. Called with each. */
   onBookingChange?: (agencyId: string) => void
-  /** True: the process is told to end, and waits for the database no longer. */
+  /** True: the process is shutting down and no longer waits for the database. */
   isCalledOff?: () => boolean
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
@@ -151,7 +151,7 @@ export async function openLedger(options: {
 
   const { isCalledOff = () => false } = options
   await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
-  if (isCalledOff()) throw new Error('Cannot take the ledger over: the process is told to end')
+  if (isCalledOff()) throw new Error('Cannot take over the ledger: the process is shutting down')
   const patience = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
     isOver: isCalledOff,
@@ -161,7 +161,7 @@ export async function openLedger(options: {
     ...patience,
     pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
-      // Its outcome is unknown: a second take-over takes over from the first.
+      // The outcome is unknown. A second take-over fences out the first.
       store.reconnect()
       watch.onTakeOverFailure(error)
     },
@@ -313,9 +313,9 @@ export async function openLedger(options: {
       }
       await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
       await journal.close()
-      // Writes that the journal has refused meanwhile.
+      // Counts the writes that the journal has refused in the meantime.
       await stopCounting(refusals)
-      // Without them only the next activation is slower: a database that is away is not waited for.
+      // Without snapshots only the next activation is slower, so do not wait for a database that is away.
       if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))

@@ -5,7 +5,7 @@ import { classifyDatabaseError } from './db/database-error.ts'
 import { migrate } from './db/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from './db/secret-key-check.ts'
 
-/** The database the ledger lives in, ready: fit, with the schema of this program, and used with its SECRET_KEY. */
+/** The ledger's database, ready for use: the server is fit, the schema is this program's, and SECRET_KEY matches. */
 export interface Database {
   readonly url: string
   /** True when the server is our own, in the data folder. */
@@ -19,8 +19,8 @@ export class UnreachableError extends Error {
 }
 
 /**
- * Connects to DATABASE_URL, or starts a PostgreSQL of our own when there is none, migrates, and checks the key. Whoever writes
- * there is left alone.
+ * Connects to DATABASE_URL, or starts our own PostgreSQL when there is none, migrates, and checks the key. Does not fence out
+ * the current writer.
  * @param secretKey 32 bytes
  * @throws Error whose message says what to do
  */

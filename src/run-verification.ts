@@ -1,14 +1,14 @@
-/** The process that verifies (V1). The service starts it and talks to it (verify/verification-messages.ts). */
+/** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
 import { connect } from './db/connect.ts'
 import { PostgresVerifyStore } from './db/verify-rows.ts'
 import type { FromVerifier, ToVerifier } from './verify/verification-messages.ts'
 import { type LiveUnits, verify } from './verify/verify.ts'
 import type { LiveUnit } from './verify/verify-unit.ts'
 
-/** Waits for the service to say where the ledger is, says what a verification came to, and ends when the service is gone. */
+/** Gets the database URL from the service, reports the result of the verification, and exits when the service is gone. */
 export function runVerification(): void {
   if (process.send === undefined) {
-    console.error('Cannot verify: the service starts this by itself. Run: nightledger verify')
+    console.error('Cannot verify: only the service starts this process. Run nightledger verify instead.')
     process.exit(1)
   }
   process.on('disconnect', () => process.exit(0))

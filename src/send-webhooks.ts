@@ -35,12 +35,9 @@ export function checkSenderCommand(command: readonly string[] = sameProgram(SEND
     try {
       accessSync(file)
     } catch (cause) {
-      throw new SenderCommandError(
-        `Cannot start: ${file}, which sends the webhooks, is not there any more. Bring it back.`,
-        {
-          cause,
-        },
-      )
+      throw new SenderCommandError(`Cannot start: ${file}, which sends the webhooks, no longer exists. Restore it.`, {
+        cause,
+      })
     }
   }
 }
@@ -48,7 +45,7 @@ export function checkSenderCommand(command: readonly string[] = sameProgram(SEND
 /** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */
 export function sendWebhooks(): void {
   if (process.send === undefined) {
-    console.error('Cannot send webhooks: the service starts this by itself. Run it without arguments.')
+    console.error('Cannot send webhooks: only the service starts this process. Run nightledger without arguments.')
     process.exit(1)
   }
   // The service decides when to stop; a terminal and some supervisors signal both.

@@ -31,7 +31,7 @@ import { Service } from './service.ts'
 import { writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
 
-/** Faults of the surroundings: their message says what to do, a stack would only hide it. */
+/** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
   ...[SecretKeyError, SenderCommandError],
@@ -52,8 +52,8 @@ export async function serve(env: Record<string, string | undefined>): Promise<vo
 }
 
 /**
- * Opens what the service needs, in this order: first what can fail, while another process may still serve; the take-over last
- * (J5). Requests are answered with 503 until all of it is there.
+ * Opens what the service needs: first everything that can fail, while another process may still serve, and the take-over last
+ * (J5). Requests get 503 until everything is open.
  */
 async function run(config: Config): Promise<void> {
   ignoreProxies()
@@ -88,14 +88,14 @@ async function start(
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause, settled) => service.endAfterFence(cause, settled),
-      onSnapshotDefect: (fields) => log.error(fields, 'snapshot passed over'),
+      onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
-      onHoldTimerFailure: (err) => log.warn({ err }, 'holds not looked at'),
-      onHoldFailure: (fields) => log.error(fields, 'hold not ended'),
+      onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
+      onHoldFailure: (fields) => log.error(fields, 'hold not released'),
       onBug: (error) => service.endAfterBug(error),
       onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
-      onTakeOverFailure: (err) => log.warn({ err }, 'taking over waits for the database'),
-      onCountersNotWritten: (err) => log.warn({ err }, 'counted requests not written'),
+      onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
+      onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCalledOff: () => service.isEnding,
   })

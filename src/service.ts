@@ -13,26 +13,26 @@ import { removeServiceFile } from './service-file.ts'
 /** SIGTERM to exit takes at most this long (design, Running it). */
 const DRAIN_MS_MAX = 9_500
 
-/** Requests may take so long to their answer: longer than a write is held for a database that is away. */
+/** How long open requests may take to be answered: longer than a write waits for a database that is away. */
 const ANSWERS_MS_MAX = 6_000
 
-/** Attempts under way may finish for so long; what is cut off is sent again after the next start. */
+/** How long webhook attempts in progress may take to finish. Interrupted ones are repeated after the next start. */
 const SENDER_DRAIN_MS_MAX = 5_000
 
 /**
- * A step of the start may take so long to its end, so that what it opens can be closed: a PostgreSQL of our own that is being
- * started. One that waits for another server's lock is left.
+ * How long a stop waits for the current step of the start, so that what the step opens can be closed, such as our own PostgreSQL
+ * that is starting up. A step that takes longer, because it waits for another server's lock, is abandoned.
  */
 const STEP_MS_MAX = 5_000
 
-/** A moment for the answers that are on their way; nothing more can be written. */
+/** Time for answers that are being sent; nothing more can be written. */
 const FENCED_MS = 200
 
 export class Service {
   readonly #log: Log
   readonly #listener: Listener
   readonly #dataDir: string
-  /** The step of the start that is under way. */
+  /** The current step of the start. */
   #step: Promise<unknown> = Promise.resolve()
   #database: Database | null = null
   #ledger: Ledger | null = null
@@ -40,7 +40,7 @@ export class Service {
   #isEnding = false
   #isFenced = false
 
-  /** From here on signals end the process in order. */
+  /** Installs the signal handlers: from now on a signal shuts the process down in order. */
   constructor(log: Log, listener: Listener, dataDir: string) {
     this.#log = log
     this.#listener = listener
@@ -57,8 +57,8 @@ export class Service {
   }
 
   /**
-   * A step of the start. Never settles when the process is ending: nothing more may begin then.
-   * @param opened takes what the step yields, before anything else happens to it
+   * Runs a step of the start. Never settles when the process is shutting down, because nothing more may be started then.
+   * @param opened gets the result of the step before anything else uses it
    */
   async during<T>(step: Promise<T>, opened: (yielded: T) => void = () => {}): Promise<T> {
     this.#step = step.then(opened)
@@ -67,7 +67,7 @@ export class Service {
     return step
   }
 
-  /** What is open from now on, and is closed at the end. */
+  /** Registers what is open, so that it is closed at the end. */
   has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks }): void {
     this.#database = open.database ?? this.#database
     this.#ledger = open.ledger ?? this.#ledger
@@ -78,16 +78,16 @@ export class Service {
     this.#webhooks?.bookingChanged(agencyId)
   }
 
-  /** The start has failed: ends a PostgreSQL of our own. Never settles when the process is ending for another reason. */
+  /** The start has failed: stops our own PostgreSQL, if any. Never settles when the process is exiting for another reason. */
   async giveUp(): Promise<void> {
     if (this.#isEnding) return new Promise(() => {})
     await this.#database?.stop()
   }
 
   /**
-   * J5: a stale writer stops serving at once, reads too, because its memory is no longer the truth. It exits non-zero when
+   * J5: a stale writer stops serving at once, including reads, because its memory may be out of date. It exits non-zero when
    * its open commands have been answered.
-   * @param settled every command has its outcome
+   * @param settled resolves when every command has its outcome
    */
   endAfterFence(cause: unknown, settled: Promise<void>): void {
     this.#log.fatal({ err: cause }, 'fenced by another writer')
@@ -98,7 +98,7 @@ export class Service {
     void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
   }
 
-  /** A broken invariant: memory can no longer be trusted, the journal can. End now and recover from it. */
+  /** An invariant is broken: memory can no longer be trusted, but the journal can. Exit now; the next process recovers from it. */
   endAfterBug(error: unknown): void {
     this.#log.fatal({ err: error }, 'ended by a bug')
     process.exit(1)
@@ -112,7 +112,7 @@ export class Service {
       this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
       process.exit(1)
     }, DRAIN_MS_MAX)
-    // What is half open cannot be closed; a step that fails has closed what it had.
+    // Something half open cannot be closed. A step that fails closes what it had opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
     const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)

@@ -1,8 +1,8 @@
 /**
  * Agencies, keys, units' master data and fee types in memory: they serve every request. Agencies and keys are loaded at
  * start; an agency's shelf of units and fees on first touch, so that start-up does not grow with the units stored. A
- * change is committed first and then put here, in the same tick as its answer: it holds from the next request on. What takes access
- * away is put here first, and then committed: it holds even while the database is away.
+ * change is committed first and then put here, in the same tick as its answer, so it applies from the next request on. A change that
+ * revokes access is put here first and then committed, so it applies even while the database is away.
  */
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
@@ -98,7 +98,7 @@ export class Catalogue {
     for (const key of this.keysOf(agency.id)) this.#holderByHash.set(key.secretSha256, { key, agency })
   }
 
-  /** A key that is revoked here stays so, whatever is put later: a revocation is permanent (contract, Authentication rule 8). */
+  /** A key that is revoked here stays revoked, whatever is put later: a revocation is permanent (contract, Authentication rule 8). */
   putKey(given: ApiKey): void {
     const agency = this.#agencies.get(given.agencyId)
     if (agency === undefined) return
@@ -116,7 +116,7 @@ export class Catalogue {
     this.#change(agencyId, (shelf) => shelf.withFeeType(feeType))
   }
 
-  /** The shelf in memory may not be what is stored: whoever wants it next reads it. */
+  /** The inventory in memory may differ from what is stored: the next caller that needs it reads it again. */
   dropShelf(agencyId: string): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true

@@ -28,9 +28,9 @@ export type FeedStep =
     }
 
 export interface FeedPlan {
-  /** In the order they are to be done: nights are freed before others are taken. None while there is a suspicion. */
+  /** In the order in which to run them: nights are freed before others are taken. Empty when there is a suspicion. */
   readonly steps: readonly FeedStep[]
-  /** Why the feed is not taken over unless the agency says that the channel means it; null when it is. */
+  /** Why the feed is not imported unless the agency confirms it; null when it is imported. */
   readonly suspicion: string | null
   readonly unchanged: number
   readonly passedOver: readonly { readonly uid: string; readonly reason: string }[]
@@ -47,7 +47,7 @@ export function refOf(uid: string): string {
 
 /**
  * @param today blocks that are over are left alone, whatever the feed says: channels forget the past
- * @param allowMassCancellation takes over a feed without events, or one that cancels more than half of three or more upcoming blocks
+ * @param allowMassCancellation imports a feed without events, or one that cancels more than half of three or more upcoming blocks
  * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones without a word
  */
 export function planFeed(
@@ -100,11 +100,11 @@ export function planFeed(
   return { steps, suspicion: isRefused ? suspicion : null, unchanged, passedOver, refused }
 }
 
-/** Of fewer blocks, most can be cancelled on an ordinary day. */
+/** With fewer blocks than this, an ordinary day can cancel most of them. */
 const UPCOMING_BLOCKS_MIN = 3
 
 /**
- * A feed that a channel failed to fill looks like one whose reservations were all cancelled, and a night that is freed can be sold at once.
+ * A feed that a channel failed to fill looks as if all its reservations were cancelled, and a night that is freed can be sold at once.
  * `upcoming`: known blocks that are not over. Null when nothing is suspicious.
  */
 function suspicionOf(input: {

@@ -26,17 +26,20 @@ export function importIcal(noun: Command, terminal: Terminal): void {
     noun,
     {
       name: 'import-ical <file-or-url>',
-      summary: "take over a channel's iCalendar feed as blocks; running it again changes what has changed",
+      summary: "import a channel's iCalendar feed as blocks; run it again to apply later changes",
       options: (command) =>
         command
-          .requiredOption('--unit <slug>', 'the unit whose nights the feed tells')
-          .requiredOption('--channel <name>', 'where the feed comes from, such as airbnb; blocks are kept apart by it')
-          .option('--keep-missing', 'leave blocks alone whose event is no longer in the feed')
+          .requiredOption('--unit <slug>', 'the unit that the feed is for')
+          .requiredOption(
+            '--channel <name>',
+            'where the feed comes from, such as airbnb; each channel has its own blocks',
+          )
+          .option('--keep-missing', 'keep blocks whose event is no longer in the feed')
           .option(
             '--allow-mass-cancellation',
-            'take over a feed without events, or one that cancels more than half of three or more upcoming blocks',
+            'import the feed even if it has no events, or cancels more than half of three or more upcoming blocks',
           )
-          .option('--dry-run', 'tell what would be done, and do nothing'),
+          .option('--dry-run', 'show what would be done, and change nothing'),
       examples: [
         'bookings import-ical https://www.airbnb.com/calendar/ical/123.ics?s=… --unit sea-view --channel airbnb',
         'bookings import-ical feed.ics --unit sea-view --channel vrbo --dry-run',
@@ -58,7 +61,7 @@ export function importIcal(noun: Command, terminal: Terminal): void {
       if (plan.suspicion !== null)
         throw new CliError(
           `Cannot import the feed: ${plan.suspicion}. Nothing was changed.\n` +
-            'If the channel really has so few reservations left, run the command again with --allow-mass-cancellation.',
+            'If the channel really has so few reservations, run the command again with --allow-mass-cancellation.',
           EXIT.refused,
         )
       const { done, conflicts } =
@@ -67,7 +70,7 @@ export function importIcal(noun: Command, terminal: Terminal): void {
           : await run(session, plan, { unit: options.unit, source }, terminal)
       report(session, plan, { done, conflicts, isDryRun: options.dryRun === true })
       if (conflicts.length + plan.refused.length > 0)
-        throw new CliError('Not all of the feed was taken over; see above.', EXIT.refused)
+        throw new CliError('Some events of the feed were not imported; see above.', EXIT.refused)
     },
   )
 }

@@ -14,27 +14,27 @@ type Env = Terminal['env']
 interface Outcome {
   /** Endpoints that are not deleted. */
   readonly endpoints: number
-  /** Endpoints whose secrets were encrypted anew. */
+  /** Endpoints whose secrets were re-encrypted. */
   readonly changed: number
-  /** With --old-key-lost: endpoints whose secret nobody can read any more. */
+  /** With --old-key-lost: endpoints whose secret can no longer be read. */
   readonly lost?: readonly string[]
 }
 
-/** `rotate-secret-key`: webhook secrets in DATABASE_URL, from under SECRET_KEY_OLD to under SECRET_KEY. */
+/** `rotate-secret-key`: re-encrypts the webhook secrets in DATABASE_URL, from SECRET_KEY_OLD to SECRET_KEY. */
 export function rotateSecretKey(program: Command, terminal: Terminal): void {
   program
     .command('rotate-secret-key')
-    .summary('seal the webhook secrets in DATABASE_URL anew: SECRET_KEY_OLD to SECRET_KEY')
+    .summary('re-encrypt the webhook secrets in DATABASE_URL: from SECRET_KEY_OLD to SECRET_KEY')
     .description(
-      'Seals the webhook secrets in DATABASE_URL anew, from SECRET_KEY_OLD to SECRET_KEY, all or none. Stop the service before, ' +
-        'and start it with the new key after: one that still runs is fenced out. Running it again changes nothing. Calendar ' +
-        'addresses are derived from the key: every one of them changes.',
+      'Re-encrypts all webhook secrets in DATABASE_URL, from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
+        'and start it with the new key afterwards; a service that is still running is fenced out. Running the command again ' +
+        'changes nothing. Calendar addresses are derived from the key, so every one of them changes.',
     )
     .option(
       '--old-key-lost',
-      'without SECRET_KEY_OLD: use the database with SECRET_KEY, and list the secrets that are lost',
+      'do not use SECRET_KEY_OLD: make SECRET_KEY the key of the database, and list the endpoints whose secrets are lost',
     )
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (options: { oldKeyLost?: boolean; json?: boolean }) => {
       const url = terminal.env['DATABASE_URL']
       if (!url) throw new UsageError('Cannot change the key: DATABASE_URL is not set.')
@@ -57,14 +57,14 @@ async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array
   const changes = resealed(rows, { from: new SecretBox(from), to: new SecretBox(to) })
   const newCheck = secretKeyCheck(to)
   const outcome = { endpoints: rows.length, changed: changes.length }
-  // Nothing to change: whoever writes is left alone.
+  // Nothing to change, so the current writer is not fenced out.
   if (changes.length === 0 && (await storedCheck(sql)) === newCheck) return outcome
   const knownChecks = [secretKeyCheck(from), newCheck]
   await rotateSecrets(sql, { knownChecks, newCheck, endpointsRead: rows.length, changes })
   return outcome
 }
 
-/** What was sealed with the lost key stays as it is: each endpoint gets a secret of its own anew (`webhooks rotate-secret`). */
+/** Leaves the secrets encrypted with the lost key as they are: each endpoint needs a new secret (`webhooks rotate-secret`). */
 async function useFromNowOn(sql: Sql, key: Uint8Array): Promise<Outcome> {
   const rows = await sealedSecrets(sql)
   const box = new SecretBox(key)
@@ -76,13 +76,13 @@ async function useFromNowOn(sql: Sql, key: Uint8Array): Promise<Outcome> {
 
 function sentence({ endpoints, changed, lost }: Outcome): string {
   if (lost === undefined)
-    return `${endpoints} endpoints: ${changed} sealed anew, ${endpoints - changed} were already.\n`
-  const all = `The database is used with SECRET_KEY from now on. ${lost.length} of ${endpoints} endpoints have lost their secret.\n`
+    return `${endpoints} endpoints: ${changed} re-encrypted, ${endpoints - changed} already up to date.\n`
+  const all = `The database now uses SECRET_KEY. Endpoints that lost their secret: ${lost.length} of ${endpoints}.\n`
   if (lost.length === 0) return all
-  return `${all}Give each a new one with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
+  return `${all}Give each of them a new secret with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
 }
 
-/** SQLSTATE of a missing table and function: the schema is of an earlier version. */
+/** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version. */
 const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
 
 function reasonOf(error: unknown): string {
@@ -94,6 +94,6 @@ function reasonOf(error: unknown): string {
 function keyOf(env: Env, name: 'SECRET_KEY' | 'SECRET_KEY_OLD'): Uint8Array {
   const key = parseSecretKey(env[name] ?? '')
   if (key === null)
-    throw new UsageError(`Cannot change the key: ${name} is not set, or not 32 bytes in hexadecimal or base64.`)
+    throw new UsageError(`Cannot change the key: ${name} is not set, or is not 32 bytes in hexadecimal or base64.`)
   return key
 }

@@ -16,16 +16,19 @@ const COLUMNS: readonly Column<Difference>[] = [
   { title: 'DIFFERENCE', value: ({ message }) => message },
 ]
 
-/** `verify`: of a running service with the memory of its actors, or of a database alone. Ends non-zero on a difference. */
+/** `verify`: checks a running service, with its actors in memory, or a database alone. Exits non-zero on a difference. */
 export function verifyCommand(program: Command, terminal: Terminal): void {
   asking(
     program,
     {
       name: 'verify',
-      summary: 'hold everything derived against the journal; exit code 1 when something differs',
+      summary: 'compare everything derived with the journal; exit code 1 if anything differs',
       isOfAll: true,
       options: (command) =>
-        command.option('--database', 'ask DATABASE_URL instead of the service: for a database that nobody serves'),
+        command.option(
+          '--database',
+          'read DATABASE_URL instead of asking the service: for a database that no service runs on',
+        ),
       examples: ['verify', 'verify --json', 'DATABASE_URL=… nightledger verify --database'],
     },
     terminal,
@@ -64,5 +67,5 @@ function report(
   )
   if (differences.length === 0) terminal.out('Everything is as the journal says.\n')
   else terminal.out(table(differences, COLUMNS))
-  if (differenceCount > differences.length) terminal.out(`These are the first ${differences.length}.\n`)
+  if (differenceCount > differences.length) terminal.out(`Only the first ${differences.length} are listed.\n`)
 }

@@ -26,7 +26,7 @@ export class PostgresAgencyStore implements AgencyStore {
   readonly #catalogue: PostgresCatalogueStore
   readonly #epoch: () => number
 
-  /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
+  /** @param epoch returns the current epoch of this writer, which may rise (Journal.epoch) */
   constructor(sql: Sql, epoch: () => number) {
     this.#sql = sql
     this.#epoch = epoch

@@ -10,11 +10,11 @@ import { failedWrite } from './failed-write.ts'
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
  * must not change what the new one has in memory.
  * @param change ends with a `returning` clause, and returns one row at most
- * @param before parts of a `with` clause, each with a comma after it; what locks rows asks `(select held from fence)` first,
- *   so that all statements lock in the same order
- * @param alone no batch is under way beside it
- * @returns the row it returned; the line is written only where there is one
- * @throws JournalError of kind `fenced` when another process writes by now, WriteError for every other failure
+ * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
+ *   `(select held from fence)`, so that all statements lock in the same order
+ * @param alone whether no batch may be in progress at the same time
+ * @returns the row that `change` returned, or null. The audit line is written only if there is a row
+ * @throws JournalError of kind `fenced` when another process has taken over, WriteError for every other failure
  */
 export async function auditedWrite<R extends object>(
   sql: Sql,
@@ -51,7 +51,7 @@ export async function auditedWrite<R extends object>(
 }
 
 /**
- * Runs one statement that checks the fence, and says of a failure what it means.
+ * Runs one statement that checks the fence, and translates its failure.
  * @throws as `auditedWrite` does
  */
 export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
@@ -63,7 +63,7 @@ export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
       throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {
         cause: error,
       })
-    const state = failure === 'unknown' ? 'the outcome is not known' : 'the database did not take the change'
+    const state = failure === 'unknown' ? 'the outcome is unknown' : 'the database did not accept the change'
     throw new WriteError(failure, `Cannot change the data of an agency: ${state}`, { cause: error })
   }
 }

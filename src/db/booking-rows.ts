@@ -93,7 +93,7 @@ export class PostgresBookingRows implements BookingRows {
     return row === undefined ? null : bookingRowOf(row)
   }
 
-  /** The expiry travels as text: a `Date` has milliseconds only, and would put a hold before itself. */
+  /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
   async lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
     const { expiry, bookingId } = after ?? { expiry: '-infinity', bookingId: '' }
     return withDeadline(

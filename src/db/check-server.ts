@@ -1,7 +1,7 @@
 import type { Sql } from './connect.ts'
 import { readOnlyFault, type SessionState } from './writable.ts'
 
-/** The server cannot hold the ledger as it is set up. The message names every reason. */
+/** The server is not fit to hold the ledger. The message names every reason. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
 }
@@ -12,7 +12,7 @@ const SERVER_VERSION_MIN = 15
 export type ServerSettings = SessionState & { versionNum: number; fsync: string; synchronousCommit: string }
 
 /**
- * Refuses a server that is too old, that takes no writes, or that may lose what it has acknowledged.
+ * Refuses a server that is too old, does not accept writes, or may lose what it has acknowledged.
  * @throws ServerError naming every unfit setting
  */
 export async function checkServer(sql: Sql): Promise<void> {
@@ -22,7 +22,7 @@ export async function checkServer(sql: Sql): Promise<void> {
            current_setting('synchronous_commit') as "synchronousCommit",
            current_setting('transaction_read_only')::boolean as "isReadOnly",
            pg_is_in_recovery() as "isInRecovery"`
-  if (settings === undefined) throw new ServerError('Cannot use this database server: it did not tell its settings.')
+  if (settings === undefined) throw new ServerError('Cannot use this database server: it did not report its settings.')
   const faults = faultsOf(settings)
   if (faults.length > 0) throw new ServerError(`Cannot use this database server: ${faults.join(' ')}`)
 }
@@ -31,14 +31,14 @@ export async function checkServer(sql: Sql): Promise<void> {
 export function faultsOf({ versionNum, fsync, synchronousCommit, ...session }: ServerSettings): string[] {
   const faults: string[] = []
   const readOnly = readOnlyFault(session)
-  if (readOnly !== null) faults.push(`It takes no writes: ${readOnly}. Point DATABASE_URL at the primary.`)
+  if (readOnly !== null) faults.push(`It does not accept writes: ${readOnly}. Point DATABASE_URL at the primary.`)
   const major = Math.floor(versionNum / 10_000)
   if (major < SERVER_VERSION_MIN) {
-    faults.push(`It is PostgreSQL ${major}, and version ${SERVER_VERSION_MIN} or newer is needed.`)
+    faults.push(`It runs PostgreSQL ${major}; version ${SERVER_VERSION_MIN} or newer is required.`)
   }
-  if (fsync !== 'on') faults.push('Its setting fsync is off, so that a power cut loses bookings: set fsync = on.')
+  if (fsync !== 'on') faults.push('The setting fsync is off, so a power failure can lose bookings: set fsync = on.')
   if (synchronousCommit === 'off') {
-    faults.push('Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.')
+    faults.push('The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.')
   }
   return faults
 }

@@ -274,7 +274,7 @@ class ClientPool {
   }
 }
 
-/** A server that was demoted, or has no space, keeps its sessions: the next connection may reach one that serves. */
+/** A server that was demoted or is out of space keeps its sessions. A new connection may reach a server that works. */
 function mustBeThrownAway(error: unknown): boolean {
   const of = classifyDatabaseError(error)
   return of === 'connection' || of === 'unfit'

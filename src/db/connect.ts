@@ -8,10 +8,10 @@ export type Sql = postgres.Sql
 export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
- * `journal`: the writer's only connection. `queries`: the pool behind look-ups, units read into memory and portal writes.
- * `lists`: the pool behind pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
- * tools, without a statement timeout. `verification`: reads all of the ledger; a statement of a process that is gone ends by
- * itself.
+ * `journal`: the writer's only connection. `queries`: the pool for look-ups, units read into memory and portal writes.
+ * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
+ * tools, without a statement timeout. `verification`: reads the whole ledger; its statement timeout ends what a dead process
+ * left running.
  */
 export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 'verification'
 

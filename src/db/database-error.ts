@@ -1,13 +1,13 @@
 /**
  * What a failed statement means for whoever sent it.
  * - `connection`: outcome unknown. Throw the client object away, wait 20 ms, re-send on a new one (J3).
- * - `retry`: this statement did not happen. Re-send on the same client.
- * - `too_slow`: cancelled at a timeout, so this statement did not happen. Send less at a time.
- * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). It did not happen.
- * - `fenced`: another process has taken over the writing (J5). It did not happen.
- * - `unfit`: the server or the session cannot do it now: it is read-only, out of space or memory, or being shut down. It did
- *   not happen; throw the client object away.
- * - `other`: none of these; nobody foresaw it. On the write connection the same as `unfit`.
+ * - `retry`: this statement had no effect. Re-send it on the same client.
+ * - `too_slow`: cancelled at a timeout, so this statement had no effect. Send less at a time.
+ * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). No effect.
+ * - `fenced`: another process has taken over (J5). No effect.
+ * - `unfit`: the server or the session cannot do it now: it is read-only, out of space or memory, or shutting down. No effect;
+ *   discard the client object.
+ * - `other`: none of these; an unforeseen error. On the write connection it is treated as `unfit`.
  */
 export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' | 'fenced' | 'unfit' | 'other'
 
@@ -53,7 +53,7 @@ export const CLASS_OF_CODE = {
 } as const satisfies Record<string, DatabaseErrorClass>
 
 /**
- * By beginning, where no exact code is listed. `08` connection exception, `22` data exception, `23` integrity, `53`
+ * By prefix, where no exact code is listed. `08` connection exception, `22` data exception, `23` integrity, `53`
  * insufficient resources (disk full, out of memory), `57` operator intervention.
  */
 export const CLASS_OF_PREFIX = [
@@ -69,7 +69,7 @@ export const CLASS_OF_PREFIX = [
 export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
   if (!(error instanceof Error)) return 'other'
   if (error.name === 'DeadlineError') return 'connection'
-  // The server ended the session with it, perhaps in the midst of a commit: not the answer to a statement.
+  // The error ended the session, perhaps in the middle of a commit. It is not the answer to a statement.
   if ('severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')) return 'connection'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   // Own keys only: 'constructor' is no code.
@@ -78,17 +78,17 @@ export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
 }
 
 /**
- * Whether the server answered a statement with an error and went on: the statement then did not happen. False for what
- * ended the session, for a lost connection, and for whatever the client made up.
+ * Whether the server answered a statement with an error and kept the session: the statement then had no effect. False for errors
+ * that ended the session, for a lost connection, and for errors made by the client.
  */
 export function isErrorResponse(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
 }
 
-/** What may pass: the server is away, busy, failing over to another, or out of space for now. */
+/** Errors that may be temporary: the server is away, busy, failing over, or out of space. */
 const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
 
-/** Whether the same statement may succeed later without anybody mending what is stored. */
+/** Whether the same statement may succeed later although nothing that is stored has changed. */
 export function mayPass(error: unknown): boolean {
   return PASSING.has(classifyDatabaseError(error))
 }

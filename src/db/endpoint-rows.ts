@@ -34,7 +34,7 @@ export class PostgresEndpointRows implements EndpointRows {
   readonly #lists: ListReads
   readonly #epoch: () => number
 
-  /** @param epoch of this writer, as it stands: it may rise (Journal.epoch) */
+  /** @param epoch returns the current epoch of this writer, which may rise (Journal.epoch) */
   constructor(sql: Sql, lists: ListReads, epoch: () => number) {
     this.#sql = sql
     this.#lists = lists
@@ -83,7 +83,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const sql = this.#sql
     const { agencyId, endpointId, url, description, pending } = change
     const at = new Date(change.at)
-    // Settled before it is switched on: what is dropped must not be sent meanwhile.
+    // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
     const isBegun = settling !== null && (await settleFlood(sql, this.#epoch(), { ...settling, status: 'disabled' }))
     const before =
@@ -126,7 +126,7 @@ export class PostgresEndpointRows implements EndpointRows {
       found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change, alone: true })
     const drop = () => dropOfDeleted(sql, this.#epoch(), { agencyId, endpointId, at })
     if (deleted === null) {
-      // Deleted by a request that did not come to its end.
+      // Deleted by a request that was interrupted.
       await drop()
       return null
     }
@@ -185,7 +185,7 @@ export class PostgresEndpointRows implements EndpointRows {
 
   async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: AuditDraft) {
     const sql = this.#sql
-    // The lock on the endpoint: one that is being deleted gets nothing pending any more.
+    // Lock the endpoint, so that an endpoint that is being deleted gets no new pending delivery.
     const before = sql`
       endpoint as (
         select e.status from webhook_endpoint e

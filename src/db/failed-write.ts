@@ -1,11 +1,11 @@
 import { FENCED_SQLSTATE, isErrorResponse } from './database-error.ts'
 
-/** What a failure says of a statement that was sent once, by itself, and not again. */
+/** What a failure means for a statement that was sent on its own, and only once. */
 export type FailedWrite = 'fenced' | 'not_written' | 'unknown'
 
 /**
- * The statement never left this process, or the server let nobody in: the pool had no room, there was no connection to be
- * had, too_many_connections, cannot_connect_now.
+ * The statement never left this process, or the server accepted no connection: the pool was full, no connection could be
+ * opened, too_many_connections, cannot_connect_now.
  */
 const NEVER_SENT: ReadonlySet<unknown> = new Set([
   'CONNECTION_QUEUE_FULL',
@@ -19,8 +19,8 @@ const NEVER_SENT: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Sorts whatever a write rejected with. An ERROR of the server takes the statement back; FATAL and PANIC end the session,
- * and may come after the commit. A lost connection and a missed deadline say nothing.
+ * Classifies the error of a write. After an ERROR the server has rolled the statement back. FATAL and PANIC end the session,
+ * and may come after the commit. A lost connection or a missed deadline leaves the outcome unknown.
  */
 export function failedWrite(error: unknown): FailedWrite {
   if (!(error instanceof Error)) return 'unknown'

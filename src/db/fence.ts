@@ -5,15 +5,15 @@ import { readOnlyFault, type SessionState } from './writable.ts'
 /** A probe must be answered soon, or not at all. */
 const PROBE_MS_MAX = 1_000
 
-/** What the readiness probe sees of the database. */
+/** What the readiness probe reads from the database. */
 export interface FenceProbe {
-  /** The epoch that holds the ledger now. */
+  /** The epoch that may write. */
   readonly epoch: number
-  /** Why the server takes no writes; null when it does. */
+  /** Why the server does not accept writes; null when it does. */
   readonly readOnly: string | null
 }
 
-/** @throws DeadlineError or a database error when it cannot be told */
+/** @throws DeadlineError or a database error when it cannot be read */
 export async function probeFence(sql: Sql): Promise<FenceProbe> {
   const [row] = await withDeadline(
     sql<(SessionState & { epoch: number })[]>`

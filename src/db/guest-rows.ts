@@ -43,7 +43,7 @@ interface Page {
   readonly limit: number
 }
 
-/** One page with the count of all; a page beyond the end has the count alone. Both by index. */
+/** One page with the total count; a page beyond the end has only the count. Both use an index. */
 function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
   return sql<(StoredGuest & { total: number })[]>`
     select counted.total, page.*
@@ -56,8 +56,8 @@ function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
 }
 
 /**
- * As `allGuests`, of the guests that match. They are found once, for count and page alike: a page taken by itself would be
- * read from the newest guest on until it is full, all of them when few match. Only its rows are written out.
+ * As `allGuests`, for the guests that match. The matches are found once, for both count and page. A page query of its own would
+ * read from the newest guest until the page is full, which is all guests when few match. Only the rows of the page are returned.
  */
 export function foundGuests(sql: Sql, wanted: { agencyId: string; search: string; page: Page }) {
   const { agencyId, search, page } = wanted

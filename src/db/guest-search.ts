@@ -1,12 +1,12 @@
-/** How a search of guests becomes a condition that the index on their trigrams serves with few reads. */
+/** Turns a guest search into a condition that the trigram index answers with few reads. */
 import type { Fragment, Sql } from './connect.ts'
 
 /**
- * Trigrams looked up one by one, at most. One that every guest has costs two blocks for each guest that has all those before it,
- * up to 260 in a million guests.
+ * The most trigrams looked up one by one. A trigram that every guest has costs two blocks for each guest that has all the previous
+ * ones, up to 260 in a million guests.
  */
 const TRIGRAMS_MAX = 6
-/** Of the domain, where what stands before the `@` is looked up: most guests share it with many. */
+/** Trigrams of the domain when the part before the `@` is looked up: most guests share their domain with many others. */
 const DOMAIN_TRIGRAMS_MAX = 2
 /**
  * Up to so many, the text that has them is looked up as well: its other trigrams tell where words begin and end. They are looked up
@@ -23,7 +23,7 @@ const HAS_TRIGRAM = /[a-z0-9]{3}|[^a-z0-9][a-z0-9]|[a-z0-9]{2}[^a-z0-9]/i
  */
 export function guestMatches(sql: Sql, agencyId: string, search: string): Fragment {
   const pattern = patternOf(search)
-  // The text has line breaks between the columns: only a search that has one could match across two of them.
+  // The text has line breaks between the columns, so only a search that contains one could match across two of them.
   const isInOneColumn = search.includes('\n')
     ? sql`and (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern} or phone ilike ${pattern})`
     : sql``
@@ -38,7 +38,7 @@ export function guestMatches(sql: Sql, agencyId: string, search: string): Fragme
     ${parts.includes(search) ? sql`` : sql`and (search_text || '') like lower(${pattern})`} ${isInOneColumn}`
 }
 
-/** Whether a text of three characters or more surely has a trigram for the index to look up. */
+/** Whether a text of three or more characters is certain to have a trigram that the index can look up. */
 export function hasTrigram(search: string): boolean {
   return [...search].length >= 3 && HAS_TRIGRAM.test(search)
 }

@@ -4,8 +4,8 @@ import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 
 /**
- * Answers kept for repeated requests. They are written by the booking's own batch (J2), in `append_batch`. An answer is over
- * only when both the clock of the caller and that of the database say so: either of them may have jumped forward (I5).
+ * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
+ * only when both the caller's clock and the database's clock say so: either of them may have jumped forward (I5).
  */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql

@@ -1,6 +1,6 @@
 /**
- * Where pages of lists are read: connections of their own, so that long lists never keep look-ups, writes and probes
- * waiting, and shared fairly, so that one agency's searches never keep another's lists waiting.
+ * Reads pages of lists over separate connections, so that long lists never delay look-ups, writes and probes. Agencies share
+ * these connections fairly, so that one agency's searches never delay another's lists.
  */
 import { ListReadError } from '../desk/list-read-error.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,13 +16,13 @@ export const LISTS_RUNNING_MAX = 4
 export const LISTS_PER_AGENCY_MAX = 2
 /** Lists of one agency that wait. */
 export const LISTS_WAITING_PER_AGENCY_MAX = 32
-/** What starts later than this would mostly be given up unfinished: half of the time a list may take in all. */
+/** Half of the time that a list may take in all. A list that starts later would usually not finish in time. */
 const WAIT_MS_MAX = QUERY_DEADLINE_MS / 2
 
 const QUERY_CANCELED = '57014'
 
 export class ListReads {
-  /** Builds statements and their parts; they are run by `read` alone. */
+  /** Builds statements and their parts; only `read` runs them. */
   readonly sql: Sql
   readonly #shares: FairShares
 
@@ -60,7 +60,7 @@ export class ListReads {
     }
   }
 
-  /** Of the pool, with what waits for its agency's turn and what was refused one. */
+  /** The pool's stats, including statements that wait for their agency's turn or were refused one. */
   get vitals(): PoolVitals {
     const pool = poolVitals(this.sql)
     const { waiting, refused } = this.#shares.vitals

@@ -1,5 +1,5 @@
 /**
- * - W6 Nothing is pending for a deleted endpoint, unless its deletion was interrupted; `verify` names what is left.
+ * - W6 A deleted endpoint has no pending deliveries, unless its deletion was interrupted; `verify` reports what is left.
  */
 import { WriteError } from '../desk/write-error.ts'
 import type { PendingChoice } from '../webhooks/endpoint-rows.ts'
@@ -13,14 +13,14 @@ interface Settling {
   readonly agencyId: string
   readonly endpointId: string
   readonly choice: PendingChoice
-  /** Wall clock; the same in every statement of one request, so that none does what an earlier one has done. */
+  /** Wall clock; the same in every statement of one request, so that no statement repeats the work of an earlier one. */
   readonly at: number
 }
 
 /**
- * Ends or hurries what is pending for an endpoint, by the index of what is pending and without a join: before the tables are
- * analysed the planner would compare every delivery with every other.
- * @param which a condition more
+ * Ends the pending deliveries of an endpoint or makes them due now. It uses the index on pending deliveries and no join: before the
+ * tables are analysed, the planner would compare every delivery with every other.
+ * @param which an additional condition
  */
 export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settling, which: Fragment): Fragment {
   const change =
@@ -33,9 +33,9 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
 }
 
 /**
- * Settles, in chunks under the fence, what is pending for an endpoint of this status, until less than a chunk is left.
+ * Settles the pending deliveries of an endpoint with this status, in chunks under the fence, until less than a chunk is left.
  * @returns whether anything was settled
- * @throws WriteError, JournalError; what it had settled by then stays so
+ * @throws WriteError, JournalError; what was settled before stays settled
  */
 export async function settleFlood(
   sql: Sql,
@@ -64,8 +64,8 @@ export async function settleFlood(
 }
 
 /**
- * Drops what is pending for an endpoint that is deleted.
- * @throws WriteError, JournalError; what it had dropped by then stays so
+ * Drops the pending deliveries of a deleted endpoint.
+ * @throws WriteError, JournalError; what was dropped before stays dropped
  */
 export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
   const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
@@ -82,7 +82,7 @@ export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settlin
   await (isBegun ? begun(rest) : rest)
 }
 
-/** A part of the change is durable already: whatever becomes of the rest, something was changed. */
+/** A part of the change is already durable: whatever happens to the rest, something was changed. */
 export async function begun<T>(rest: Promise<T>): Promise<T> {
   try {
     return await rest

@@ -17,7 +17,7 @@ import { assertWritable } from './writable.ts'
 /** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
 const APPEND_DEADLINE_MS = 3_000
 const READ_DEADLINE_MS = 5_000
-/** For showing that a connection is open and writable before anything depends on it. */
+/** For checking that a connection is open and writable before anything depends on it. */
 const PROBE_DEADLINE_MS = 2_500
 /** How long a look-up of what was written is repeated, and how long one of them may take. */
 const WAS_WRITTEN_MS_MAX = 5_000
@@ -35,8 +35,8 @@ export class PostgresJournalStore implements JournalStore {
   readonly #queries: Sql
   #journal: Sql
   /**
-   * Whether the journal's connection has shown that it is open and that its server takes writes, and has not been seen to
-   * close. Only then is a batch sent on it: a failure before wrote nothing, a failure after may have (J3).
+   * Whether the journal's connection has proved to be open, on a server that accepts writes, and has not been seen to close. Only
+   * then is a batch sent on it: a failure before that wrote nothing, a failure after it may have (J3).
    */
   #isWritable = false
 
@@ -75,7 +75,7 @@ export class PostgresJournalStore implements JournalStore {
     try {
       statement = appendBatch(this.#journal, epoch, batchId, content)
     } catch (error) {
-      // Rows that cannot be written out: nothing was sent.
+      // The rows could not be encoded: nothing was sent.
       return { kind: 'poison', cause: error }
     }
     try {
@@ -119,7 +119,7 @@ export class PostgresJournalStore implements JournalStore {
           )
           if (row !== undefined) return row.isWritten
         } catch {
-          // Whatever went wrong, nothing is known yet.
+          // Whatever failed, nothing is known yet.
         }
       }
       this.reconnect()
@@ -233,7 +233,7 @@ function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSna
   return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
 }
 
-/** Only what the server answered says that a statement did not happen; all else leaves it unknown (J3). */
+/** Only an answer of the server proves that a statement had no effect; anything else leaves the outcome unknown (J3). */
 function failureKind(error: unknown): AppendFailureKind {
   if (!isErrorResponse(error)) return 'unknown'
   const of = classifyDatabaseError(error)

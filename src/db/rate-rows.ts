@@ -3,7 +3,7 @@ import { withDeadline } from '../lib/deadline.ts'
 import { QUERY_DEADLINE_MS } from './booking-rows.ts'
 import type { Sql } from './connect.ts'
 
-/** Reading at start may take longer than one request may. */
+/** The read at start may take longer than a request may. */
 const LOAD_DEADLINE_MS = 30_000
 
 /** The requests of the last minute, some 120 rows: every write deletes what is older. */
@@ -14,7 +14,7 @@ export class PostgresRateRows {
     this.#sql = sql
   }
 
-  /** Of all writers before; those of one that was replaced a moment ago too. */
+  /** The slots of all previous writers, including one that was fenced out a moment ago. */
   async load(): Promise<readonly StoredRateSlot[]> {
     const rows = await withDeadline(
       this.#sql<(Omit<StoredRateSlot, 'counts'> & { counts: string })[]>`

@@ -5,8 +5,8 @@ import type { Sql } from './connect.ts'
 import { classifyDatabaseError } from './database-error.ts'
 
 /**
- * Lines of the audit trail that stand for many attempts. They are written beside the journal, and not held up by the
- * fence (J5): they tell what this process has answered, which is true whoever writes the ledger now.
+ * Lines of the audit trail that stand for many attempts. They are written beside the journal and without the fence (J5): they
+ * record what this process has answered, which is true whichever process may write now.
  */
 export class PostgresRefusalRows {
   readonly #sql: Sql
@@ -16,9 +16,9 @@ export class PostgresRefusalRows {
   }
 
   /**
-   * Writes lines; of lines with the same id the highest count is kept. One that the database refuses for its data does
-   * not keep the others out.
-   * @throws DeadlineError, or what the database answers; some may then be written
+   * Writes lines; of lines with the same id, the highest count is kept. If the database rejects the data of one line, the others
+   * are still written.
+   * @throws DeadlineError, or the database's error; some lines may then be written
    */
   async keep(lines: readonly RefusalLine[]): Promise<void> {
     try {

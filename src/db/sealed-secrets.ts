@@ -1,7 +1,7 @@
 import type { Resealed, SealedSecrets } from '../webhooks/reseal.ts'
 import type { Sql } from './connect.ts'
 
-/** Of every endpoint but the deleted ones, which have no secret any more. */
+/** The secrets of every endpoint that is not deleted; deleted endpoints have none. */
 export async function sealedSecrets(sql: Sql): Promise<readonly SealedSecrets[]> {
   return await sql<SealedSecrets[]>`
     select agency_id as "agencyId", endpoint_id as "endpointId",
@@ -10,7 +10,7 @@ export async function sealedSecrets(sql: Sql): Promise<readonly SealedSecrets[]>
     from webhook_endpoint where status <> 'deleted' order by agency_id, endpoint_id`
 }
 
-/** The change of the key was not made; nothing was changed. */
+/** The key was not changed, and neither was anything else. */
 export class RotationError extends Error {
   override readonly name = 'RotationError'
 }
@@ -18,15 +18,15 @@ export class RotationError extends Error {
 /** Raised by `rotate_secret_key` (sql/). */
 const REASONS: Record<string, string> = {
   NL010:
-    'this database is used with another key than SECRET_KEY_OLD and SECRET_KEY. Give the one it is used with as SECRET_KEY_OLD; if it is lost, see --old-key-lost',
-  NL011: 'webhook endpoints were changed meanwhile. Stop the service and run this again',
+    'the key of this database is neither SECRET_KEY_OLD nor SECRET_KEY. Set SECRET_KEY_OLD to the key of this database; if that key is lost, see --old-key-lost',
+  NL011: 'webhook endpoints changed in the meantime. Stop the service and run this command again',
 }
 
 /**
- * Stores the changed secrets and the new check value in one statement, all or nothing, and fences out whoever writes.
+ * Stores the changed secrets and the new check value in one statement, all or nothing, and fences out the current writer.
  * @param knownChecks check values that the database may have; null for any
- * @param endpointsRead as many as `sealedSecrets` answered
- * @throws RotationError when the database is used with another key, or an endpoint is no longer as it was read
+ * @param endpointsRead how many endpoints `sealedSecrets` returned
+ * @throws RotationError when the database has another key, or an endpoint has changed since it was read
  */
 export async function rotateSecrets(
   sql: Sql,

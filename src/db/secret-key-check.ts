@@ -1,28 +1,28 @@
 /**
- * - K1 A database is used with one SECRET_KEY: a process with another one does not start.
+ * - K1 A database has one SECRET_KEY: a process with a different key does not start.
  */
 import { mayHaveSealed, secretKeyCheck } from '../webhooks/secret-key-check.ts'
 import type { Sql } from './connect.ts'
 import { sealedSecrets } from './sealed-secrets.ts'
 
-/** SECRET_KEY is not the one that the database is used with. The message says what to do. */
+/** SECRET_KEY does not match the database. The message says what to do. */
 export class SecretKeyError extends Error {
   override readonly name = 'SecretKeyError'
   constructor() {
     super(
-      'Cannot start: SECRET_KEY is not the key that this database is used with. Its webhook secrets are encrypted with that key, ' +
-        'and its calendar addresses are derived from it.\n' +
-        '- Give the key it had before; after a restore, the one of the time of the backup. Without DATABASE_URL the key is in the ' +
-        'file secret-key in DATA_DIR.\n' +
-        '- To change the key, stop the service and run nightledger rotate-secret-key; if the key is lost, with --old-key-lost ' +
+      "Cannot start: SECRET_KEY does not match this database. The database's webhook secrets are encrypted with another key, and " +
+        'its calendar addresses are derived from that key.\n' +
+        '- Set SECRET_KEY to the key that was used before. After a restore, that is the key from the time of the backup. Without ' +
+        'DATABASE_URL, the key is in the file secret-key in DATA_DIR.\n' +
+        '- To change the key, stop the service and run nightledger rotate-secret-key. If the old key is lost, add --old-key-lost ' +
         '(docs/operating.md, SECRET_KEY).',
     )
   }
 }
 
 /**
- * Refuses a key that the database is not used with. The first start on a database keeps a check value of its key; of two first
- * starts at once with different keys, one is refused.
+ * Refuses a key that does not match the database. The first start on a database stores a check value of its key. If two first starts
+ * with different keys race, one of them is refused.
  * @param key 32 bytes
  * @throws SecretKeyError
  */
@@ -51,7 +51,7 @@ export async function checkSecretKeyBeforeMigrating(sql: Sql, key: Uint8Array): 
     throw new SecretKeyError()
 }
 
-/** The check value of the key that the database is used with; null before the first start on it. */
+/** The check value of the database's key; null before the first start on it. */
 export async function storedCheck(sql: Sql): Promise<string | null> {
   const [row] = await sql<{ hmac: string }[]>`select hmac from secret_key_check`
   return row?.hmac ?? null

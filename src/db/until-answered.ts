@@ -3,7 +3,7 @@ import { mayPass } from './database-error.ts'
 
 export interface Patience {
   readonly clock: Clock
-  /** No new attempt after so long, ms. */
+  /** No new attempt starts after this time, ms. */
   readonly withinMs: number
   /** Pause between two attempts, ms. */
   readonly pauseMs: number
@@ -14,9 +14,9 @@ export interface Patience {
 }
 
 /**
- * Asks again for as long as the database is away or busy: for work whose failure would leave nobody who serves. `ask` has a
- * deadline of its own and may be repeated.
- * @throws what the last attempt threw; at once when asking again would not help
+ * Retries while the database is away or busy: for work whose failure would leave no process that serves. `ask` has its own
+ * deadline and may be repeated.
+ * @throws what the last attempt threw; at once if retrying would not help
  */
 export async function untilAnswered<T>(ask: () => Promise<T>, patience: Patience): Promise<T> {
   const { clock, withinMs, pauseMs } = patience

@@ -6,7 +6,7 @@ import type { EventAddress, ProjectedBooking, StoredEvent, VerifyStore } from '.
 import { bookingColumns, bookingRowOf, type StoredBooking } from './booking-rows.ts'
 import type { Fragment, Sql } from './connect.ts'
 
-/** One statement of a verification may take its time, but not for ever. */
+/** A statement of a verification may take long, but not forever. */
 const VERIFY_DEADLINE_MS = 120_000
 
 /** What a verification reads, from the ledger's own tables. */

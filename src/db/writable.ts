@@ -1,11 +1,11 @@
 import type { Sql } from './connect.ts'
 
-/** The server answers, but takes no writes: a standby, or a session that may only read. */
+/** The server answers but does not accept writes: it is a standby, or the session is read-only. */
 export class ReadOnlyError extends Error {
   override readonly name = 'ReadOnlyError'
 }
 
-/** What a session says of itself. */
+/** What a session reports about itself. */
 export interface SessionState {
   /** `transaction_read_only`. */
   readonly isReadOnly: boolean
@@ -13,17 +13,17 @@ export interface SessionState {
 }
 
 /**
- * Shows that this session reaches a primary and may write.
- * @throws ReadOnlyError when it may not, saying why; whatever the statement throws when the server does not answer
+ * Checks that this session is connected to a primary and may write.
+ * @throws ReadOnlyError, with the reason, when it may not; otherwise whatever the statement throws
  */
 export async function assertWritable(sql: Sql): Promise<void> {
   const [state] = await sql<SessionState[]>`
     select current_setting('transaction_read_only')::boolean as "isReadOnly", pg_is_in_recovery() as "isInRecovery"`
-  const fault = state === undefined ? 'it did not say whether it takes writes' : readOnlyFault(state)
+  const fault = state === undefined ? 'it did not report whether it accepts writes' : readOnlyFault(state)
   if (fault !== null) throw new ReadOnlyError(`Cannot write to the database: ${fault}`)
 }
 
-/** Why the session takes no writes; null when it does. */
+/** Why the session does not accept writes; null when it does. */
 export function readOnlyFault({ isReadOnly, isInRecovery }: SessionState): string | null {
   if (isInRecovery) return 'the server is a standby (pg_is_in_recovery)'
   if (isReadOnly) return 'the session is read-only (transaction_read_only is on)'

@@ -32,7 +32,10 @@ export class AgencyDesk {
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   readonly #readAgain: ReadAgain
-  /** Suspended here, and perhaps not in the database: what is read there does not open them. Which suspension it was. */
+  /**
+   * Agencies suspended in this process, perhaps not in the database: reading the database does not reactivate them. The symbol
+   * identifies the suspension.
+   */
   readonly #suspendedHere = new Map<string, symbol>()
 
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
@@ -43,7 +46,7 @@ export class AgencyDesk {
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
   }
 
-  /** @throws what the store throws, which says what is known of the outcome */
+  /** @throws what the store throws; the error says what is known about the outcome */
   create(draft: NewAgency, caller: Caller): Promise<Settled<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
@@ -68,8 +71,8 @@ export class AgencyDesk {
   }
 
   /**
-   * @throws what the store throws, which says what is known of the outcome; ClosedHereError when a suspension may not be stored: it
-   *   holds in this process all the same
+   * @throws what the store throws; the error says what is known about the outcome. ClosedHereError when a suspension may not be
+   *   stored: it applies in this process anyway
    */
   async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
     const isSuspension = change.status === 'suspended'
@@ -86,7 +89,7 @@ export class AgencyDesk {
     { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
     caller: Caller,
   ): Promise<Settled<Agency>> {
-    // What this change is added to must be what is stored.
+    // The change must be based on the stored state.
     if (this.#readAgain.isDoubtful(agencyId) && !(await this.#readAgain.now(agencyId)))
       throw new WriteError('not_written', 'Cannot change an agency: what is stored of it cannot be read')
     const current = this.#catalogue.agencyById(agencyId)
@@ -98,7 +101,7 @@ export class AgencyDesk {
       if (!isNotWritten(error)) await this.#readAgain.now(agencyId)
       throw error
     }
-    // It is stored, or lifted: unless the agency was suspended again since this change was asked for.
+    // The suspension is now stored or lifted, unless the agency was suspended again after this change was requested.
     const isOver = agency.status === 'suspended' || change.status === 'active'
     if (isOver && this.#suspendedHere.get(agencyId) === suspension) this.#suspendedHere.delete(agencyId)
     this.#put(agency)

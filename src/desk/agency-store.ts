@@ -19,8 +19,8 @@ export interface AgencyStore {
   /** False: another guest of the agency has the e-mail, and nothing is written. */
   updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean>
   /**
-   * Settles when no write of this process is under way any more, one whose answer was lost neither: what is read then is what
-   * became of it.
+   * Settles when no write of this process is in progress any more, not even one whose reply was lost. A read after that shows the
+   * final outcome.
    */
   settle(): Promise<void>
   loadAgencies(): Promise<readonly Agency[]>

@@ -68,12 +68,12 @@ export type Outcome =
   | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
-/** The unit that the booking was to be in was archived before the turn came. */
+/** The unit was archived before the command got its turn. */
 export interface UnitArchived {
   readonly kind: 'unit_archived'
 }
 
-/** Of a command on a booking that may not be there. */
+/** The outcome of a command on a booking that may not exist. */
 export type FoundOutcome = Outcome | NotFound | UnitArchived
 
 /** Writes the webhook event of a change; null when the change fires none. */
@@ -143,7 +143,7 @@ export class BookingDesk {
 
   /**
    * Makes a booking, with unit and fees as they are in its turn.
-   * @throws JournalError, MailboxFullError when it was not written, or nobody can tell
+   * @throws JournalError, MailboxFullError when it was not written, or the outcome is unknown
    */
   book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
     const { unit, stay } = request
@@ -290,13 +290,13 @@ export class BookingDesk {
     return WriteLimit.run({ clock: this.#clock, heldMsMax: this.#heldMsMax }, write)
   }
 
-  /** Every record of a write goes through here: whoever was told that nothing is written must be right. */
+  /** Every record of a write goes through here. A caller that was told "not written" must be right. */
   async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
     limit.handOver()
     return this.#journal.append(record, limit.since)
   }
 
-  /** Runs `use` with units and fees as they are at that moment: no change of them comes between. */
+  /** Runs `use` with the current units and fees; they cannot change while it runs. */
   async #onShelf<T>(limit: WriteLimit, agencyId: string, use: (shelf: Shelf) => T): Promise<T> {
     for (;;) {
       const shelf = this.#catalogue.peekShelf(agencyId)

@@ -22,7 +22,7 @@ export class BookingTurns {
     this.#rows = options.rows
   }
 
-  /** Runs when the unit's turn comes, unless its caller has been refused by then. */
+  /** Runs when it is the command's turn, unless its caller has been refused by then. */
   of<T>(limit: WriteLimit, agencyId: string, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
     return this.#directory.turn({ agencyId, unitId }, async (state) => {
       limit.mustBeOpen()

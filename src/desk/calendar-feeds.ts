@@ -3,8 +3,8 @@
  * in the URL. It is derived: HMAC-SHA-256 of agency, unit and a version, keyed with `SECRET_KEY`, so that nothing secret is
  * stored; only the version is, from the first change of the address on. It reads one unit's blocked nights and nothing else.
  *
- * A change closes the old address in memory before the new one is stored, and it stays closed if that fails: an address that has
- * leaked must not stay open for as long as the database is away.
+ * A change closes the old address in memory before the new one is stored. If storing it fails, the old address stays closed: a leaked
+ * address must not stay open while the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Agency } from '../catalogue/agency.ts'
@@ -32,8 +32,8 @@ export class CalendarFeeds {
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #known = new Map<string, number>()
   /**
-   * Units whose address was to be changed and may not be: this version and older ones are closed. Null: the next one that is
-   * read is.
+   * Units whose change of address may not be stored: this version and older ones are closed. Null: the next version that is
+   * read is closed.
    */
   readonly #closed = new Map<string, number | null>()
 
@@ -45,7 +45,7 @@ export class CalendarFeeds {
 
   /**
    * 43 characters of base64url.
-   * @throws ClosedHereError when the address is closed, and no new one is stored
+   * @throws ClosedHereError when the address is closed and no new one is stored
    */
   async token(agency: Agency, unit: Unit): Promise<string> {
     const version = await this.#version(agency, unit)
@@ -53,7 +53,7 @@ export class CalendarFeeds {
     return this.#tokenOf(agency, unit, version)
   }
 
-  /** Compares in constant time. A closed address is refused without the database. */
+  /** Compares in constant time. Refuses a closed address without asking the database. */
   async isToken(agency: Agency, unit: Unit, given: string): Promise<boolean> {
     const closed = this.#closed.get(unit.id)
     if (closed !== undefined && closed !== null && isSame(given, this.#tokenOf(agency, unit, closed))) return false
@@ -63,7 +63,7 @@ export class CalendarFeeds {
 
   /**
    * The old address answers 404 from now on.
-   * @throws ClosedHereError when the new one may not be stored: the old one is refused by this process all the same
+   * @throws ClosedHereError when the new one may not be stored: this process refuses the old one anyway
    */
   async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {
     const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
@@ -74,7 +74,7 @@ export class CalendarFeeds {
       this.#remember(unit.id, version)
       return this.#tokenOf(agency, unit, version)
     } catch (error) {
-      // What is stored is read by whoever asks next.
+      // The next caller reads what is stored.
       this.#closed.set(unit.id, closed ?? this.#closed.get(unit.id) ?? null)
       this.#known.delete(unit.id)
       throw new ClosedHereError('calendar_address', { cause: error })
@@ -93,7 +93,7 @@ export class CalendarFeeds {
     // A change that finished meanwhile knows better.
     const newer = this.#known.get(unit.id) ?? version
     if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
-    // While it is closed a newer one may be stored at any moment.
+    // While the address is closed, a newer version may be stored at any moment, so do not cache this one.
     if (!this.#isClosed(unit, newer)) this.#remember(unit.id, newer)
     return newer
   }

@@ -1,9 +1,9 @@
-/** Something that lets others in. */
+/** What gives others access. */
 export type Access = 'key' | 'agency' | 'calendar_address'
 
 /**
- * An access was to be closed: this process refuses it from now on, until it ends, but whether that is stored is not known. The
- * same request again stores it.
+ * Access was revoked in this process until it exits, but it is not known whether the revocation is stored. Repeating the request
+ * stores it.
  */
 export class ClosedHereError extends Error {
   override readonly name = 'ClosedHereError'

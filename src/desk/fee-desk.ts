@@ -65,7 +65,7 @@ export class FeeDesk {
     try {
       await write()
     } catch (error) {
-      // What may be stored must not be quoted otherwise: what cannot be read now is read by the next quote.
+      // Quotes must not contradict what may be stored. If it cannot be read now, the next quote reads it.
       if (!isNotWritten(error) && !(await this.#readAgain.now(agency.id))) this.#catalogue.dropShelf(agency.id)
       throw error
     }

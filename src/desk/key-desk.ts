@@ -1,6 +1,6 @@
 /**
- * API keys, as the portal makes and revokes them (contract, Authentication). A revocation is in memory before it is stored, and stays
- * there if it cannot be: whoever revokes a leaked key must not have to wait for the database.
+ * API keys, as the portal makes and revokes them (contract, Authentication). A revocation takes effect in memory before it is stored,
+ * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
 import type { Agency, ApiKey, Scope } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -70,7 +70,7 @@ export class KeyDesk {
     try {
       await this.#store.insertKey(key, auditLine(this.#surroundings, caller))
     } catch (error) {
-      // Nobody has its secret, but if it is there it must be seen, and may be revoked.
+      // Nobody has its secret. But if the key is stored, it must be listed, so that it can be revoked.
       if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
       throw error
     }
@@ -80,7 +80,7 @@ export class KeyDesk {
 
   /**
    * Permanent, and from this moment on; a revoked key keeps the time of its first revocation.
-   * @throws ClosedHereError when it may not be stored: the key is refused by this process all the same
+   * @throws ClosedHereError when it may not be stored: this process refuses the key anyway
    */
   async revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
     const key = this.#catalogue.keyById(agency.id, keyId)

@@ -1,6 +1,6 @@
 /**
  * A page of a list that could not be read.
- * - `busy`: not asked for, because the agency's share of the connections behind lists is in use.
+ * - `busy`: not sent, because the agency's share of the list connections is in use.
  * - `slow`: given up, because it took longer than a caller waits.
  */
 export type ListReadErrorKind = 'busy' | 'slow'

@@ -1,6 +1,6 @@
 /**
- * Memory that must follow the database after a write whose outcome is unknown: it is read again at once, and every second until
- * that has worked. In the turn of what is read, so that nothing newer is overwritten.
+ * Refreshes memory from the database after a write whose outcome is unknown: at once, and then every second until it succeeds. It
+ * reads in the turn of the thing that is read, so that nothing newer is overwritten.
  */
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,24 +12,24 @@ export class ReadAgain {
   readonly #clock: Clock
   readonly #turns: KeyedTurns
   readonly #read: (id: string) => Promise<void>
-  /** Not yet read: one entry for each thing that exists, at most. */
+  /** What must still be read: at most one entry for each thing that exists. */
   readonly #doubtful = new Set<string>()
 
-  /** @param read waits until no write is under way any more, reads, and puts what it has read into memory */
+  /** @param read waits until no write is in progress, reads, and puts the result into memory */
   constructor(options: { clock: Clock; turns: KeyedTurns; read: (id: string) => Promise<void> }) {
     this.#clock = options.clock
     this.#turns = options.turns
     this.#read = options.read
   }
 
-  /** Memory may not be what is stored. */
+  /** Memory may differ from what is stored. */
   isDoubtful(id: string): boolean {
     return this.#doubtful.has(id)
   }
 
   /**
    * To be called in the turn of `id`. Settles after the first attempt.
-   * @returns whether memory is what is stored; if not, it is read again later
+   * @returns whether memory is now the same as what is stored; if not, it is read again later
    */
   async now(id: string): Promise<boolean> {
     const isKnown = !this.#doubtful.has(id)
@@ -40,7 +40,7 @@ export class ReadAgain {
       return true
     } catch (error) {
       if (error instanceof AssertionError) throw error
-      // Fenced too: the epoch may just have risen, and a process that has lost it ends anyway.
+      // Also after a fence: the epoch of this writer may just have risen, and a process that has lost it exits anyway.
       if (isKnown) this.#later(id)
       return false
     }

@@ -28,7 +28,7 @@ export class UnitDesk {
     this.#newId = options.newId
   }
 
-  /** @throws JournalError, MailboxFullError when it was surely not written */
+  /** @throws JournalError, MailboxFullError when it was not written */
   async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
     const shelf = await this.#catalogue.shelf(agency.id)
     const isTaken = () => (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(draft.slug) !== null
@@ -40,7 +40,7 @@ export class UnitDesk {
 
   /**
    * @param change is given the unit as it stands in its turn, so that two changes at once lose nothing of each other
-   * @throws JournalError, MailboxFullError when it was surely not written
+   * @throws JournalError, MailboxFullError when it was not written
    */
   async change(
     agency: Agency,
@@ -80,7 +80,7 @@ export class UnitDesk {
     return done(unit)
   }
 
-  /** @param run calls what it is given once it is known whether the slug is taken: a caller may be answered before that */
+  /** @param run calls its argument once it is known whether the slug is taken; its caller may get an answer before that */
   async #holding(
     agency: Agency,
     slug: string,

@@ -2,15 +2,15 @@ import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
 
 /**
- * What is known of a write that failed outside of the journal.
- * - `not_written`: it never reached the database, or the database took it back.
- * - `unknown`: it was sent, and nobody can say whether it was written.
- * - `begun`: a part of it is durable; the same request again goes on with the rest.
- * - `made`: it is durable, and only what the answer needs could not be read.
+ * What is known about a write that failed outside of the journal.
+ * - `not_written`: it never reached the database, or the database rolled it back.
+ * - `unknown`: it was sent, and the outcome is unknown.
+ * - `begun`: a part of it is durable; repeating the request continues with the rest.
+ * - `made`: it is durable, but what the answer needs could not be read.
  */
 export type WriteOutcome = 'not_written' | 'unknown' | 'begun' | 'made'
 
-/** A write did not end in an answer. Handled once, where the request is answered. */
+/** A write failed. Handled once, where the request is answered. */
 export class WriteError extends Error {
   override readonly name = 'WriteError'
   readonly outcome: WriteOutcome
@@ -21,7 +21,7 @@ export class WriteError extends Error {
   }
 }
 
-/** What follows on a write that is durable: if it fails, the change was made all the same. */
+/** For work after a durable write: if it fails, the change was still made. */
 export async function afterWrite<T>(rest: Promise<T>): Promise<T> {
   try {
     return await rest
@@ -31,7 +31,7 @@ export async function afterWrite<T>(rest: Promise<T>): Promise<T> {
   }
 }
 
-/** Whether a change of the agency's own data that failed is known not to be stored; otherwise it may be. */
+/** Whether a failed change of the agency's own data is known not to be stored. If not, it may be stored. */
 export function isNotWritten(error: unknown): boolean {
   return error instanceof JournalError || (error instanceof WriteError && error.outcome === 'not_written')
 }

@@ -1,7 +1,8 @@
 /**
- * How long the caller of a write waits for its answer. Before a write is handed to the journal nothing of it can be written, so after
- * `heldMsMax` it is refused; the journal refuses by the same start what it has not sent. What was sent and is not confirmed may have
- * been written: its caller is told that after `OUTCOME_KNOWN_MS_MAX`, while the unit goes on waiting for the truth.
+ * How long the caller of a write waits for its answer. Before a write is handed to the journal, nothing of it can be written, so it is
+ * refused after `heldMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
+ * sent and not confirmed may have been written: its caller is told so after `OUTCOME_KNOWN_MS_MAX`, and the unit keeps waiting for the
+ * outcome.
  */
 import { JournalError } from '../journal/journal-error.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -23,9 +24,9 @@ export class WriteLimit {
   }
 
   /**
-   * Settles as `write` does, or rejects when its time is up; `write` then runs on without a caller, and writes nothing if it has
-   * not handed anything over yet.
-   * @throws JournalError `held_too_long`: not written. `outcome_unknown`: it may have been, or may still be.
+   * Settles as `write` does, or rejects when the time is up. `write` then continues without a caller, and writes nothing unless it
+   * has already handed its record over.
+   * @throws JournalError `held_too_long`: not written. `outcome_unknown`: it may have been written, or may still be.
    */
   static run<T>(
     { clock, heldMsMax }: { clock: Clock; heldMsMax: number },
@@ -44,14 +45,14 @@ export class WriteLimit {
     })
   }
 
-  /** @throws JournalError `held_too_long` when the caller was, or is to be, told that nothing is written */
+  /** @throws JournalError `held_too_long` when the caller was told, or must be told, that nothing is written */
   mustBeOpen(): void {
     if (this.#state === 'handed_over') return
     if (this.#state === 'refused' || this.#clock.monotonicMs() - this.since >= this.#heldMsMax) throw this.#refuse()
   }
 
   /**
-   * To be called right before the journal is: from here on only the journal knows.
+   * Call this right before the journal: from then on only the journal knows the outcome.
    * @throws JournalError as `mustBeOpen`
    */
   handOver(): void {

@@ -8,10 +8,10 @@
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 Whoever executes has looked first. After a failure whose outcome nobody knew, a later one that is refused looks
  *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
- * - I4 What is said of an outcome holds for the scope: whoever could not look, or comes after an outcome that nobody knew, is
- *   not told that nothing was changed.
- * - I5 An answer is over when 24 hours have passed by every clock there is. One that is set forward, be it the process's or the
- *   database's, neither deletes it nor hides it: the write would happen a second time.
+ * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
+ *   unknown outcome, is not told that nothing was changed.
+ * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
+ *   neither deletes nor hides it: otherwise the write would be made a second time.
  */
 export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
 
@@ -60,7 +60,7 @@ export type Keep = (answer: Answer) => IdempotencyDraft
 /** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
 export type IdempotentAnswer = ({ readonly kind: 'fresh' | 'replayed' } & Answer) | { readonly kind: 'reused' }
 
-/** Finds the answer kept in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
+/** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
 export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. Surely not executed: safe to retry. */
@@ -83,7 +83,7 @@ export class IdempotencyDesk {
   readonly #now: () => number
   readonly #openMax: number
   readonly #inFlight = new Map<string, InFlight>()
-  /** Scopes in which an execution has failed, and whether one has done so with an outcome that nobody knew. */
+  /** Scopes in which an execution failed, and whether any of them failed with an unknown outcome. */
   readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
   #open = 0
 
@@ -101,8 +101,8 @@ export class IdempotencyDesk {
   /**
    * Executes the request unless it was answered within the last 24 hours; a repeated one gets the first answer.
    * @param execute may run after others of the same scope have failed; what it throws is thrown
-   * @throws IdempotencyFullError: then it was not executed. JournalError of kind `outcome_unknown` where it could not be looked
-   *   whether the scope has an answer
+   * @throws IdempotencyFullError: it was not executed. JournalError of kind `outcome_unknown`: it is not known whether the scope
+   *   has an answer
    */
   async run(request: IdempotentRequest, execute: (keep: Keep) => Promise<Answer>): Promise<IdempotentAnswer> {
     if (this.#open >= this.#openMax) {

@@ -66,7 +66,7 @@ function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
   return agency.status === 'active' ? holder : null
 }
 
-/** Whose key was sent, valid or not; null when it is nobody's. It opens nothing: `authenticate` does. */
+/** The holder of the key that was sent, valid or not; null when the key is unknown. It grants no access: `authenticate` does. */
 export function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
   const token = bearerTokenOf(authorization)
   return token === null ? null : catalogue.holderByHash(sha256Hex(token))

@@ -1,18 +1,18 @@
 import { type Clock, sleep } from '../lib/clock.ts'
 import { DeadlineError } from '../lib/deadline.ts'
 
-/** Counters in memory whose owner is about to end. */
+/** Counters in memory that must be stored before the process exits. */
 export interface Counters {
-  /** Writes a last time. May be called again after it has rejected. */
+  /** Writes one last time. May be called again after it has rejected. */
   stop(): Promise<void>
 }
 
 const RETRY_MS = 100
 
 /**
- * Writes what was counted before the process ends. A database that is away is asked again and again, but not for longer
- * than `withinMs`: a stop is not held up for counters.
- * @returns why counters were not written, an error for each of them
+ * Writes the counters before the process exits. While the database is away, it retries for up to `withinMs`, so that counters
+ * do not delay the stop any longer.
+ * @returns one error for each counter that was not written
  */
 export async function lastFlush(counters: readonly Counters[], clock: Clock, withinMs: number): Promise<unknown[]> {
   const until = clock.monotonicMs() + withinMs
@@ -23,7 +23,7 @@ export async function lastFlush(counters: readonly Counters[], clock: Clock, wit
   return failures.filter((failure) => failure !== null)
 }
 
-/** Null when it has written. Never rejects: nobody may be left to see it. */
+/** Null when it has written. Never rejects, because nothing may be left to handle it. */
 async function stopOf(counters: Counters, clock: Clock, until: number): Promise<unknown> {
   for (;;) {
     try {

@@ -77,14 +77,14 @@ export class PartnerGate {
     return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
   }
 
-  /** Whose key a request was made with that was answered with 401; null when it is nobody's. */
+  /** The holder of the key of a request that was answered with 401; null when the key is unknown. */
   holderOf(authorization: string | null): KeyHolder | null {
     return keyHolder(authorization, this.#catalogue)
   }
 
   /**
-   * Looks again when the body of a request has come, which may take long after its headers: key, agency and plan as they are now.
-   * Counts against no limit. Null and `refusal` as from `enter`.
+   * Checks key, agency and plan again when the body of a request has arrived, which may be long after its headers. Does not count
+   * against any limit. Null and `refusal` as from `enter`.
    */
   reenter({ holder, rate }: Entrance): Entrance | null {
     const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())

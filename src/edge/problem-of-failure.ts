@@ -10,61 +10,62 @@ import { VerificationError } from '../verify/verification-error.ts'
 import { IdempotencyFullError } from './idempotency.ts'
 import { type Problem, problem } from './problems.ts'
 
-/** What a caller is told to wait before it tries again, in seconds: a database that restarts is back by then. */
+/** `Retry-After`, in seconds: a database that restarts is usually back by then. */
 const RETRY_AFTER_S = 2
 
 const NOT_WRITTEN = 'Nothing was changed'
 const UNKNOWN =
-  'It is not known whether the change was made: look for it with GET /bookings, or repeat the request with the same Idempotency-Key'
+  'It is not known whether the change was made: check with GET /bookings, or repeat the request with the same Idempotency-Key'
 
 const TITLE_OF_JOURNAL_ERROR = {
-  full: `${NOT_WRITTEN}: too many writes wait already. Try again`,
-  held_too_long: `${NOT_WRITTEN}: the database did not take the change in time. Try again`,
-  fenced: `${NOT_WRITTEN}: this process is being replaced by another. Try again`,
-  closed: `${NOT_WRITTEN}: this process is ending. Try again`,
-  poisoned: `${NOT_WRITTEN}: the database refused the change, which is a fault of the service`,
+  full: `${NOT_WRITTEN}: too many writes are already waiting. Try again`,
+  held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
+  fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
+  closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
+  poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
   outcome_unknown: UNKNOWN,
 } as const satisfies Record<JournalErrorKind, string>
 
 const CHECK = 'Check whether it was applied before retrying'
 
 const TITLE_OF_WRITE_ERROR = {
-  not_written: `${NOT_WRITTEN}: the database did not take the change. Try again`,
+  not_written: `${NOT_WRITTEN}: the database did not accept the change. Try again`,
   unknown: `It is not known whether the change was made: the database did not answer. ${CHECK}`,
-  begun: 'The change was begun and is not finished: repeat the request',
-  made: 'The change was made, but the answer could not be completed: read the result instead of repeating the change',
+  begun: 'The change was started but is not complete: repeat the request',
+  made: 'The change was made, but its result could not be read: fetch it instead of repeating the request',
 } as const satisfies Record<WriteOutcome, string>
 
 const TITLE_OF_CLOSED_ACCESS = {
-  key: 'The key is refused here from now on, but its revocation may not be stored: repeat the request',
-  agency: 'The agency is suspended here from now on, but this may not be stored: repeat the request',
-  calendar_address: 'The old address is refused here from now on, but a new one may not be stored: change it again',
+  key: 'This process now refuses the key, but the revocation may not be stored: repeat the request',
+  agency: 'This process now treats the agency as suspended, but the suspension may not be stored: repeat the request',
+  calendar_address:
+    'This process now refuses the old address, but a new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 
 const TITLE_OF_VERIFICATION_ERROR = {
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
-  overdue: 'The verification did not finish in ten minutes. Run nightledger verify --database',
-  abandoned: 'The verification was ended: nobody waited for it',
+  overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
+  abandoned: 'The verification was stopped: no client is waiting for it',
 } as const satisfies Record<VerificationErrorKind, string>
 
 const TITLE_OF_LIST_ERROR = {
-  busy: 'Cannot read the list now: too many list requests of this agency are under way. Try again',
-  slow: 'Cannot read the list: it takes longer than 5 s. Narrow the search or the filters, or try again',
+  busy: 'Cannot read the list: this agency has too many list requests in progress. Try again',
+  slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
 } as const satisfies Record<ListReadErrorKind, string>
 
-/** What was thrown while a request was served. A bug ends the process once the answer is on its way. */
+/** A request that failed. If the failure is a bug, the process ends once the answer has been sent. */
 export interface Failure {
   readonly problem: Problem
-  /** What the audit trail says of a write attempt that ended in it. */
+  /** The outcome that the audit trail records for a failed write. */
   readonly outcome: 'INTERNAL' | 'OUTCOME_UNKNOWN'
   readonly isBug: boolean
 }
 
 /**
- * The answer to whatever a request ended in beside a rejection: 500 INTERNAL, saying what is known of the outcome. Never the error's own
- * message: it may hold what a caller must not see.
- * @param isWrite whether the request could change anything: of a read's failure nothing is said about changes
+ * The answer to a request that failed with anything but a rejection: 500 INTERNAL, with a title that says what is known about the
+ * outcome. It never repeats the error's own message, which may contain what a caller must not see.
+ * @param isWrite whether the request could change anything; the title of a failed read says nothing about changes
  */
 export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
   const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
@@ -80,12 +81,13 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
   if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
-  if (error instanceof MailboxFullError) return `${NOT_WRITTEN}: too many writes to this unit wait already. Try again`
+  if (error instanceof MailboxFullError)
+    return `${NOT_WRITTEN}: too many writes to this unit are already waiting. Try again`
   if (error instanceof IdempotencyFullError)
-    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key wait already. Try again`
-  // What writes, and what reads after a write, throws the errors above: the database has failed at reading before it.
+    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already waiting. Try again`
+  // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
   if (isOfDatabase(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
-  return `It is not known whether the change was made, because of a fault of the service. ${CHECK}`
+  return `It is not known whether the change was made, because of an error in the service. ${CHECK}`
 }
 
 /** Whether the change may have been made: the same cases in which the title says so. */
@@ -103,7 +105,7 @@ function titleOfFailedRead(error: unknown): string {
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }
 
-/** A SQLSTATE, or what postgres.js and sockets have in its place. Not Bun's own `ERR_…`: those are of our code. */
+/** A SQLSTATE, or the code that postgres.js or a socket uses instead. Not Bun's own `ERR_…`: those come from our code. */
 const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]+|EAI_AGAIN)$/
 
 function isOfDatabase(error: unknown): boolean {

@@ -17,7 +17,7 @@ export interface RateDecision {
   readonly retryAfterS: number
 }
 
-/** Requests of one key that an earlier process let pass. */
+/** Requests of one key that an earlier process admitted. */
 export interface PassedRequests {
   readonly keyId: string
   readonly requests: number
@@ -42,7 +42,7 @@ export class RateLimiter {
   /** When the young generation began, monotonic milliseconds. */
   #youngSince: number
 
-  /** @param onPassed told of every request that passes, and when by the monotonic clock; must be cheap */
+  /** @param onPassed called with every admitted request and its monotonic time; must be cheap */
   constructor(clock: Clock, onPassed: (keyId: string, atMs: number) => void = () => {}) {
     this.#clock = clock
     this.#onPassed = onPassed
@@ -54,7 +54,7 @@ export class RateLimiter {
     return this.#young.size + this.#old.size
   }
 
-  /** Takes over what earlier processes let pass; at start, before the first request. */
+  /** Restores what earlier processes admitted. Call it at start, before the first request. */
   restore(passed: readonly PassedRequests[]): void {
     const precise = this.#clock.monotonicMs()
     for (const { keyId, requests, ageMs } of passed.toSorted((a, b) => b.ageMs - a.ageMs)) {

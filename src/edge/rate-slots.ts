@@ -5,11 +5,11 @@
  *
  * - R1 A request counts from the end of its slot: later than it was made, so never in the caller's favour. With the slot's
  *   length that is half a second at most.
- * - R2 How long ago a slot ended is the least that any clock says which both processes share. Each of them may jump, and
- *   one that jumps forward must not free a budget. One that jumps back holds a key up for a minute at most, because no
- *   age is less than nothing.
- * - R3 A crash forgets what passed since the last write: less than a second while the database answers. Nothing that was
- *   written shrinks: the counts of a slot only grow.
+ * - R2 The age of a slot is the smallest that any clock shared by both processes gives. Each clock may jump, and one that
+ *   jumps forward must not free a budget. One that jumps back delays a key by a minute at most, because an age is never
+ *   negative.
+ * - R3 A crash forgets the requests since the last write: less than a second while the database answers. Stored counts
+ *   never shrink: the counts of a slot only grow.
  */
 import type { BootTime } from '../lib/boot-clock.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -19,10 +19,10 @@ import { WINDOW_MS } from './rolling-minute.ts'
 
 const SLOT_MS = 500
 const FLUSH_EVERY_MS = 500
-/** A slot that ended before this many others is a minute old, wherever in the current one we are. */
+/** A slot that is followed by this many others is a minute old, whatever the position in the current one. */
 const SLOTS_MAX = WINDOW_MS / SLOT_MS + 1
 
-/** What a clock may be behind when it is read: `/proc/uptime` goes by 10 ms. A slot rather ends later (R1). */
+/** How far a clock reading may lag: `/proc/uptime` has a resolution of 10 ms. If in doubt, a slot ends later (R1). */
 const CLOCK_STEP_MS = 10
 
 /** A slot as it is written. */
@@ -59,7 +59,7 @@ interface Open {
   isDirty: boolean
 }
 
-/** Counts what passes, and writes it every half second in which something did. */
+/** Counts admitted requests, and writes the counts every half second in which there were any. */
 export class RateSlots {
   readonly #clock: Clock
   readonly #bootTime: () => BootTime | null
@@ -96,7 +96,7 @@ export class RateSlots {
     return this.#slots.size
   }
 
-  /** A request of the key passes. `atMs`: now, by the monotonic clock. */
+  /** Counts an admitted request of the key. `atMs`: now, by the monotonic clock. */
   count(keyId: string, atMs: number): void {
     const slot = Math.floor((atMs - this.#since) / SLOT_MS)
     if (slot !== this.#slot) this.#turnTo(slot)
@@ -129,7 +129,7 @@ export class RateSlots {
     return open
   }
 
-  /** What is written is kept no longer, nor what is a minute old: with the database away memory stays bounded. */
+  /** Forgets what is written or a minute old, so that memory stays bounded while the database is away. */
   #turnTo(slot: number): void {
     for (const [held, { isDirty }] of this.#slots) if (!isDirty || held < slot - SLOTS_MAX) this.#slots.delete(held)
     this.#slot = slot
@@ -166,7 +166,7 @@ export class RateSlots {
   }
 }
 
-/** What stored slots come to for a process that reads them now (R1, R2). */
+/** The admitted requests that stored slots stand for, as seen by a process that reads them now (R1, R2). */
 export function passedRequests(
   stored: readonly StoredRateSlot[],
   now: { wallMs: number; boot: BootTime | null },

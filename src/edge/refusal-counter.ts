@@ -5,10 +5,10 @@ import { FlushTimer } from './flush-timer.ts'
 
 /**
  * How a counted write attempt ended.
- * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid (any more).
+ * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid or no longer valid.
  * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
  * - `INTERNAL`: 500, and nothing was written.
- * - `OUTCOME_UNKNOWN`: 500 while nobody knew whether it was written. If it was, it has a line of its own too: `OK`.
+ * - `OUTCOME_UNKNOWN`: 500 while the outcome was unknown. If the write was made, it also has its own line: `OK`.
  */
 export type CountedOutcome = 'UNAUTHORIZED' | 'RATE_LIMITED' | 'QUOTA_EXCEEDED' | 'INTERNAL' | 'OUTCOME_UNKNOWN'
 
@@ -41,8 +41,8 @@ const FLUSH_EVERY_MS = 1_000
 const WRITE_MAX = 500
 
 /**
- * Lines in memory: with the database away, one per refused key, outcome and minute. Beyond it, a line goes on counting
- * for its key and outcome in the minutes that follow; attempts of a key that has none are only told by the metrics.
+ * Lines in memory: while the database is away, one per refused key, outcome and minute. Beyond this limit, an existing line keeps
+ * counting for its key and outcome in later minutes, and attempts of a key without a line appear only in the metrics.
  */
 export const REFUSAL_ROWS_MAX = 10_000
 
@@ -52,8 +52,8 @@ export const REFUSAL_ROWS_MAX = 10_000
  * requests of write routes belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id
  * and time of the first attempt it stands for.
  *
- * A 500 is what an attempt ends in when the journal, or a queue before it, has no room for its own line or cannot write
- * it. So these lines do not go through the journal, and wait in memory until the database takes them.
+ * An attempt gets a 500 when the journal, or a queue before it, has no room for the attempt's own line or cannot write it. So
+ * these lines do not go through the journal; they wait in memory until the database accepts them.
  *
  * The id of a line follows from key, outcome and minute, and the database keeps the highest count of an id, so that
  * writing a line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same
@@ -68,14 +68,14 @@ export class RefusalCounter {
   readonly #timer: FlushTimer
   readonly #rows = new Map<string, Row>()
   readonly #dirty = new Set<Row>()
-  /** By key and outcome: the line begun last. */
+  /** The newest line, by key and outcome. */
   readonly #latest = new Map<string, Row>()
   #minute = 0
   #uncounted = 0
 
   constructor(options: {
     clock: Clock
-    /** Makes lines durable. When it rejects all of them are sent again, those that it has written too. */
+    /** Makes lines durable. When it rejects, all of them are sent again, including those it has written. */
     persist: (lines: readonly RefusalLine[]) => Promise<void>
     onFailure: (error: unknown) => void
     rowsMax?: number
@@ -165,7 +165,7 @@ export class RefusalCounter {
   }
 
   async #writeRows(rows: readonly Row[]): Promise<void> {
-    // To the end of the line: those that the database refuses time and again do not hold up the others.
+    // To the end of the queue, so that lines which the database keeps refusing do not delay the others.
     for (const row of rows) {
       this.#dirty.delete(row)
       this.#dirty.add(row)

@@ -8,7 +8,7 @@ export interface Health {
   /** Of this process. */
   epoch(): number
   vitals(): Pick<JournalVitals, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
-  /** Who holds the ledger, and whether the database takes writes; rejects when it does not answer in time. */
+  /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
 }
 
@@ -16,8 +16,8 @@ export interface Health {
 const JOURNAL_LAG_MS_MAX = 2_000
 
 /**
- * `/healthz`: the process runs. `/readyz`: it can sell nights now, that is, the database answers and takes writes, nobody has taken over,
- * and the journal moves; 503 with what is wrong otherwise (design, Running it).
+ * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
+ * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (design, Running it).
  */
 export function healthRoutes(health: Health, watched: Watched) {
   const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))

@@ -1,4 +1,4 @@
-/** Nobody can listen where the service is told to. The message says what to do. */
+/** The service cannot listen on its address. The message says what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
@@ -10,9 +10,9 @@ export interface Address {
 
 const REASONS: Record<string, string> = {
   EADDRINUSE:
-    'another program listens there, perhaps a nightledger that still runs. Stop it, or set PORT to another port',
-  EACCES: 'the port needs rights that this user does not have. Set PORT to one above 1023',
-  EADDRNOTAVAIL: 'this machine does not have that address. Set HOST to one that it has, or to 0.0.0.0',
+    'another program is listening there, perhaps another nightledger. Stop it, or set PORT to a different port',
+  EACCES: 'this user may not open that port. Set PORT to a port above 1023',
+  EADDRNOTAVAIL: 'this machine does not have that address. Set HOST to one of its addresses, or to 0.0.0.0',
 }
 
 export function listenError({ host, port }: Address, cause: unknown): ListenError {

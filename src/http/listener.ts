@@ -1,6 +1,6 @@
 /**
- * The listening socket, open from before anything else is done until the end: whoever cannot have it finds out while another
- * process still serves. What answers on it is exchanged; connections stay.
+ * The listening socket. It is opened before anything else, so that a process that cannot listen fails while another process
+ * still serves, and stays open until the end. The function that answers requests can be replaced; connections stay open.
  */
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
@@ -13,9 +13,9 @@ export class Listener implements Serving {
   #fetch: Serving['fetch']
 
   /**
-   * Listens from now on.
+   * Starts to listen.
    * @param fetch answers every request until `serve` is called
-   * @throws ListenError when nobody can listen there
+   * @throws ListenError when the address cannot be listened on
    */
   constructor(address: Address, fetch: Serving['fetch']) {
     this.#fetch = fetch
@@ -26,7 +26,7 @@ export class Listener implements Serving {
     }
   }
 
-  /** What answers a request of any path now. */
+  /** Currently answers a request to any path. */
   get fetch(): Serving['fetch'] {
     return this.#fetch
   }
@@ -35,7 +35,7 @@ export class Listener implements Serving {
     return this.server.port ?? 0
   }
 
-  /** From the next request on, on whatever connection, `app` answers. */
+  /** `app` answers from the next request on, on every connection. */
   serve(app: AnyElysia): void {
     app.compile()
     this.#fetch = app.fetch
@@ -43,7 +43,7 @@ export class Listener implements Serving {
   }
 
   /**
-   * From the next request on, on whatever connection, only `fetch` answers; what is under way is not disturbed.
+   * Only `fetch` answers from the next request on, on every connection. Requests in progress are not disturbed.
    * @param isDraining the server asks `this.fetch` for each request (drain.ts), and is left as it is
    */
   answerWith(fetch: Serving['fetch'], { isDraining }: { isDraining: boolean }): void {

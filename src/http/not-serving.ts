@@ -7,24 +7,24 @@ import type { IdSource } from '../lib/ids.ts'
 /** A start takes about a second; after a take-over another process answers at once. */
 const RETRY_AFTER_S = 1
 
-/** Why a process that listens does not serve. `status` and `title` are told to callers, `fault` by the readiness probe. */
+/** Why a process listens but does not serve. Callers get `status` and `title`; `/readyz` reports `fault`. */
 const REASONS = {
   starting: {
     status: 503,
     title: 'This request was not handled: the service is starting. Try again',
     fault: 'starting',
   },
-  // 500 as for the commands that are still open: the contract knows no 503, and its clients retry a 500.
+  // 500, as for the commands that are still open: the contract has no 503, and its clients retry a 500.
   fenced: {
     status: 500,
-    title: 'This request was not handled: another process has taken over from this one. Try again',
+    title: 'This request was not handled: another process has taken over. Try again',
     fault: 'fence: another writer has taken over',
   },
 } as const
 
 /**
- * Answers every request of a process that listens and does not serve, `/healthz` as ever, because the process is alive.
- * Nothing is read, written or counted.
+ * Answers every request to a process that listens but does not serve. `/healthz` answers 200 as always, because the process is
+ * alive. Nothing is read, written or counted.
  */
 export function notServing(reason: keyof typeof REASONS, newId: IdSource): (request: Request) => Response {
   const { status, title, fault } = REASONS[reason]

@@ -1,6 +1,6 @@
 /**
- * What Elysia's own `listen` hands to Bun's router, for a server that listens already: `listen` would open another one. A test
- * holds this against `listen` (test/http/served-routes.test.ts).
+ * The routes that Elysia's `listen` hands to Bun's router, for a server that is already listening: `listen` would open another
+ * one. A test compares them with those of `listen` (test/http/served-routes.test.ts).
  */
 import type { AnyElysia } from 'elysia'
 import { createBunRouteHandler } from 'elysia/adapter/bun/compose'
@@ -10,10 +10,10 @@ type Answering = (request: Request) => Response | Promise<Response>
 /** By path and method, in the shape of `Bun.serve`'s `routes`. */
 export type ServedRoutes = Record<string, Record<string, Answering>>
 
-/** Methods that Bun's router knows; routes of another one, and those with a wildcard, are answered by `app.fetch`. */
+/** Methods that Bun's router knows. Routes with another method or a wildcard are answered by `app.fetch`. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'PATCH', 'POST', 'PUT'])
 
-/** Every route of `app`; those it was made with (`serve.routes`) come before the same ones by Elysia. */
+/** Every route of `app`. Those it was created with (`serve.routes`) replace Elysia's own for the same path and method. */
 export function servedRoutes(app: AnyElysia): ServedRoutes {
   const routes: ServedRoutes = {}
   for (const route of app.routes) {
@@ -28,7 +28,7 @@ export function servedRoutes(app: AnyElysia): ServedRoutes {
 
 type Route = AnyElysia['routes'][number]
 
-/** Compiling them all at once would double the time to start. */
+/** Compiled on first use: compiling all routes at once would double the time to start. */
 function compiledWhenAsked(app: AnyElysia, route: Route): Answering {
   let compiled: Answering | null = null
   return (request) => {

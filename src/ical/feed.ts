@@ -15,7 +15,7 @@ export type FeedEvent =
   | { readonly kind: 'passed_over'; readonly uid: string; readonly reason: string }
   | { readonly kind: 'refused'; readonly uid: string; readonly reason: string }
 
-/** The text is no iCalendar feed, or not all of one. */
+/** The text is not an iCalendar feed, or only a part of one. */
 export class FeedError extends Error {
   override readonly name = 'FeedError'
 }
@@ -32,7 +32,7 @@ export function readFeed(text: string, { timezone }: { timezone: string }): Feed
       const uid = uidOf(event)
       const repeats = ['rrule', 'rdate', 'recurrence-id'].find((name) => event.getFirstProperty(name) !== null)
       if (repeats !== undefined) {
-        const reason = `repeats (${repeats.toUpperCase()}): only single events are taken`
+        const reason = `repeats (${repeats.toUpperCase()}): only single events are imported`
         refused.push({ kind: 'refused', uid, reason })
         continue
       }
@@ -50,7 +50,7 @@ function calendarsIn(fetched: string): ICAL.Component[] {
   try {
     parsed = ICAL.parse(text)
   } catch (error) {
-    throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : 'it is no iCalendar text'}`)
+    throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : 'it is not iCalendar text'}`)
   }
   const roots = (Array.isArray(parsed) && Array.isArray(parsed[0]) ? parsed : [parsed]) as ConstructorParameters<
     typeof ICAL.Component
@@ -63,8 +63,8 @@ function calendarsIn(fetched: string): ICAL.Component[] {
 }
 
 /**
- * Every BEGIN has its END, in order (RFC 5545, 3.6). The parser counts them only and takes `END:VCAL` for the end of the calendar; a feed
- * that lost its tail must not be read as one whose last events are gone.
+ * Checks that every BEGIN has its END, in order (RFC 5545, 3.6). The parser only counts them, and accepts `END:VCAL` as the end of the
+ * calendar. A feed that lost its tail must not be read as one whose last events were cancelled.
  */
 function mustBeWhole(text: string): void {
   if (!/^BEGIN:VCALENDAR\b/i.test(text)) return
@@ -76,7 +76,7 @@ function mustBeWhole(text: string): void {
       throw new FeedError(`Cannot read the feed: it is truncated or damaged at the line ${line.trimEnd().slice(0, 60)}`)
   }
   const missing = open.pop()
-  if (missing !== undefined) throw new FeedError(`Cannot read the feed: it is truncated, END:${missing} is missing`)
+  if (missing !== undefined) throw new FeedError(`Cannot read the feed: it is truncated: END:${missing} is missing`)
 }
 
 /** RFC 5545 asks for a UID; an event without one is known by its dates. */
@@ -100,7 +100,7 @@ function readEvent(uid: string, event: ICAL.Component, timezone: string): FeedEv
   if (nights < 0) return { kind: 'refused', uid, reason: 'ends before it starts' }
   if (nights === 0) return { kind: 'passed_over', uid, reason: 'begins and ends on the same day, so it takes no night' }
   if (nights > STAY_NIGHTS_MAX)
-    return { kind: 'refused', uid, reason: `takes ${nights} nights, and ${STAY_NIGHTS_MAX} are the most` }
+    return { kind: 'refused', uid, reason: `takes ${nights} nights, and the maximum is ${STAY_NIGHTS_MAX}` }
   return { kind: 'taken', uid, stay }
 }
 
@@ -109,7 +109,7 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   const begin = event.getFirstProperty('dtstart')
   if (begin === null) return 'has no DTSTART'
   const start = timeOf(begin)
-  if (start === null) return 'has a DTSTART that is no date'
+  if (start === null) return 'has a DTSTART that is not a date'
   const end = event.getFirstProperty('dtend')
   const arrival = nightOf(start, tzidOf(begin), timezone)
   if (typeof arrival === 'string') return arrival
@@ -124,14 +124,14 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
     return typeof departure === 'string' ? departure : { arrival, departure }
   }
   const finish = timeOf(end)
-  if (finish === null) return 'has a DTEND that is no date'
+  if (finish === null) return 'has a DTEND that is not a date'
   const departure = nightOf(finish, tzidOf(end), timezone)
   if (typeof departure === 'string') return departure
   // Some calendars write a single day as beginning and ending on it.
   return { arrival, departure: start.isDate && departure === arrival ? addNights(arrival, 1) : departure }
 }
 
-/** Null for what is no date; the parser reads a value when it is asked for, and throws at some of them. */
+/** Null when the value is not a date. The parser reads a value only when asked for it, and throws on some values. */
 function timeOf(property: ICAL.Property): ICAL.Time | null {
   try {
     const value = property.getFirstValue()

@@ -1,19 +1,19 @@
 /**
- * What becomes of a batch that was sent.
+ * Sends a batch until its outcome is known.
  *
- * - J3 When an outcome is unknown the identical batch is sent again. An error response proves only its own send unwritten:
- *   while an earlier send is in doubt no error means "not written". Where sending again cannot settle the doubt (a data
+ * - J3 After an unknown outcome the identical batch is sent again. An error response proves only that its own send was not
+ *   written: while an earlier send is in doubt, no error means "not written". If sending again cannot settle the doubt (a data
  *   error, a batch that is too slow), this writer raises its own epoch, after which no earlier send can commit, and then
- *   looks.
+ *   checks what was written.
  */
 import { unreachable } from '../lib/assert.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { BatchToAppend, JournalStore } from './journal-store.ts'
 
-/** Between two sends of a batch: a database that refuses at once is not asked without pause. */
+/** Pause between two sends of a batch, for a database that refuses immediately. */
 const RESEND_DELAY_MS = 20
 
-/** What became of a batch: every kind but `durable`, and `fenced` in doubt, means that it is not written. */
+/** The outcome of a batch. Every kind but `durable`, and `fenced` in doubt, means that it is not written. */
 export type BatchOutcome =
   | { readonly kind: 'durable' }
   | { readonly kind: 'given_back' }
@@ -38,19 +38,19 @@ export class BatchSender {
     this.#epoch = options.epoch
   }
 
-  /** Of this writer. It rises when a doubt had to be settled. */
+  /** The epoch of this writer. It rises whenever a doubt has to be settled. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** Sends so far that came after another of the same batch. */
+  /** Repeated sends of batches so far. */
   get resends(): number {
     return this.#resends
   }
 
   /**
    * Sends the identical batch until its outcome is known (J3). Never rejects.
-   * @param isOverdue whether one of its records has waited too long: a batch that is not written is then given back, so
+   * @param isOverdue whether one of its records has waited too long. If so, a batch that is not written is given back, so
    *   that the record can be refused
    */
   async send(toAppend: BatchToAppend, isOverdue: () => boolean): Promise<BatchOutcome> {
@@ -89,9 +89,9 @@ export class BatchSender {
   }
 
   /**
-   * An earlier send of the batch may still commit, and sending it again leads nowhere. Under a higher epoch of our own no
-   * earlier send can commit any more (J5), so what is there is final.
-   * @param unwritten what becomes of the batch when it is not there
+   * An earlier send of the batch may still commit, and sending it again does not help. Once our own epoch is higher, no earlier
+   * send can commit any more (J5), so what is stored then is final.
+   * @param unwritten the outcome of the batch if it is not stored
    */
   async #settleDoubt(toAppend: BatchToAppend, unwritten: BatchOutcome): Promise<BatchOutcome> {
     const renewal = this.#newRenewalId()

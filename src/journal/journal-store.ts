@@ -3,7 +3,7 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
 
 /**
  * Why one send of a batch did not make it durable. An error response proves that its own send was not written; it says
- * nothing of an earlier send whose outcome is unknown (J3).
+ * nothing about an earlier send whose outcome is unknown (J3).
  * - `not_sent`: no connection could be made, or it leads to a server that cannot write. This send was not written.
  * - `unknown`: the connection was lost or the deadline missed after sending. It may be written, now or later.
  * - `retry`: the server refused for now (a lock, a deadlock). This send was not written; the connection is good.
@@ -62,15 +62,15 @@ export interface JournalStore {
   /** Appends a batch, or finds it already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>
   /**
-   * Raises this writer's own epoch by one, once everything under way has ended: no batch of the old epoch can commit
+   * Raises this writer's own epoch by one, after everything in progress has ended: no batch of the old epoch can commit
    * afterwards. Never rejects.
-   * @param renewal a UUID of this call and its repetitions, so that a repetition finds what a lost reply had done
-   * @returns the new epoch, or why it is not known to be raised
+   * @param renewal a UUID of this call and its retries, so that a retry after a lost reply finds what the first call did
+   * @returns the new epoch, or why it is not known whether it was raised
    */
   renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure>
   /**
-   * Whether a batch is durable; null when that could not be found out within some seconds. The answer is final only
-   * when a higher epoch holds the fence.
+   * Whether a batch is durable; null when this could not be found out within a few seconds. The answer is final only
+   * when the fence has a higher epoch.
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */

@@ -3,9 +3,9 @@
  *
  * - J1 One append in flight per process. The next batch forms meanwhile.
  * - J2 A batch is one statement, all or nothing.
- * - J3 Sequence numbers are given here, gapless. What becomes of a batch that was sent is found out in batch-sender.ts.
+ * - J3 Sequence numbers are assigned here, without gaps. batch-sender.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 A fenced writer writes nothing more. It stops serving first, then tells everyone who waits.
+ * - J5 A fenced writer writes nothing more. It stops serving first, then answers the callers that wait.
  */
 import { assert, unreachable } from '../lib/assert.ts'
 import { BoundedQueue } from '../lib/bounded-queue.ts'
@@ -27,7 +27,7 @@ export interface JournalLimits {
 }
 
 const OVERDUE_CHECK_MS = 250
-/** A batch that took less leaves room for a larger one, after larger ones were too slow. */
+/** After batches were too slow, a batch that took less than this lets the limit grow again. */
 const QUICK_APPEND_MS = 500
 
 export interface Appended {
@@ -60,7 +60,7 @@ export interface JournalVitals {
   readonly inFlightMs: number
   /** Milliseconds since the oldest record that is not settled came, in flight or not; 0 when there is none. */
   readonly oldestMs: number
-  /** Records in one batch at present: fewer than the limit after batches were too slow for the database. */
+  /** The current limit of records in one batch: below the configured one after batches were too slow for the database. */
   readonly batchMax: number
   /** Records of each durable batch. */
   readonly batchSizes: HistogramReading
@@ -99,8 +99,8 @@ export class Journal {
     limits: JournalLimits
     tenure: Tenure
     /**
-     * Called once, at once: the process must stop serving, and exit non-zero when `settled` resolves. By then everyone
-     * who waited has been told; it may take as long as `wasWritten`.
+     * Called once, immediately: the process must stop serving, and exit non-zero when `settled` resolves. By then every caller
+     * has its outcome; this may take as long as `wasWritten`.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
     newBatchId: () => string
@@ -116,7 +116,7 @@ export class Journal {
     this.#waiting = new BoundedQueue(options.limits.waitingMax)
   }
 
-  /** Of this writer. It rises when a doubt had to be settled. */
+  /** The epoch of this writer. It rises whenever a doubt has to be settled. */
   get epoch(): number {
     return this.#sender.epoch
   }
@@ -141,8 +141,8 @@ export class Journal {
   }
 
   /**
-   * Settles when the record is durable, or is not and never will be. While an outcome is unknown it stays open.
-   * @param since when whoever asked for it began to wait (monotonic milliseconds): it is held for `heldMsMax` from then on
+   * Settles when the record is durable, or when it is not and never will be. While the outcome is unknown, it stays pending.
+   * @param since when the caller started to wait (monotonic milliseconds): the record may wait for `heldMsMax` from then on
    * @throws JournalError when the record was not written
    */
   append(record: JournalRecord, since = this.#clock.monotonicMs()): Promise<Appended> {
@@ -231,7 +231,7 @@ export class Journal {
     }
   }
 
-  /** Batches grow again, by an eighth at a time, while the database is quick. */
+  /** The batch limit grows again, by an eighth at a time, while the database is quick. */
   #noteDuration(size: number, ms: number): void {
     this.#appendMs.count(ms)
     if (size < this.#batchMax || ms >= QUICK_APPEND_MS) return
@@ -286,8 +286,8 @@ export class Journal {
     }
     const middle = batch.length >> 1
     await this.#send(batch.slice(0, middle))
-    // Once the first half has found the fence, nothing more is sent. A first half that was given back may be overtaken: no
-    // two records of one unit wait at a time (U2).
+    // Once the first half has found the fence, nothing more is sent. The second half may overtake a first half that was requeued:
+    // a unit never has two records waiting (U2).
     if (this.#state.kind === 'flushing') await this.#send(batch.slice(middle))
     else this.#rejectAll(batch.slice(middle), () => fenced(cause))
   }
@@ -296,9 +296,9 @@ export class Journal {
     return this.#clock.monotonicMs() - waiting.since >= this.#limits.heldMsMax
   }
 
-  /** The batch was not written: those who have waited too long are refused, the others wait on in front. */
+  /** The batch was not written: records that have waited too long are refused, the others go back to the front of the queue. */
   #giveBack(batch: readonly Waiting[]): void {
-    // Asked once of each: one that came to its time between two looks would be neither refused nor sent.
+    // Checked once per record: a record that becomes overdue between two checks would be neither refused nor sent.
     const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
     this.#rejectAll([...overdue], () => heldTooLong(this.#limits))
     this.#waiting.unshiftAll(batch.filter((waiting) => !overdue.has(waiting)))
@@ -347,6 +347,6 @@ function outcomeUnknown(cause: unknown): JournalError {
 function heldTooLong(limits: JournalLimits): JournalError {
   return new JournalError(
     'held_too_long',
-    `Cannot append: the database did not take the record in ${limits.heldMsMax} ms`,
+    `Cannot append: the database did not accept the record within ${limits.heldMsMax} ms`,
   )
 }

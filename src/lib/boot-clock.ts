@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** The time of a machine since its boot: the same for all its processes, and never set. */
+/** The time since the machine booted: the same for all of its processes, and never adjusted. */
 export interface BootTime {
-  /** Of this boot of this machine. Times of different ids cannot be compared. */
+  /** Identifies this boot of this machine. Times with different ids cannot be compared. */
   readonly bootId: string
   readonly ms: number
 }
 
-/** Null where the platform does not tell it (proc(5): Linux does, to 10 ms). */
+/** Null where the platform does not provide it (proc(5): Linux does, with a resolution of 10 ms). */
 export function bootTime(): BootTime | null {
   if (process.platform !== 'linux') return null
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()

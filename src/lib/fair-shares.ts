@@ -1,22 +1,22 @@
 /**
- * Places for tasks of many owners, of which no owner can take all: each has a share, and a place that becomes free goes to
- * the owners that wait in turn, whatever the number of their tasks.
+ * Places for tasks of many owners. No owner can take all of them: each has a share, and free places go to the waiting owners
+ * in turn, however many tasks each of them has.
  */
 import { type Clock, systemClock } from './clock.ts'
 
 export interface FairSharesOptions {
-  /** Tasks under way at once, all owners together. */
+  /** Tasks running at once, all owners together. */
   readonly runningMax: number
-  /** Tasks under way at once of one owner: below `runningMax`, so that one owner leaves room for others. */
+  /** Tasks of one owner running at once: below `runningMax`, so that an owner leaves room for others. */
   readonly shareMax: number
-  /** Tasks of one owner that wait for a place; a further one is refused at once. */
+  /** Tasks of one owner that may wait for a place; further ones are refused at once. */
   readonly waitingPerOwnerMax: number
   /** How long a task may wait for a place, ms. */
   readonly waitMsMax: number
   readonly clock?: Clock
 }
 
-/** The task was not started: its owner's share is in use, and too many wait for it, or this one has waited for too long. */
+/** The task was not started: its owner's share is in use, and either too many tasks wait or this one has waited too long. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError'
 }
@@ -55,7 +55,7 @@ export class FairShares {
   }
 
   /**
-   * Settles as the task does. The place is held until then, whatever the caller still waits for.
+   * Settles as the task does. The place is taken until then, even if the caller no longer waits.
    * @throws NoPlaceError when the task was not started
    */
   run<T>(owner: string, task: () => PromiseLike<T>): Promise<T> {
@@ -118,7 +118,7 @@ export class FairShares {
     this.#startNext()
   }
 
-  /** One place has become free, so one task starts. Its owner goes to the end of the line. */
+  /** One place has become free, so one task starts. Its owner goes to the end of the queue. */
   #startNext(): void {
     for (const [owner, tasks] of this.#waiting) {
       const [next] = tasks

@@ -1,7 +1,7 @@
 /** Numbers of one block share an array of bits. */
 const BLOCK = 65_536
 
-/** A set of integers from 0 on, at one bit each where they are dense: ten million take little more than a megabyte. */
+/** A set of non-negative integers that takes one bit each where they are dense: ten million take little more than a megabyte. */
 export class NumberSet {
   readonly #blocks = new Map<number, Uint8Array>()
 

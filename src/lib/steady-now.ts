@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
 /**
- * The wall clock for deciding that something is over: set forward while the process runs, it does not bring that about
- * sooner. Never ahead of the wall clock, nor of what it said at first plus the time that has passed since. What has passed
- * while the machine slept is not in it, and a clock that was behind at first stays behind: what is kept is then kept longer.
+ * A clock for deciding whether something has expired: setting the wall clock forward while the process runs does not make
+ * things expire sooner. It is never ahead of the wall clock, nor of its first reading plus the time that has passed since. Time
+ * during which the machine slept does not count, and a clock that started behind stays behind: things are then kept longer.
  * @returns milliseconds since 1970-01-01T00:00:00Z
  */
 export function steadyNow(clock: Clock): () => number {

@@ -99,7 +99,7 @@ export function mcpEndpoint(options: {
   async function serve(open: Open): Promise<Response> {
     const { request, requestId } = open
     const body = await readJson(request)
-    // The key may have been revoked while the body was on its way.
+    // The key may have been revoked while the body was arriving.
     const entrance = gate.reenter(open.entrance)
     if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     open.entrance = entrance
@@ -148,7 +148,7 @@ export function mcpEndpoint(options: {
     const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     open.retryAfterS = problem.retryAfterS
-    const message = 'The request could not be answered, which is a fault of the service: try again'
+    const message = 'The request could not be answered because of an error in the service: try again'
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 

@@ -17,7 +17,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_journal_records_waiting',
     type: 'gauge',
-    help: 'Records that wait for a batch of the journal.',
+    help: 'Records waiting for a journal batch.',
     read: ({ journal }) => only(journal.waiting),
   },
   {
@@ -29,7 +29,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_journal_batch_in_flight_seconds',
     type: 'gauge',
-    help: 'Since when the batch in flight has been on its way; 0 when there is none.',
+    help: 'How long the current batch has been in flight; 0 when there is none.',
     read: ({ journal }) => only(journal.inFlightMs * FROM_MS),
   },
   {
@@ -47,13 +47,13 @@ const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_journal_batch_records_max',
     type: 'gauge',
-    help: 'Records in a batch at most, now: below JOURNAL_BATCH_MAX after batches were too slow for the database.',
+    help: 'Current limit of records per batch: below JOURNAL_BATCH_MAX after batches were too slow for the database.',
     read: ({ journal }) => only(journal.batchMax),
   },
   {
     name: 'nightledger_journal_batches_resent_total',
     type: 'counter',
-    help: 'Batches sent again, as the outcome was unknown or the database was away.',
+    help: 'Batches sent again because the outcome was unknown or the database was away.',
     read: ({ journal }) => only(journal.resends),
   },
   {
@@ -87,31 +87,31 @@ const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_unit_activations_total',
     type: 'counter',
-    help: 'Units taken into memory.',
+    help: 'Units loaded into memory.',
     read: ({ units }) => only(units.activations),
   },
   {
     name: 'nightledger_unit_passivations_total',
     type: 'counter',
-    help: 'Units put out of memory.',
+    help: 'Units evicted from memory.',
     read: ({ units }) => only(units.passivations),
   },
   {
     name: 'nightledger_unit_snapshots_total',
     type: 'counter',
-    help: 'Snapshots of units begun.',
+    help: 'Unit snapshots started.',
     read: ({ units }) => only(units.snapshots),
   },
   {
     name: 'nightledger_mailbox_commands_waiting',
     type: 'gauge',
-    help: "Commands that wait for their unit's turn, over all units in memory.",
+    help: 'Commands waiting in mailboxes, all units in memory together.',
     read: ({ units }) => only(units.waiting),
   },
   {
     name: 'nightledger_mailbox_commands_waiting_deepest',
     type: 'gauge',
-    help: 'Commands that wait for the turn of the unit where most wait.',
+    help: 'Commands waiting in the deepest mailbox.',
     read: ({ units }) => only(units.deepest),
   },
   {
@@ -123,7 +123,7 @@ const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_holds_failing',
     type: 'gauge',
-    help: 'Holds past their end that could not be released when they were last tried. Each is tried again, every five minutes at the latest.',
+    help: 'Expired holds that could not be released at the last attempt. Each is retried at least every five minutes.',
     read: ({ holdsFailing }) => only(holdsFailing),
   },
 ]
@@ -144,7 +144,7 @@ const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_fence_epoch',
     type: 'gauge',
-    help: 'The epoch that may write, as the database says: higher than nightledger_writer_epoch when another process has taken over.',
+    help: 'The epoch that may write, according to the database: higher than nightledger_writer_epoch when another process has taken over.',
     read: ({ fenceEpoch }) => only(fenceEpoch),
   },
 ]
@@ -154,28 +154,28 @@ const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
     name: 'nightledger_database_statements_running',
     type: 'gauge',
     labels: ['pool'],
-    help: 'Statements under way, by pool: look-ups and portal writes, lists, probes.',
+    help: 'Statements in progress, by pool: queries (look-ups and portal writes), lists, probes.',
     read: ({ pools }) => byPool(pools, ({ running }) => running),
   },
   {
     name: 'nightledger_database_statements_waiting',
     type: 'gauge',
     labels: ['pool'],
-    help: "Statements that wait for room on a connection, those of lists for their agency's share as well.",
+    help: "Statements waiting for a connection; in the lists pool, also those waiting for their agency's share.",
     read: ({ pools }) => byPool(pools, ({ waiting }) => waiting),
   },
   {
     name: 'nightledger_database_statements_refused_total',
     type: 'counter',
     labels: ['pool'],
-    help: 'Statements that found no room in time: each was a request answered with 500.',
+    help: 'Statements that got no connection in time: each was a request answered with 500.',
     read: ({ pools }) => byPool(pools, ({ refused }) => refused),
   },
   {
     name: 'nightledger_database_connections_lost_total',
     type: 'counter',
     labels: ['pool'],
-    help: 'Connections that were cut, or given up as they no longer answered; without that of the journal.',
+    help: "Connections that were cut, or given up because they no longer answered; the journal's is not counted.",
     read: ({ pools }) => byPool(pools, ({ lost }) => lost),
   },
 ]

@@ -53,7 +53,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_key_refusals_total',
     type: 'counter',
-    help: 'Requests of REST and MCP refused at the door: no valid key, a plan without API access, the budget per minute, the quota per month.',
+    help: 'REST and MCP requests refused before they ran: no valid key, a plan without API access, the rate limit per minute, the quota per month.',
     labels: ['reason'],
     read: ({ gate }) =>
       byLabel('reason', {
@@ -66,19 +66,19 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
   {
     name: 'nightledger_refused_write_lines',
     type: 'gauge',
-    help: 'Lines of the audit trail in memory that count the writes answered with 401, 429 or 500, one per key, outcome and minute.',
+    help: 'Audit lines in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',
     read: ({ refusedWrites }) => only(refusedWrites.rows),
   },
   {
     name: 'nightledger_refused_writes_unrecorded_total',
     type: 'counter',
-    help: 'Writes answered with 401, 429 or 500 that found no place for their line of the audit trail.',
+    help: 'Writes answered with 401, 429 or 500 that could not be counted in the audit trail.',
     read: ({ refusedWrites }) => only(refusedWrites.uncounted),
   },
   {
     name: 'nightledger_idempotent_requests_open',
     type: 'gauge',
-    help: 'Requests with an Idempotency-Key that are open, those that wait for an earlier one of the same key among them.',
+    help: 'Open requests with an Idempotency-Key, including those waiting for an earlier request with the same key.',
     read: ({ idempotentRequests }) => only(idempotentRequests),
   },
 ]

@@ -10,10 +10,10 @@ import type { ProcessVitals } from './process-vitals.ts'
 
 /** The connections of one pool. */
 export interface PoolVitals {
-  /** Statements under way, and those that wait for room. */
+  /** Statements in progress, and those waiting for a connection. */
   readonly running: number
   readonly waiting: number
-  /** Connections lost so far, and statements that found no room in time. */
+  /** Connections lost so far, and statements that got no connection in time. */
   readonly lost: number
   readonly refused: number
 }
@@ -33,9 +33,9 @@ export interface ServiceVitals {
   readonly idempotentRequests: number
   readonly journal: JournalVitals
   readonly units: DirectoryVitals
-  /** Holds past their end that could not be released when they were last tried. */
+  /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
-  /** By what they are for; the journal has a connection of its own. */
+  /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolVitals>>
   readonly sender: SenderProcessVitals
   /** The epoch that may write now, as the database says; null when it did not answer in time. */

@@ -1,12 +1,12 @@
-/** Holds that could not be ended, for a reason that lies in the hold or its unit: each is tried again on its own. */
+/** Holds that could not be released because of the hold itself or its unit. Each is retried on its own. */
 import type { LapsedHold } from './lapsed-hold.ts'
 
-/** How long a hold rests after its first, second, … failure; the last one repeats. */
+/** How long a hold rests after its first, second, … failure; the last delay repeats. */
 export const HOLD_RETRY_DELAYS_MS = [
   500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
 ] as const
 
-/** Holds remembered. One beyond it does not rest: it is tried again in every round. */
+/** Holds remembered. Further ones do not rest: they are retried in every round. */
 export const FAILING_HOLDS_MAX = 10_000
 
 interface Failing {
@@ -39,7 +39,7 @@ export class FailingHolds {
     return this.#holds.has(bookingId)
   }
 
-  /** Whether the hold is to be passed over for now. It is then known to be still there. */
+  /** Whether to skip the hold for now. If so, it is noted as still existing. */
   isResting({ bookingId }: LapsedHold, nowMs: number): boolean {
     const failing = this.#holds.get(bookingId)
     if (failing === undefined) return false
@@ -47,7 +47,7 @@ export class FailingHolds {
     return nowMs < failing.retryAtMs
   }
 
-  /** Puts a hold aside, for longer each time. True when it is the first of its unit: only then is there something to tell. */
+  /** Puts a hold aside, for longer each time. True for the first hold of its unit: only that one is reported. */
   putAside({ bookingId, unitId }: LapsedHold, nowMs: number): boolean {
     const known = this.#holds.get(bookingId)
     if (known === undefined && this.#holds.size >= FAILING_HOLDS_MAX) return false
@@ -70,7 +70,7 @@ export class FailingHolds {
     else this.#perUnit.delete(failing.unitId)
   }
 
-  /** Every hold that has lapsed was looked at: forgets those that were not among them, as somebody else has ended them. */
+  /** Every expired hold was looked at. Forgets the holds that were not among them: they have been released by something else. */
   endRound(): void {
     for (const [bookingId, { round }] of this.#holds) if (round !== this.#round) this.ended(bookingId)
     this.#round += 1

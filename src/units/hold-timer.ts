@@ -2,8 +2,8 @@
  * Ends holds on time, whether or not their unit is resident: Postgres knows when the next one lapses, and one timer
  * waits for it. Never early; overdue ones after a restart at once.
  *
- * A hold that cannot be ended (its unit's journal is damaged, the database refuses its record) rests and is tried again, with the
- * others going on as if it were not there. What the whole journal fails at is no fault of a hold: that is tried again soon.
+ * A hold that cannot be released (its unit's journal is damaged, or the database rejects its record) rests and is retried, and does
+ * not delay the others. A failure of the whole journal is not the fault of a hold, so the timer retries soon.
  */
 import type { Instant } from '../domain/booking.ts'
 import { JournalError } from '../journal/journal-error.ts'
@@ -15,20 +15,20 @@ import { MailboxFullError } from './unit-actor.ts'
 
 /** Where holds are found and ended. */
 export interface HoldBook {
-  /** The longest overdue first, ties by id; those behind `after` in this order, all when it is null. */
+  /** The longest overdue first, ties by id. Only those that come after `after` in this order; all when it is null. */
   lapsed(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
   /** When the first hold that has not lapsed at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
   expire(hold: LapsedHold): Promise<void>
-  /** Whether what `expire` rejected with lies in the database's state of the moment, and in nothing that is stored. */
+  /** Whether the error of `expire` comes from the database's present state, not from anything that is stored. */
   mayPass(error: unknown): boolean
 }
 
-/** Told of what went wrong. */
+/** Called when something goes wrong. */
 export interface HoldTimerWatch {
-  /** The holds could not be looked at, or the journal took none of their ends. Tried again soon. */
+  /** The holds could not be read, or the journal accepted none of their releases. Retried soon. */
   onFailure(error: unknown): void
-  /** A hold could not be ended. Told of the first one of a unit. */
+  /** A hold could not be released. Called for the first one of each unit. */
   onHoldFailure(hold: LapsedHold, error: unknown): void
   /** A broken invariant: the process must end. The timer has stopped. */
   onBug(error: AssertionError): void
@@ -48,7 +48,7 @@ export class HoldTimer {
   /** When the armed timer fires. */
   #armedFor: Instant = Number.POSITIVE_INFINITY
   #round: Promise<void> | null = null
-  /** The moment for which the round looks at what has lapsed. */
+  /** The round looks for holds that have expired at this time. */
   #roundAt: Instant = 0
   /** The earliest expiry told of while a round ran: its own look at the database may have been too early for it. */
   #toldOf: Instant = Number.POSITIVE_INFINITY
@@ -60,7 +60,7 @@ export class HoldTimer {
     this.#watch = options.watch
   }
 
-  /** Holds that have lapsed and could not be ended when they were last tried. */
+  /** Expired holds that could not be released at the last attempt. */
   get failing(): number {
     return this.#failing.size
   }
@@ -99,7 +99,7 @@ export class HoldTimer {
     this.#toldOf = Number.POSITIVE_INFINITY
   }
 
-  /** Ends what has lapsed and says when to look again. */
+  /** Releases what has expired and returns when to look again. */
   async #nextAfterRound(): Promise<Instant> {
     try {
       const journalFailure = await this.#endLapsed()
@@ -118,7 +118,7 @@ export class HoldTimer {
     return this.#clock.now() + AFTER_FAILURE_MS
   }
 
-  /** What the journal failed at, null when it took everything. */
+  /** The failure of the journal; null when it accepted everything. */
   async #endLapsed(): Promise<unknown> {
     this.#roundAt = this.#clock.now()
     let journalFailure: unknown = null
@@ -150,13 +150,13 @@ export class HoldTimer {
     return journalFailure
   }
 
-  /** Whether the reason lies neither in the hold nor in what is stored of its unit: it is over when the database is back. */
+  /** Whether neither the hold nor what is stored of its unit is the cause: it passes when the database is back. */
   #isOfTheMoment(error: unknown): boolean {
     if (error instanceof JournalError) return error.kind !== 'poisoned'
     return error instanceof MailboxFullError || this.#book.mayPass(error)
   }
 
-  /** What had lapsed in the round was ended or rests: only what lapses later, and what has rested enough, is waited for. */
+  /** Everything that had expired in this round is released or rests: wait for the next expiry or the next retry. */
   async #nextLook(): Promise<Instant> {
     const expiry = (await this.#book.nextExpiry(this.#roundAt)) ?? this.#clock.now() + LOOK_AGAIN_MS
     const retryMs = this.#failing.nextRetryMs

@@ -54,17 +54,17 @@ export class UnitActor {
     return this.#events - this.#covered
   }
 
-  /** Of these, the ones that no snapshot was tried for: a write that failed is not repeated with every event. */
+  /** Of these, the ones for which no snapshot was attempted: a failed write is not repeated at every event. */
   get untriedEvents(): number {
     return this.#events - this.#tried
   }
 
-  /** A snapshot of the state as it stands is about to be written. The answer is to be called once it is. */
+  /** A snapshot of the current state is about to be written. Call the returned function once it is written. */
   trySnapshot(): () => void {
     const events = this.#events
     this.#tried = events
     return () => {
-      // One that was begun earlier may be written later.
+      // A snapshot that was started earlier may be finished later.
       this.#covered = Math.max(this.#covered, events)
     }
   }

@@ -3,7 +3,7 @@
  * passivated when idle or when more are resident than the configured number.
  *
  * - U4 A change that touches two units holds both mailboxes, taken in id order.
- * - U5 A unit whose turn somebody has asked for stays until the turn was had.
+ * - U5 A unit with a pending turn stays in memory until that turn has run.
  */
 import type { UnitState } from '../domain/unit-state.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
@@ -15,8 +15,8 @@ import { UnitActor } from './unit-actor.ts'
 
 export interface DirectoryLimits {
   /**
-   * Actors resident at once. More are while more are busy or asked for, which cannot be passivated: a move needs two. The next
-   * activation or sweep after their turns brings the number back.
+   * Actors resident at once. It can be exceeded while more of them are busy or have a pending turn, because those cannot be
+   * passivated: a move needs two. The next activation or sweep after their turns restores the limit.
    */
   readonly residentMax: number
   readonly mailboxMax: number
@@ -117,7 +117,7 @@ export class UnitDirectory {
     try {
       const activated = await this.#actor(unit)
       assert(this.#resident.get(unit.unitId) === activated, 'Cannot take a turn: the unit was passivated meanwhile')
-      // In the mailbox before the asking ends: from then on it is busy.
+      // The command is in the mailbox before the pending turn is removed: from then on the actor is busy.
       return this.#turnOf(activated, turn)
     } finally {
       this.#askerGone(unit.unitId)
@@ -236,8 +236,8 @@ export class UnitDirectory {
   }
 
   /**
-   * The states are encoded at once, so they are of durable sequence numbers (S1); only the writing takes time. What is not known
-   * to be written stays part of the tail.
+   * The states are encoded immediately, so they belong to durable sequence numbers (S1); only writing them takes time. What is not
+   * known to be written stays part of the tail.
    */
   #snapshot(actors: readonly UnitActor[]): Promise<void> {
     const snapshots = actors.map((actor) => encodeSnapshot(actor.agencyId, actor.state))

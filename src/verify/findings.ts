@@ -1,4 +1,4 @@
-/** Something that is not what the journal says. */
+/** Something that differs from the journal. */
 export interface Difference {
   readonly what: 'journal' | 'snapshot' | 'booking' | 'guest' | 'event' | 'audit' | 'delivery' | 'memory'
   readonly unitId: string | null
@@ -16,14 +16,14 @@ export interface Verification {
   readonly events: number
   /** At most `DIFFERENCES_MAX`. */
   readonly differences: readonly Difference[]
-  /** How many were found, those beyond `DIFFERENCES_MAX` included. */
+  /** How many were found, including those beyond `DIFFERENCES_MAX`. */
   readonly differenceCount: number
 }
 
-/** A ledger that is damaged as a whole differs in every row: the first ones say what happened. */
+/** A completely damaged ledger differs in every row: the first differences show what happened. */
 export const DIFFERENCES_MAX = 1_000
 
-/** What a verification has come to so far. */
+/** What a verification has found so far. */
 export class Findings {
   units = 0
   entries = 0

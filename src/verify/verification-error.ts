@@ -1,6 +1,6 @@
 export type VerificationErrorKind = 'ended' | 'failed' | 'overdue' | 'abandoned'
 
-/** A verification came to no result; the ledger may be fine. */
+/** A verification did not finish; the ledger may be fine. */
 export class VerificationError extends Error {
   override readonly name = 'VerificationError'
   constructor(

@@ -4,7 +4,7 @@ import type { LiveUnit } from './verify-unit.ts'
 /** The argument of main.ts that makes it the process which verifies. */
 export const RUN_VERIFICATION = 'run-verification'
 
-/** From the service to the process that verifies. It reads no environment of ours, so that no secret stands in one. */
+/** From the service to the verification process, which gets no environment variables with secrets. */
 export type ToVerifier =
   | { readonly kind: 'start'; readonly databaseUrl: string }
   /** Of the units last asked for, those that are resident. */

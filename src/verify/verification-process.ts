@@ -6,7 +6,7 @@ import type { FromVerifier, ToVerifier } from './verification-messages.ts'
 import { UNITS_PER_PAGE } from './verify.ts'
 import type { LiveUnit } from './verify-unit.ts'
 
-/** Whatever has not come to a result by then is ended. */
+/** A verification that has not finished by then is stopped. */
 export const VERIFICATION_MS_MAX = 600_000
 
 /** The state of a resident unit; null when it is not resident. */
@@ -21,8 +21,8 @@ interface Settings {
 }
 
 /**
- * Verifications, each in a process of its own: it reads and replays the whole journal, and this process has requests to answer. One at a time:
- * whoever asks meanwhile gets the same one.
+ * Runs each verification in a separate process, because it reads and replays the whole journal and this process has requests to answer.
+ * Only one runs at a time: callers that ask in the meantime share its result.
  */
 export class VerificationProcess {
   readonly #settings: Settings
@@ -38,8 +38,8 @@ export class VerificationProcess {
   }
 
   /**
-   * @param signal whoever asked is gone; the process is ended when nobody waits for it any more
-   * @throws VerificationError when it comes to no result
+   * @param signal aborted when the caller has gone; the process is stopped when no caller is waiting any more
+   * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification> {
     if (this.#run === null || this.#run.isOver) this.#run = new Run(this.#settings)
@@ -64,7 +64,7 @@ class Run {
       onExit: (_, exitCode, signal) =>
         this.#fail(new VerificationError('ended', `The process that verifies ended with ${signal ?? exitCode}`)),
     })
-    // Everyone may be gone before it settles.
+    // Every caller may be gone before it settles.
     this.#result.promise.catch(() => {})
     const callOff = settings.clock.after(VERIFICATION_MS_MAX, () =>
       this.#fail(new VerificationError('overdue', `Cannot wait any longer: ${VERIFICATION_MS_MAX} ms have passed`)),

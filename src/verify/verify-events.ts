@@ -7,8 +7,8 @@ import type { Findings } from './findings.ts'
 import type { EventAddress, StoredEvent, VerifyStore } from './verify-store.ts'
 
 /**
- * Every event is of a change that is news, with the booking of that moment.
- * @returns the numbers of the journal entries that have an event, a bit each
+ * Checks that every event belongs to a change that must be announced, with the booking as it was then.
+ * @returns the numbers of the journal entries that have an event, one bit each
  */
 export async function verifyEvents(
   store: VerifyStore,
@@ -33,7 +33,7 @@ export async function verifyEvents(
   }
 }
 
-/** Null for what is no change of a booking, and for an entry that cannot be read: that is told with its unit. */
+/** Null for an entry that does not change a booking, and for one that cannot be read: that is reported with its unit. */
 function changeOf(entry: StoredEntry): BookingEvent | null {
   try {
     const event = decodeEntry(entry)

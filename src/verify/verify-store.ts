@@ -32,8 +32,8 @@ export interface StoredEvent extends EventAddress {
 }
 
 /**
- * What a verification reads. Every look is bounded by `seq`, so that a service may write meanwhile, and by `limit`, so that memory does not
- * grow with the ledger.
+ * What a verification reads. Every read is bounded by `seq`, so that a service may write at the same time, and by `limit`, so that memory
+ * does not grow with the ledger.
  */
 export interface VerifyStore {
   /** The journal up to its end now: the highest number, how many entries, how many different numbers. */
@@ -66,6 +66,6 @@ export interface VerifyStore {
   >
   /** Deliveries whose event or endpoint is missing. */
   strayDeliveries(limit: number): Promise<readonly string[]>
-  /** Deliveries that are pending for an endpoint that is deleted: nobody sends them, and nobody ends them. */
+  /** Pending deliveries of deleted endpoints: nothing sends them, and nothing ends them. */
   orphanedDeliveries(limit: number): Promise<readonly string[]>
 }

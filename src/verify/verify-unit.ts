@@ -13,7 +13,7 @@ export interface LiveUnit {
   readonly hash: string
 }
 
-/** More than are kept of a unit. */
+/** More snapshots than are kept of a unit. */
 const SNAPSHOTS_MAX = 100
 
 /** Replays one unit, page by page, and compares its rows, snapshots and memory with the replay. */
@@ -113,7 +113,7 @@ function verifySnapshot(snapshot: StoredSnapshot, hashes: ReadonlyMap<number, st
     found.add('snapshot', snapshot.unitId, String(snapshot.seq), 'it is not what a replay of the journal gives (S1)')
 }
 
-/** Every change that is news has its event. What the events say is looked at by themselves (verify-events.ts). */
+/** Checks that every change that must be announced has its event. The content of the events is checked in verify-events.ts. */
 function verifyAnnounced(
   changes: readonly Change[],
   { found, isAnnounced, unit }: { found: Findings; isAnnounced: (seq: number) => boolean; unit: UnitAddress },
@@ -125,7 +125,7 @@ function verifyAnnounced(
   }
 }
 
-/** Without those whose last entry says that they have left the unit: they are looked at where they went. */
+/** Without bookings whose last entry says that they have left the unit: they are checked in the unit they moved to. */
 function lastOfEachBooking(entries: readonly Entry[], unitId: string): Change[] {
   const last = new Map<string, Change>()
   for (const { seq, event } of entries) if (event.kind !== 'unit_set') last.set(event.after.id, { seq, event })

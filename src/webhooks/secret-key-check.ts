@@ -3,7 +3,7 @@ import { type SealedSecrets, secretsOpen } from './reseal.ts'
 import { SecretBox } from './secret-box.ts'
 
 /**
- * Tells one SECRET_KEY from another, and cannot be turned back into it: what the database keeps of the key it is used with.
+ * The check value that the database keeps of its SECRET_KEY. It tells one key from another and does not reveal the key.
  * @param key 32 bytes
  * @returns 64 hexadecimal digits
  */
@@ -12,8 +12,8 @@ export function secretKeyCheck(key: Uint8Array): string {
 }
 
 /**
- * Whether a database that keeps no check value yet may have been used with `key`: it opens a secret, or there is none. Not
- * every one, because an earlier version started with any key, and sealed with it what was made meanwhile.
+ * Whether `key` may be the key of a database that has no check value yet: it decrypts at least one secret, or there are none. It need
+ * not decrypt all of them, because an earlier version started with any key and encrypted new secrets with it.
  */
 export function mayHaveSealed(key: Uint8Array, rows: readonly SealedSecrets[]): boolean {
   const box = new SecretBox(key)

@@ -168,7 +168,7 @@ test('a repeating event is refused by name, free time is passed over, the rest i
   const run = await importing(GOOGLE)
   expect(run.code).toBe(3)
   expect(run.stdout).toBe('3 created, 0 moved, 0 cancelled, 0 unchanged, 1 passed over, 0 conflicts, 1 refused\n')
-  expect(run.stderr).toMatch(/refused +3abc\S+ +repeats \(RRULE\): only single events are taken/)
+  expect(run.stderr).toMatch(/refused +3abc\S+ +repeats \(RRULE\): only single events are imported/)
   expect(run.stderr).toMatch(/passed +2abc\S+ +is marked as free time/)
 })
 

@@ -122,7 +122,7 @@ test('a service that still runs is fenced out, and started again with its old ke
   })
   expect(await service.exited).toBe(1)
   const refusal = await start(NEW_KEY).catch((error: Error) => error.message)
-  expect(refusal).toContain('SECRET_KEY is not the key that this database is used with')
+  expect(refusal).toContain('SECRET_KEY does not match this database')
   expect((await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })).code).toBe(0)
 })
 
@@ -132,7 +132,7 @@ test('keys that are both not the one in use are refused, whatever they open', as
   const outcome = await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })
   expect([outcome.code, outcome.stderr]).toEqual([
     1,
-    expect.stringContaining('this database is used with another key than SECRET_KEY_OLD and SECRET_KEY'),
+    expect.stringContaining('the key of this database is neither SECRET_KEY_OLD nor SECRET_KEY'),
   ])
   expect(await rows()).toEqual(before)
 })
@@ -155,6 +155,6 @@ test('without a key, or with half a one, it says so', async () => {
   const outcome = await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: 'beef' })
   expect([outcome.code, outcome.stderr]).toEqual([
     2,
-    'Cannot change the key: SECRET_KEY is not set, or not 32 bytes in hexadecimal or base64.\n',
+    'Cannot change the key: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.\n',
   ])
 })

@@ -15,9 +15,9 @@ describe('a database server', () => {
 
   test('every unfit setting is named in a sentence', () => {
     expect(faultsOf({ ...FIT, versionNum: 140_012, fsync: 'off', synchronousCommit: 'off' })).toEqual([
-      'It is PostgreSQL 14, and version 15 or newer is needed.',
-      'Its setting fsync is off, so that a power cut loses bookings: set fsync = on.',
-      'Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.',
+      'It runs PostgreSQL 14; version 15 or newer is required.',
+      'The setting fsync is off, so a power failure can lose bookings: set fsync = on.',
+      'The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.',
     ])
   })
 
@@ -25,6 +25,8 @@ describe('a database server', () => {
     ['a standby', { isInRecovery: true, isReadOnly: true }, 'the server is a standby (pg_is_in_recovery)'],
     ['a read-only session', { isReadOnly: true }, 'the session is read-only (transaction_read_only is on)'],
   ])('%s is unfit, because it takes no writes', (_, state, why) => {
-    expect(faultsOf({ ...FIT, ...state })).toEqual([`It takes no writes: ${why}. Point DATABASE_URL at the primary.`])
+    expect(faultsOf({ ...FIT, ...state })).toEqual([
+      `It does not accept writes: ${why}. Point DATABASE_URL at the primary.`,
+    ])
   })
 })

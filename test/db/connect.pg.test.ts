@@ -12,7 +12,7 @@ afterAll(() => database.drop())
 
 describe('a connection', () => {
   test.each([
-    ['journal', { statement: '2s', lock: '2s', commit: 'on' }],
+    ['journal', { statement: '2s', lock: '1500ms', commit: 'on' }],
     ['queries', { statement: '5s', lock: '2s', commit: 'on' }],
     ['admin', { statement: '0', lock: '0', commit: 'on' }],
     ['verification', { statement: '2min', lock: '0', commit: 'on' }],

@@ -88,7 +88,7 @@ test('the write of a replaced writer is refused, and ends it', async () => {
   expect(await counts()).toEqual([{ key_a: 1 }])
 
   ledger.usage.take('agc_a', 10)
-  expect(await ledger.usage.flush().catch((error: { kind: string }) => error.kind)).toBe('fenced')
+  expect(await codeOf(ledger.usage.flush())).toBe('NL001')
   await eventually('the process is told of the fence', () => ledger.reports.fenced.length === 1)
 })
 

@@ -145,7 +145,7 @@ describe('on a database of its own', () => {
     const [migrateTwice = ''] = blocksUnder('A new version')
     expect(await bash(migrateTwice, env)).toContain('"applied":[]')
     const [rotate = ''] = blocksUnder('SECRET_KEY')
-    expect(await bash(rotate, env)).toBe('0 endpoints: 0 sealed anew, 0 were already.\n')
+    expect(await bash(rotate, env)).toBe('0 endpoints: 0 re-encrypted, 0 already up to date.\n')
   })
 })
 

@@ -69,13 +69,13 @@ describe('a process that cannot serve ends, and the one that serves goes on:', (
   }
 
   test('its port is taken', () =>
-    expectLeftAlone({ PORT: new URL(first.baseUrl).port }, 'another program listens there'))
+    expectLeftAlone({ PORT: new URL(first.baseUrl).port }, 'another program is listening there'))
 
   test('the machine does not have its address', () =>
     expectLeftAlone({ HOST: '192.0.2.1' }, 'this machine does not have that address'))
 
   test('its SECRET_KEY is another one', () =>
-    expectLeftAlone({ SECRET_KEY: 'ee'.repeat(32) }, 'SECRET_KEY is not the key that this database is used with'))
+    expectLeftAlone({ SECRET_KEY: 'ee'.repeat(32) }, 'SECRET_KEY does not match this database'))
 
   test('a setting is wrong', () => expectLeftAlone({ MAILBOX_MAX: 'many' }, 'MAILBOX_MAX'))
 
@@ -129,9 +129,9 @@ describe('while it starts,', () => {
       holding('begin; lock table api_key in share mode', async (keys) => {
         const before = await epoch()
         const second = await startListening(credentialsFor(database.url))
-        await eventually('the take-over waits', () => second.log().includes('taking over waits for the database'))
+        await eventually('the take-over waits', () => second.log().includes('take-over is waiting for the database'))
         await keys.unsafe('commit; begin; lock table api_key in access exclusive mode')
-        const waited = () => second.log().split('taking over waits for the database').length
+        const waited = () => second.log().split('take-over is waiting for the database').length
         const waitedBefore = waited()
         await fence.unsafe('commit')
         await eventually('it has taken over', async () => (await epoch()) > before)

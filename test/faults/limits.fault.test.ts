@@ -116,7 +116,7 @@ for (const [how, goAway] of [
     expect(await passed(key, 20)).toBe(20)
     service.kill('SIGTERM')
     expect(await service.exited).toBe(0)
-    expect(service.log()).toContain('counted requests not written')
+    expect(service.log()).toContain('request counts not written')
     postgres.proxy.isSilent = false
     await postgres.restart()
     service = await startServiceOn(postgres.url)

@@ -82,7 +82,7 @@ test('a booking whose reply was lost before the server became read-only is answe
 test('a server that is read-only from the start is refused in a sentence, and the writer it has is left alone', async () => {
   await sessionsMayOnlyRead('on')
   const refused = await startServiceOn(postgres.url).catch((error: Error) => error.message)
-  expect(refused).toContain('It takes no writes: the session is read-only (transaction_read_only is on)')
+  expect(refused).toContain('It does not accept writes: the session is read-only (transaction_read_only is on)')
   await sessionsMayOnlyRead('off')
   await load.book()
 })

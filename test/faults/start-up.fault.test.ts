@@ -66,8 +66,8 @@ describe('the service refuses to start, and says what to do,', () => {
 })
 
 describe('the service refuses a server that is set up to lose what it has acknowledged:', () => {
-  const FSYNC = 'Its setting fsync is off, so that a power cut loses bookings: set fsync = on.'
-  const COMMIT = 'Its setting synchronous_commit is off, so that a crash loses bookings: set synchronous_commit = on.'
+  const FSYNC = 'The setting fsync is off, so a power failure can lose bookings: set fsync = on.'
+  const COMMIT = 'The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.'
   let server: SetUpOtherwise
   beforeAll(async () => {
     server = await SetUpOtherwise.make()

@@ -123,12 +123,12 @@ describe('a list that', () => {
     [
       "found its agency's share in use",
       new ListReadError('busy', 'x'),
-      'Cannot read the list now: too many list requests of this agency are under way. Try again',
+      'Cannot read the list: this agency has too many list requests in progress. Try again',
     ],
     [
       'takes too long',
       new ListReadError('slow', 'x'),
-      'Cannot read the list: it takes longer than 5 s. Narrow the search or the filters, or try again',
+      'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
     ],
   ])('%s is 500 INTERNAL and says so, with Retry-After', async (_, error, title) => {
     const { call, bugs } = failing(error)

@@ -8,7 +8,7 @@ import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { scrape } from '../support/scrape.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
-const BUSY = 'Cannot read the list now: too many list requests of this agency are under way. Try again'
+const BUSY = 'Cannot read the list: this agency has too many list requests in progress. Try again'
 
 let database: TestDatabase
 let service: ServiceProcess

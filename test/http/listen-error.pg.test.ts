@@ -24,7 +24,7 @@ test('a port that is taken is told in a sentence, before a database is started o
   const other = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
   const refusal = await refusalOf({ PORT: String(other.port) })
   other.stop(true)
-  expect(refusal).toContain(`Cannot listen on 127.0.0.1:${other.port}: another program listens there`)
+  expect(refusal).toContain(`Cannot listen on 127.0.0.1:${other.port}: another program is listening there`)
   expect(refusal).not.toContain(' at ')
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })

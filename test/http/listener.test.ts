@@ -46,7 +46,7 @@ test('while the process starts every route answers 503 with the error body, and 
     expect(response.headers.get('x-request-id')).toBe('trace-1')
     expect(await response.json()).toEqual({
       ...{ code: 'INTERNAL', requestId: 'trace-1' },
-      title: 'Nothing was changed: the service is starting. Try again',
+      title: 'This request was not handled: the service is starting. Try again',
     })
   }
   const alive = await ask('/healthz')

@@ -116,7 +116,7 @@ describe('an event', () => {
     ['lies beyond the calendar', ['DTSTART;VALUE=DATE:21010101'], 'refused', /2099-12-31/],
     ['is in an unknown zone', ['DTSTART;TZID=Mars/Base:20270301T100000'], 'refused', /Mars\/Base/],
     ['has no beginning', ['SUMMARY:x'], 'refused', /DTSTART/],
-    ['begins on half a date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is no date/],
+    ['begins on half a date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is not a date/],
     ['repeats by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
   ] as const)('that %s', (_, lines, kind, reason) => {
     const event = one(...lines)
@@ -182,7 +182,7 @@ describe('a text that is no feed', () => {
     const lost = AIRBNB.replace('END:VEVENT\r\n', '')
     expect(() => readFeed(lost, LISBON)).toThrow('truncated or damaged at the line END:VCALENDAR')
     const second = `${AIRBNB}${AIRBNB.slice(0, AIRBNB.indexOf('END:VEVENT'))}`
-    expect(() => readFeed(second, LISBON)).toThrow('truncated, END:VEVENT is missing')
+    expect(() => readFeed(second, LISBON)).toThrow('truncated: END:VEVENT is missing')
   })
 
   test('a line that only looks like an end inside a folded text is none', () => {

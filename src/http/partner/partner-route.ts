@@ -92,7 +92,7 @@ export function partnerRoute<const O extends Operation>(
     if (target.kind === 'refused') return refuse(open, target.problem, null)
     if (readBody === null) return handle(callOf(open, target, undefined))
     return readBody(open.request).then((body) => {
-      // The key may have been revoked while the body was on its way.
+      // The key may have been revoked while the body was arriving.
       const entrance = gate.reenter(open.entrance)
       if (entrance === null) {
         if (isWrite) count(open.entrance.holder, 'UNAUTHORIZED', open.requestId)
@@ -133,7 +133,7 @@ export function partnerRoute<const O extends Operation>(
     refusals.count({ agencyId: agency.id, keyId: key.id, code, route, requestId })
   }
 
-  /** A key that is revoked or expired, or whose agency is not active, is still the agency's: it is told who tries it. */
+  /** A revoked or expired key, or one of an inactive agency, still belongs to the agency: its audit trail shows that someone used it. */
   function countUnauthorized(request: Request, requestId: string): void {
     const holder = gate.holderOf(request.headers.get('authorization'))
     if (holder !== null) count(holder, 'UNAUTHORIZED', requestId)
@@ -155,7 +155,7 @@ export function partnerRoute<const O extends Operation>(
     return response
   }
 
-  /** Whatever was thrown, its own line in the audit trail was not written, or nobody knows: it is counted (design, Audit). */
+  /** After any failure, the attempt's own audit line was not written or may not have been, so the attempt is counted (design, Audit). */
   function fail(open: Open, error: unknown): Response {
     const { problem, outcome, isBug } = failureOf(error, { isWrite })
     if (isWrite) count(open.entrance.holder, outcome, open.requestId)

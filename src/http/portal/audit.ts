@@ -21,15 +21,15 @@ const AuditEntryJson = Type.Object(
     route: Type.String({ description: 'Method and path template.' }),
     outcome: Type.String({
       description:
-        '`OK`, `REPLAYED`, or the code of the refusal. `INTERNAL`: answered with 500, nothing was changed. ' +
-        '`OUTCOME_UNKNOWN`: answered with 500 before it was known whether the change was made; if it was, it has an `OK` line too.',
+        '`OK`, `REPLAYED`, or the code of the refusal. `INTERNAL`: answered with 500, and nothing was changed. ' +
+        '`OUTCOME_UNKNOWN`: answered with 500 before it was known whether the change was made; if it was, there is an `OK` line too.',
     }),
     bookingId: nullable(Type.String()),
     requestId: nullable(Type.String()),
     count: Type.Integer({
       minimum: 1,
       description:
-        'How many attempts the line stands for: those answered with 401, 429 or 500 are counted per key, outcome and minute.',
+        'How many attempts the line stands for. Attempts answered with 401, 429 or 500 are counted per key, outcome and minute.',
     }),
   },
   { $id: 'AuditEntry' },

@@ -45,8 +45,8 @@ export interface PortalLedger {
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
   /**
-   * Of all agencies, with the memory of the running actors. `signal`: whoever asked is gone.
-   * @throws VerificationError when it comes to no result
+   * Checks all agencies, and the memory of the running actors. `signal` is aborted when the caller has gone.
+   * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
 }

@@ -21,10 +21,10 @@ const VerificationJson = Type.Object(
         at: Type.String({ description: 'Where to look: an id or a sequence number.' }),
         message: Type.String(),
       }),
-      { description: 'The first 1,000.' },
+      { description: 'The first 1,000 differences.' },
     ),
     differenceCount: Type.Integer({
-      description: 'How many differences there are, those beyond the first 1,000 included.',
+      description: 'The total number of differences, including those beyond the first 1,000.',
     }),
   },
   { $id: 'Verification' },
@@ -38,9 +38,9 @@ const VERIFY = {
   summary: 'Hold everything derived against the journal',
   description:
     'Replays the journal of every unit and compares snapshots, bookings, guests, events, audit lines, deliveries and the ' +
-    'memory of the running actors with it. Reads only, in a process of its own; the service sells on meanwhile. ' +
-    'A verification that has not ended after ten minutes is ended, and answered with 500. Who asks while one runs ' +
-    'gets its result. An empty `differences` means that all of it agrees.',
+    'memory of the running actors with it. Runs in a separate process that only reads; the service keeps taking bookings. ' +
+    'A verification that has not finished after ten minutes is stopped, and answered with 500. A request sent while one ' +
+    'is running gets its result. An empty `differences` means that everything agrees.',
   answer: {
     status: 200,
     description: 'What was checked, and every difference.',

@@ -79,7 +79,7 @@ const DELETE = {
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
-  description: 'Its pending deliveries are dropped. After a 500, send the request again until it answers 200 or 404.',
+  description: 'Pending deliveries are dropped. After a 500, repeat the request until it answers 200 or 404.',
   answer: { ...endpointAnswer, description: 'The endpoint as it was.' },
 } as const satisfies PortalOperation
 
