@@ -20,11 +20,15 @@ import { RUN_VERIFICATION } from './verify/verification-messages.ts'
 import { type PeekUnit, VerificationProcess } from './verify/verification-process.ts'
 import type { WebhookDesk } from './webhooks/webhook-desk.ts'
 
-/** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
-export function openPortal(
-  ledger: Ledger,
-  { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
-): PortalLedger {
+export interface PortalOptions {
+  /** 32 bytes; calendar addresses are derived from it. */
+  readonly secretKey: Uint8Array
+  readonly webhooks: WebhookDesk
+  readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
+}
+
+/** What the portal's routes run on. */
+export function openPortal(ledger: Ledger, { secretKey, webhooks, withoutIdleTimeout }: PortalOptions): PortalLedger {
   const { sql, lists, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
   const epoch = () => ledger.epoch
   const store = new PostgresAgencyStore(sql, epoch)
@@ -48,6 +52,7 @@ export function openPortal(
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: (signal) => verification.verify(signal),
+    withoutIdleTimeout,
   }
 }
 
