@@ -7,7 +7,8 @@
  *   length that is half a second at most.
  * - R2 How long ago a slot ended is the least that any clock says which both processes share. Each of them may jump, and
  *   one that jumps forward must not free a budget. One that jumps back holds a key up for a minute at most, because no
- *   age is less than nothing.
+ *   age is less than nothing. A boot clock never jumps back: one that is behind what was written began anew, with the
+ *   container, and says nothing.
  * - R3 A crash forgets what passed since the last write: less than a second while the database answers. Nothing that was
  *   written shrinks: the counts of a slot only grow.
  */
@@ -173,7 +174,10 @@ export function passedRequests(
 ): PassedRequests[] {
   return stored.flatMap((slot) => {
     const ages = [slot.ageMs, now.wallMs - slot.wallMs]
-    if (slot.bootMs !== null && slot.bootId === now.boot?.bootId) ages.push(now.boot.ms - slot.bootMs)
+    if (slot.bootMs !== null && slot.bootId === now.boot?.bootId) {
+      const bootAgeMs = now.boot.ms - slot.bootMs
+      if (bootAgeMs > -2 * CLOCK_STEP_MS) ages.push(bootAgeMs)
+    }
     const ageMs = Math.max(0, Math.min(...ages))
     if (ageMs >= WINDOW_MS) return []
     return Object.entries(slot.counts).map(([keyId, requests]) => ({ keyId, requests, ageMs }))
