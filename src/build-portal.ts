@@ -25,10 +25,15 @@ export interface PortalOptions {
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookDesk
   readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
+  /** Aborted when the service stops: a verification is not waited for. */
+  readonly draining: AbortSignal
 }
 
 /** What the portal's routes run on. */
-export function openPortal(ledger: Ledger, { secretKey, webhooks, withoutIdleTimeout }: PortalOptions): PortalLedger {
+export function openPortal(
+  ledger: Ledger,
+  { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
+): PortalLedger {
   const { sql, lists, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
   const epoch = () => ledger.epoch
   const store = new PostgresAgencyStore(sql, epoch)
@@ -51,7 +56,7 @@ export function openPortal(ledger: Ledger, { secretKey, webhooks, withoutIdleTim
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
-    verify: (signal) => verification.verify(signal),
+    verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
     withoutIdleTimeout,
   }
 }

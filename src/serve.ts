@@ -117,6 +117,7 @@ async function start(
       ledger: openPortal(ledger, {
         secretKey: secrets.secretKey,
         webhooks: webhooks.desk,
+        draining: service.draining,
         withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
       }),
       token: secrets.portalToken,

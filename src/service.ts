@@ -38,6 +38,7 @@ export class Service {
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
   #isEnding = false
+  readonly #draining = new AbortController()
 
   /** From here on signals end the process in order. */
   constructor(log: Log, listener: Listener, dataDir: string) {
@@ -53,6 +54,11 @@ export class Service {
 
   get isEnding(): boolean {
     return this.#isEnding
+  }
+
+  /** Aborted when the drain begins: work that may take longer than that ends now. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
   }
 
   /**
@@ -106,6 +112,7 @@ export class Service {
     if (this.#isEnding) return
     this.#isEnding = true
     this.#log.info({ signal }, 'draining')
+    this.#draining.abort()
     const overdue = setTimeout(() => {
       this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
       process.exit(1)

@@ -45,7 +45,7 @@ const TITLE_OF_VERIFICATION_ERROR = {
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
   overdue: 'The verification did not finish in ten minutes. Run nightledger verify --database',
-  abandoned: 'The verification was ended: nobody waited for it',
+  abandoned: 'The verification was ended: nobody waited for it, or this process is ending. Try again',
 } as const satisfies Record<VerificationErrorKind, string>
 
 const TITLE_OF_LIST_ERROR = {

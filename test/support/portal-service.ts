@@ -45,6 +45,7 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
       ledger: openPortal(test.ledger, {
         secretKey,
         webhooks,
+        draining: new AbortController().signal,
         withoutIdleTimeout: (_, answer) => answer(),
       }),
       token: TEST_PORTAL_TOKEN,
