@@ -20,10 +20,19 @@ import { RUN_VERIFICATION } from './verify/verification-messages.ts'
 import { type PeekUnit, VerificationProcess } from './verify/verification-process.ts'
 import type { WebhookDesk } from './webhooks/webhook-desk.ts'
 
-/** What the portal's routes run on. `secretKey`: 32 bytes; calendar addresses are derived from it. */
+export interface PortalOptions {
+  /** 32 bytes; calendar addresses are derived from it. */
+  readonly secretKey: Uint8Array
+  readonly webhooks: WebhookDesk
+  readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
+  /** Aborted when the service stops: a verification is not waited for. */
+  readonly draining: AbortSignal
+}
+
+/** What the portal's routes run on. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks }: { secretKey: Uint8Array; webhooks: WebhookDesk },
+  { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
 ): PortalLedger {
   const { sql, lists, clock, newId, catalogue, desk, guestList, bookingList, usage } = ledger
   const epoch = () => ledger.epoch
@@ -47,7 +56,8 @@ export function openPortal(
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
-    verify: (signal) => verification.verify(signal),
+    verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
+    withoutIdleTimeout,
   }
 }
 

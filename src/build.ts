@@ -306,7 +306,8 @@ export async function openLedger(options: {
       clearInterval(sweep)
       let isAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
-        for (const failure of await lastFlush(counters, clock, LAST_FLUSH_MS_MAX)) {
+        // A database that is away is waited for once: the process must end in time.
+        for (const failure of await lastFlush(counters, clock, isAway ? 0 : LAST_FLUSH_MS_MAX)) {
           isAway = true
           watch.onCountersNotWritten(failure)
         }

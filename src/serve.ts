@@ -16,6 +16,7 @@ import { requestIdOf } from './edge/request-id.ts'
 import { RequestTally } from './edge/request-tally.ts'
 import { createApp } from './http/app.ts'
 import { healthRoutes } from './http/health.ts'
+import { withoutIdleTimeout } from './http/idle-timeout.ts'
 import { ListenError } from './http/listen-error.ts'
 import { Listener } from './http/listener.ts'
 import { metricsRoute } from './http/metrics.ts'
@@ -113,7 +114,12 @@ async function start(
   const app = createApp({
     ledger,
     portal: {
-      ledger: openPortal(ledger, { secretKey: secrets.secretKey, webhooks: webhooks.desk }),
+      ledger: openPortal(ledger, {
+        secretKey: secrets.secretKey,
+        webhooks: webhooks.desk,
+        draining: service.draining,
+        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+      }),
       token: secrets.portalToken,
     },
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],

@@ -39,6 +39,7 @@ export class Service {
   #webhooks: Webhooks | null = null
   #isEnding = false
   #isFenced = false
+  readonly #draining = new AbortController()
 
   /** Installs the signal handlers: from now on a signal shuts the process down in order. */
   constructor(log: Log, listener: Listener, dataDir: string) {
@@ -54,6 +55,11 @@ export class Service {
 
   get isEnding(): boolean {
     return this.#isEnding
+  }
+
+  /** Aborted when the drain begins: work that may take longer than that ends now. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
   }
 
   /**
@@ -108,6 +114,7 @@ export class Service {
     if (this.#isEnding) return
     this.#isEnding = true
     this.#log.info({ signal }, 'draining')
+    this.#draining.abort()
     const overdue = setTimeout(() => {
       this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
       process.exit(1)

@@ -46,7 +46,7 @@ const TITLE_OF_VERIFICATION_ERROR = {
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
   overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
-  abandoned: 'The verification was stopped: no client is waiting for it',
+  abandoned: 'The verification was stopped: no client is waiting for it, or the service is shutting down. Try again',
 } as const satisfies Record<VerificationErrorKind, string>
 
 const TITLE_OF_LIST_ERROR = {

@@ -7,7 +7,7 @@
  *   length that is half a second at most.
  * - R2 The age of a slot is the smallest that any clock shared by both processes gives. Each clock may jump, and one that
  *   jumps forward must not free a budget. One that jumps back delays a key by a minute at most, because an age is never
- *   negative.
+ *   negative. A boot clock that is behind what was written began anew with its container, and is ignored.
  * - R3 A crash forgets the requests since the last write: less than a second while the database answers. Stored counts
  *   never shrink: the counts of a slot only grow.
  */
@@ -173,7 +173,10 @@ export function passedRequests(
 ): PassedRequests[] {
   return stored.flatMap((slot) => {
     const ages = [slot.ageMs, now.wallMs - slot.wallMs]
-    if (slot.bootMs !== null && slot.bootId === now.boot?.bootId) ages.push(now.boot.ms - slot.bootMs)
+    if (slot.bootMs !== null && slot.bootId === now.boot?.bootId) {
+      const bootAgeMs = now.boot.ms - slot.bootMs
+      if (bootAgeMs > -2 * CLOCK_STEP_MS) ages.push(bootAgeMs)
+    }
     const ageMs = Math.max(0, Math.min(...ages))
     if (ageMs >= WINDOW_MS) return []
     return Object.entries(slot.counts).map(([keyId, requests]) => ({ keyId, requests, ageMs }))

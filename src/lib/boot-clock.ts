@@ -7,10 +7,19 @@ export interface BootTime {
   readonly ms: number
 }
 
-/** Null where the platform does not provide it (proc(5): Linux does, with a resolution of 10 ms). */
-export function bootTime(): BootTime | null {
-  if (process.platform !== 'linux') return null
-  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  const seconds = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0])
-  return { bootId, ms: seconds * 1_000 }
+const readText = (path: string): string => readFileSync(path, 'utf8')
+
+/**
+ * Null where the platform does not provide it (proc(5): Linux does, with a resolution of 10 ms, but not in every sandbox).
+ * @param read the text of a file; throws when it cannot be read
+ */
+export function bootTime(read: (path: string) => string = readText): BootTime | null {
+  try {
+    const bootId = read('/proc/sys/kernel/random/boot_id').trim()
+    const ms = Number.parseFloat(read('/proc/uptime')) * 1_000
+    return bootId !== '' && Number.isFinite(ms) ? { bootId, ms } : null
+  } catch {
+    // The file is missing or hidden: there is no boot clock here. The service can run without one.
+    return null
+  }
 }

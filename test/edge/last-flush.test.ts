@@ -45,3 +45,17 @@ test('one that says nothing does not hold up the end, and a rejection that comes
   silent.reject(new Error('too late'))
   await clock.advance(1_000)
 })
+
+test('with no time left it is tried once and not waited for, whatever becomes of it', async () => {
+  const clock = new FakeClock()
+  const [there, away] = [countersOf(clock, 0), countersOf(clock, 60_000)]
+  const silent = { stop: () => new Promise<void>(() => {}) }
+  const ended = lastFlush([there, away, silent], clock, 0)
+  await clock.advance(0)
+  expect((await ended).map((failure) => (failure as Error).message)).toEqual([
+    'no database for 60000 ms',
+    'Cannot wait any longer: 0 ms have passed',
+  ])
+  await clock.advance(5_000)
+  expect([there.attempts, away.attempts]).toEqual([1, 1])
+})

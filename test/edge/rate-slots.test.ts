@@ -226,6 +226,13 @@ describe('a clock that jumps between two processes', () => {
         machine.databaseOffsetMs = -HOURS
       },
     ],
+    [
+      'the process moves to another machine, and to a database whose clock is 30 h ahead',
+      (machine: Machine) => {
+        machine.bootId = 'boot-2'
+        machine.databaseOffsetMs = 30 * HOURS
+      },
+    ],
   ])('%s: nobody gets a second budget, nor waits for more than a minute', async (_, jump) => {
     const machine = new Machine()
     const first = new Process(machine)
@@ -236,6 +243,21 @@ describe('a clock that jumps between two processes', () => {
     expect(burst(second, 30)).toBe(0)
     await machine.clock.advance(60_001)
     expect(burst(second, 30)).toBe(LIMIT)
+  })
+})
+
+describe('the boot clock of a container, which keeps its id and begins anew with each start', () => {
+  const slot = { wallMs: 0, bootId: 'boot-1', bootMs: 900_000, counts: { key_a: 2 } }
+  const readAfter = (ageMs: number, bootMs: number) =>
+    passedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
+
+  test('is not asked when it is behind what was written: an old burst is not one of now', () => {
+    expect(readAfter(600_000, 5_000)).toEqual([])
+    expect(readAfter(30_000, 5_000)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 30_000 }])
+  })
+
+  test('is asked when it is behind by no more than it goes by: the other clocks may have jumped', () => {
+    expect(readAfter(600_000, 900_000 - 10)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 0 }])
   })
 })
 

@@ -63,10 +63,14 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
 
   await holder.unsafe('begin; lock table guest in access exclusive mode').simple()
   const searches = Array.from({ length: 40 }, () => ask('/partner/v1/guests?search=silva', noisy))
-  await eventually('the share is in use', async () => (await heldUp('lists')) === LISTS_PER_AGENCY_MAX)
+  // A search waits for its lock for 2 s, and for a place for little longer: on a slow machine the first have ended.
+  let done = 0
+  for (const search of searches) void search.then(({ body }) => (done += body.title === BUSY ? 0 : 1))
+  await eventually('the share is in use', async () => (await heldUp('lists')) === LISTS_PER_AGENCY_MAX || done > 0)
   await eventually('all others have come', async () => {
     const page = await scrape(service.baseUrl)
-    return page.value('nightledger_database_statements_waiting', { pool: 'lists' }) === LISTS_WAITING_PER_AGENCY_MAX
+    const count = (name: string) => page.value(`nightledger_database_statements_${name}`, { pool: 'lists' }) ?? 0
+    return count('waiting') + count('refused_total') + done >= 40 - LISTS_PER_AGENCY_MAX
   })
 
   const key = { 'idempotency-key': 'k1' }
@@ -85,7 +89,7 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
 
   const ended = await Promise.all(searches)
   expect(ended.map(({ status }) => status).filter((status) => status !== 200 && status !== 500)).toEqual([])
-  expect(ended.some(({ status }) => status === 200)).toBe(true)
+  expect((await ask('/partner/v1/guests?search=silva', noisy)).status).toBe(200)
   const busy = ended.filter(({ body }) => body.title === BUSY)
   // Those beyond the line were refused at the door; on a machine that stood still, some of the line as well.
   expect(busy.length).toBeGreaterThanOrEqual(40 - LISTS_PER_AGENCY_MAX - LISTS_WAITING_PER_AGENCY_MAX)

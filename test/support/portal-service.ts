@@ -42,7 +42,12 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
   const app = createApp({
     ledger: test.ledger,
     portal: {
-      ledger: openPortal(test.ledger, { secretKey, webhooks }),
+      ledger: openPortal(test.ledger, {
+        secretKey,
+        webhooks,
+        draining: new AbortController().signal,
+        withoutIdleTimeout: (_, answer) => answer(),
+      }),
       token: TEST_PORTAL_TOKEN,
     },
     log: { error: (fields, message) => logged.push({ fields, message }) },

@@ -7,7 +7,7 @@ import { type CliRun, runCliProcess } from '../support/cli-process.ts'
 import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
 
 let database: TestDatabase
 let service: ServiceProcess
@@ -111,6 +111,44 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
       pid = verifier
     })
     await eventually('it has ended', () => !isAlive(pid))
+  })
+
+  test('a stop of the service ends it, and is not held up by it', async () => {
+    const other = await startServiceOn(database.url)
+    try {
+      await underWay(other, async (verifier, answer) => {
+        other.kill('SIGTERM')
+        const { status, body } = await answer.then(async (response) => ({
+          status: response.status,
+          body: (await response.json()) as Record<string, string>,
+        }))
+        expect([status, body['title']]).toEqual([
+          500,
+          'The verification was ended: nobody waited for it, or this process is ending. Try again',
+        ])
+        expect(await other.exited).toBe(0)
+        expect(other.log()).not.toContain('requests cut off')
+        await eventually('it has ended', () => !isAlive(verifier))
+      })
+    } finally {
+      other.kill('SIGKILL')
+      // The other one has fenced it.
+      service.kill('SIGKILL')
+      await service.exited
+      service = await startServiceOn(database.url)
+    }
+  })
+
+  test('neither secrets nor the database’s password stand in its process’s environment or arguments', async () => {
+    await underWay(service, async (verifier) => {
+      const environment = readFileSync(`/proc/${verifier}/environ`, 'utf8')
+      const all = environment + readFileSync(`/proc/${verifier}/cmdline`, 'utf8')
+      expect(all).toContain(RUN_VERIFICATION)
+      for (const secret of [TEST_PORTAL_TOKEN, TEST_SECRET_KEY, database.url, new URL(database.url).password]) {
+        expect(all).not.toContain(secret)
+      }
+      expect(environment).not.toMatch(/PROXY|NODE_TLS_REJECT_UNAUTHORIZED|PORTAL_TOKEN|SECRET_KEY|DATABASE_URL/i)
+    })
   })
 
   test('its process ends with the service, however that ends', async () => {

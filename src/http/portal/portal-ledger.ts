@@ -49,6 +49,8 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
+  /** As `answer` settles; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 
 /** What every portal route is made with. */

@@ -49,5 +49,8 @@ const VERIFY = {
 } as const satisfies PortalOperation
 
 export const VERIFICATION = [
-  portalRoute(VERIFY, async ({ ledger, request }) => answer({ verification: await ledger.verify(request.signal) })),
+  portalRoute(VERIFY, async ({ ledger, request }) => {
+    const verification = await ledger.withoutIdleTimeout(request, () => ledger.verify(request.signal))
+    return answer({ verification })
+  }),
 ]
