@@ -36,8 +36,8 @@ const TITLE_OF_WRITE_ERROR = {
 } as const satisfies Record<WriteOutcome, string>
 
 const TITLE_OF_CLOSED_ACCESS = {
-  key: 'The key is refused here from now on, but its revocation may not be stored: repeat the request',
-  agency: 'The agency is suspended here from now on, but this may not be stored: repeat the request',
+  key: 'The key is refused here from now on, but its revocation may not be stored yet: repeat the request',
+  agency: 'The agency is suspended here from now on, but this may not be stored yet: repeat the request',
   calendar_address: 'The old address is refused here from now on, but a new one may not be stored: change it again',
 } as const satisfies Record<Access, string>
 
