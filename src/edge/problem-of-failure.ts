@@ -3,7 +3,7 @@ import { ListReadError, type ListReadErrorKind } from '../desk/list-read-error.t
 import { WriteError, type WriteOutcome } from '../desk/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
-import { DeadlineError } from '../lib/deadline.ts'
+import { isOfDatabase } from '../lib/database-failure.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
 import type { VerificationErrorKind } from '../verify/verification-error.ts'
 import { VerificationError } from '../verify/verification-error.ts'
@@ -42,8 +42,10 @@ const TITLE_OF_CLOSED_ACCESS = {
 } as const satisfies Record<Access, string>
 
 const TITLE_OF_VERIFICATION_ERROR = {
+  not_started: 'The verification could not start: there was no process for it. Try again',
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
+  broken: 'The verification did not finish because of a fault of the service',
   overdue: 'The verification did not finish in ten minutes. Run nightledger verify --database',
   abandoned: 'The verification was ended: nobody waited for it',
 } as const satisfies Record<VerificationErrorKind, string>
@@ -101,12 +103,4 @@ function titleOfFailedRead(error: unknown): string {
   if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
-}
-
-/** A SQLSTATE, or what postgres.js and sockets have in its place. Not Bun's own `ERR_…`: those are of our code. */
-const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]+|EAI_AGAIN)$/
-
-function isOfDatabase(error: unknown): boolean {
-  if (error instanceof DeadlineError) return true
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
 }
