@@ -1,5 +1,6 @@
 import { type Access, ClosedHereError } from '../desk/closed-here-error.ts'
 import { ListReadError, type ListReadErrorKind } from '../desk/list-read-error.ts'
+import { RefusalNotRecordedError } from '../desk/refusal-not-recorded-error.ts'
 import { WriteError, type WriteOutcome } from '../desk/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
@@ -82,6 +83,8 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
   if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RefusalNotRecordedError)
+    return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
   if (error instanceof MailboxFullError) return `${NOT_WRITTEN}: too many writes to this unit wait already. Try again`
   if (error instanceof IdempotencyFullError)
     return `${NOT_WRITTEN}: too many requests with an Idempotency-Key wait already. Try again`
@@ -95,6 +98,7 @@ function isUnknown(error: unknown): boolean {
   if (error instanceof JournalError) return error.kind === 'outcome_unknown'
   if (error instanceof WriteError) return error.outcome !== 'not_written'
   if (error instanceof ClosedHereError) return true
+  if (error instanceof RefusalNotRecordedError) return false
   return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isOfDatabase(error))
 }
 
