@@ -1,6 +1,7 @@
 /** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
 import { connect } from './db/connect.ts'
 import { PostgresVerifyStore } from './db/verify-rows.ts'
+import { isOfDatabase } from './lib/database-failure.ts'
 import type { FromVerifier, ToVerifier } from './verify/verification-messages.ts'
 import { type LiveUnits, verify } from './verify/verify.ts'
 import type { LiveUnit } from './verify/verify-unit.ts'
@@ -32,7 +33,12 @@ async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
     const sql = connect(databaseUrl, { purpose: 'verification' })
     say({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
   } catch (error) {
-    say({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+    const message = error instanceof Error ? error.message : String(error)
+    if (isOfDatabase(error)) say({ kind: 'failed', message })
+    else {
+      console.error('Cannot verify because of a bug:', error)
+      say({ kind: 'broken', message })
+    }
   }
 }
 

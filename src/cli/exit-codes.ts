@@ -7,7 +7,7 @@ export const EXIT = {
   usage: 2,
   /** The service refused: what was asked is not possible as things are (4xx). */
   refused: 3,
-  /** No service answered. */
+  /** No service answered, or `verify` came to no result. */
   unreachable: 4,
 } as const
 
@@ -37,8 +37,9 @@ export class RefusedError extends CliError {
   constructor(
     readonly status: number,
     readonly body: Readonly<Record<string, unknown>>,
+    exitCode: ExitCode = status >= 500 ? EXIT.failure : EXIT.refused,
   ) {
-    super(messageOf(status, body), status >= 500 ? EXIT.failure : EXIT.refused)
+    super(messageOf(status, body), exitCode)
   }
 
   get code(): string {

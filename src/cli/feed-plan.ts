@@ -28,7 +28,7 @@ export type FeedStep =
     }
 
 export interface FeedPlan {
-  /** In the order in which to run them: nights are freed before others are taken. Empty when there is a suspicion. */
+  /** In the order in which to run them: nights are freed before others are taken. Run none while there is a suspicion. */
   readonly steps: readonly FeedStep[]
   /** Why the feed is not imported unless the agency confirms it; null when it is imported. */
   readonly suspicion: string | null
@@ -47,7 +47,8 @@ export function refOf(uid: string): string {
 
 /**
  * @param today blocks that are over are left alone, whatever the feed says: channels forget the past
- * @param allowMassCancellation imports a feed without events, or one that cancels more than half of three or more upcoming blocks
+ * @param allowMassCancellation imports a feed without events, which cancels every upcoming block, or one that cancels more than half of three
+ *   or more upcoming blocks
  * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones without a word
  */
 export function planFeed(
@@ -95,9 +96,8 @@ export function planFeed(
     cancelled: cancels.filter(({ id }) => upcoming.has(id)).length,
     keepMissing,
   })
-  const isRefused = suspicion !== null && !allowMassCancellation
-  const steps = isRefused ? [] : [...cancels, ...moves, ...creates]
-  return { steps, suspicion: isRefused ? suspicion : null, unchanged, passedOver, refused }
+  const steps = [...cancels, ...moves, ...creates]
+  return { steps, suspicion: allowMassCancellation ? null : suspicion, unchanged, passedOver, refused }
 }
 
 /** With fewer blocks than this, an ordinary day can cancel most of them. */
@@ -116,7 +116,7 @@ function suspicionOf(input: {
   const { events, upcoming, cancelled, keepMissing } = input
   const isMost = upcoming >= UPCOMING_BLOCKS_MIN && cancelled > upcoming / 2
   // With `keepMissing`, what is not in the feed cancels nothing.
-  const isEmpty = events === 0 && !keepMissing
+  const isEmpty = events === 0 && upcoming > 0 && !keepMissing
   if (!isEmpty && !isMost) return null
   const would = `would cancel ${cancelled} of ${upcoming} upcoming blocks`
   return isEmpty ? `the feed has no events and ${would}` : `the feed ${would}`

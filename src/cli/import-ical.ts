@@ -58,20 +58,24 @@ export function importIcal(noun: Command, terminal: Terminal): void {
         keepMissing: options.keepMissing === true,
         allowMassCancellation: options.allowMassCancellation === true,
       })
-      if (plan.suspicion !== null)
-        throw new CliError(
-          `Cannot import the feed: ${plan.suspicion}. Nothing was changed.\n` +
-            'If the channel really has so few reservations, run the command again with --allow-mass-cancellation.',
-          EXIT.refused,
-        )
-      const { done, conflicts } =
-        options.dryRun === true
-          ? { done: plan.steps.map(doneOf), conflicts: [] }
-          : await run(session, plan, { unit: options.unit, source }, terminal)
-      report(session, plan, { done, conflicts, isDryRun: options.dryRun === true })
+      const isDryRun = options.dryRun === true
+      if (plan.suspicion !== null && !isDryRun) throw suspected(plan.suspicion)
+      const { done, conflicts } = isDryRun
+        ? { done: plan.steps.map(doneOf), conflicts: [] }
+        : await run(session, plan, { unit: options.unit, source }, terminal)
+      report(session, plan, { done, conflicts, isDryRun })
+      if (plan.suspicion !== null) throw suspected(plan.suspicion)
       if (conflicts.length + plan.refused.length > 0)
         throw new CliError('Some events of the feed were not imported; see above.', EXIT.refused)
     },
+  )
+}
+
+function suspected(suspicion: string): CliError {
+  return new CliError(
+    `Cannot import the feed: ${suspicion}. Nothing was changed.\n` +
+      'If the channel really has so few reservations left, run the command again with --allow-mass-cancellation.',
+    EXIT.refused,
   )
 }
 
@@ -176,7 +180,7 @@ function doneOf(step: FeedStep): Done {
 
 function report(
   session: Session,
-  { unchanged, passedOver, refused }: FeedPlan,
+  { steps, unchanged, passedOver, refused }: FeedPlan,
   { done, conflicts, isDryRun }: { done: Done[]; conflicts: { uid: string; reason: string }[]; isDryRun: boolean },
 ): void {
   const count = (kind: FeedStep['kind']) => done.filter(({ step }) => step === kind).length
@@ -196,6 +200,8 @@ function report(
   const { terminal } = session
   const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'passed over' : name}`)
   terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
+  if (isDryRun)
+    for (const step of steps) if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)
   for (const { uid, reason } of conflicts) terminal.err(`conflict  ${uid}  ${reason}\n`)
   for (const { uid, reason } of refused) terminal.err(`refused   ${uid}  ${reason}\n`)
   for (const { uid, reason } of passedOver) terminal.err(`passed    ${uid}  ${reason}\n`)

@@ -25,7 +25,8 @@ const HELP = `
 The service is found by itself when it runs here with a database of its own; otherwise give --url and --token,
 or set NIGHTLEDGER_URL and PORTAL_TOKEN.
 
-Exit codes: 0 done, 1 failure, 2 wrong usage, 3 refused by the service, 4 the service cannot be reached.
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 refused by the service, 4 the service cannot be reached. Of verify: 1 something
+differs, 4 no result.
 
 Examples:
   $ nightledger agencies create --slug harbour --name "Harbour Stays" --currency EUR --timezone Europe/Lisbon

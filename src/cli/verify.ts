@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { connect } from '../db/connect.ts'
 import { PostgresVerifyStore } from '../db/verify-rows.ts'
+import { isOfDatabase } from '../lib/database-failure.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
-import { CliError } from './exit-codes.ts'
+import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { asking, type Session } from './session.ts'
 import { type Column, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -22,7 +23,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'verify',
-      summary: 'compare everything derived with the journal; exit code 1 if anything differs',
+      summary: 'compare everything derived with the journal; exit code 1 if anything differs, 4 without a result',
       isOfAll: true,
       options: (command) =>
         command.option(
@@ -33,8 +34,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
     },
     terminal,
     async (session, { options }) => {
-      const verification =
-        options.database === true ? await ofDatabase(terminal) : ((await ofService(session)) as Verification)
+      const verification = await (options.database === true ? ofDatabase(terminal) : ofService(session)).catch(noResult)
       if (session.isJson) session.printJson({ verification })
       else report(verification, terminal)
       const { differenceCount: n } = verification
@@ -43,13 +43,24 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
   )
 }
 
-async function ofService(session: Session): Promise<unknown> {
-  return (await session.client.get('/verification', { deadlineMs: VERIFICATION_MS_MAX + 10_000 }))['verification']
+/** For scripts, a ledger that was not verified must not look like one that differs. */
+function noResult(error: unknown): never {
+  if (error instanceof RefusedError && error.exitCode === EXIT.failure)
+    throw new RefusedError(error.status, error.body, EXIT.unreachable)
+  if (error instanceof CliError)
+    throw error.exitCode === EXIT.failure ? new CliError(error.message, EXIT.unreachable) : error
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  throw new CliError(`Cannot verify: ${isOfDatabase(error) ? message : (stack ?? message)}`, EXIT.unreachable)
+}
+
+async function ofService(session: Session): Promise<Verification> {
+  const answer = await session.client.get('/verification', { deadlineMs: VERIFICATION_MS_MAX + 10_000 })
+  return answer['verification'] as Verification
 }
 
 async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
   const url = env['DATABASE_URL']
-  if (!url) throw new CliError('Cannot verify: DATABASE_URL is not set')
+  if (!url) throw new UsageError('Cannot verify: DATABASE_URL is not set.')
   const sql = connect(url, { purpose: 'verification' })
   try {
     return await verify(new PostgresVerifyStore(sql), { onProgress: (units) => err(`${units} units\n`) })

@@ -9,6 +9,7 @@ import { failedWrite } from './failed-write.ts'
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
  * must not change what the new one has in memory.
+ * @param audit a line that is there already stays as it is: the same change may be written again after an unknown outcome
  * @param change ends with a `returning` clause, and returns one row at most
  * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
  *   `(select held from fence)`, so that all statements lock in the same order
@@ -42,7 +43,7 @@ export async function auditedWrite<R extends object>(
         select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
                ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
                ${audit.requestId}::text, ${audit.count}::text::bigint
-        from changed)
+        from changed on conflict (agency_id, audit_id) do nothing)
       select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
   )
   if (row?.isChanged !== true) return null

@@ -1,10 +1,12 @@
 /**
  * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
  * as its answer: changing its plan holds from the next request on (design, 3). A suspension is in memory before it is committed, and
- * stays there if it cannot be.
+ * stays there while it cannot be.
  */
 import type { Agency, Plan } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -14,6 +16,7 @@ import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
+import { StoreAgain } from './store-again.ts'
 import { isNotWritten, WriteError } from './write-error.ts'
 
 export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
@@ -32,6 +35,8 @@ export class AgencyDesk {
   readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   readonly #readAgain: ReadAgain
+  /** Suspensions that must still be stored, by agency. */
+  readonly #storeAgain: StoreAgain
   /**
    * Agencies suspended in this process, perhaps not in the database: reading the database does not reactivate them. The symbol
    * identifies the suspension.
@@ -44,6 +49,7 @@ export class AgencyDesk {
     this.#surroundings = options
     const read = (agencyId: string) => this.#read(agencyId)
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
+    this.#storeAgain = new StoreAgain(options.clock)
   }
 
   /** @throws what the store throws; the error says what is known about the outcome */
@@ -72,22 +78,34 @@ export class AgencyDesk {
 
   /**
    * @throws what the store throws; the error says what is known about the outcome. ClosedHereError when a suspension may not be
-   *   stored: it applies in this process anyway
+   *   stored yet: it applies in this process anyway, which retries storing it, without what else the change asked for
    */
   async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
     const isSuspension = change.status === 'suspended'
     if (isSuspension) this.#suspendHere(agencyId)
     const suspension = this.#suspendedHere.get(agencyId)
+    // The same line every time, so that it is in the audit trail once.
+    const line = auditLine(this.#surroundings, caller)
     try {
-      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, caller))
+      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
     } catch (error) {
-      throw isSuspension ? new ClosedHereError('agency', { cause: error }) : error
+      if (!isSuspension || suspension === undefined || error instanceof AssertionError) throw error
+      this.#storeAgain.later(agencyId, () => this.#storeSuspension(agencyId, suspension, line))
+      throw new ClosedHereError('agency', { cause: error })
     }
+  }
+
+  async #storeSuspension(agencyId: string, suspension: symbol, line: AuditDraft): Promise<void> {
+    await this.#turns.run(agencyId, async () => {
+      // Stored by a later change, lifted, or asked for again.
+      if (this.#suspendedHere.get(agencyId) !== suspension) return
+      await this.#changeInTurn({ agencyId, change: { status: 'suspended' }, suspension }, line)
+    })
   }
 
   async #changeInTurn(
     { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
-    caller: Caller,
+    line: AuditDraft,
   ): Promise<Settled<Agency>> {
     // The change must be based on the stored state.
     if (this.#readAgain.isDoubtful(agencyId) && !(await this.#readAgain.now(agencyId)))
@@ -96,7 +114,7 @@ export class AgencyDesk {
     if (current === null) return NOT_FOUND
     const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
     try {
-      await this.#store.updateAgency(agency, auditLine(this.#surroundings, caller))
+      await this.#store.updateAgency(agency, line)
     } catch (error) {
       if (!isNotWritten(error)) await this.#readAgain.now(agencyId)
       throw error

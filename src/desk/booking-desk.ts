@@ -25,6 +25,7 @@ import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { Appended, Journal } from '../journal/journal.ts'
+import { JournalError } from '../journal/journal-error.ts'
 import type { Announcement, GuestDraft, IdempotencyDraft, JournalRecord } from '../journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -33,6 +34,7 @@ import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
+import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import { WriteLimit } from './write-limit.ts'
 
 /** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
@@ -281,9 +283,17 @@ export class BookingDesk {
     })
   }
 
-  /** Puts a refused write into the audit trail; durable when it settles (design, Audit). */
-  auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
-    return this.#write((limit) => this.#audit(limit, agency, caller, code, bookingId))
+  /**
+   * Puts a refused write into the audit trail; durable when it settles (design, Audit).
+   * @throws JournalError when the line is not written, RefusalNotRecordedError when nobody can tell
+   */
+  async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
+    try {
+      await this.#write((limit) => this.#audit(limit, agency, caller, code, bookingId))
+    } catch (error) {
+      const isUnknown = error instanceof JournalError && error.kind === 'outcome_unknown'
+      throw isUnknown ? new RefusalNotRecordedError({ cause: error }) : error
+    }
   }
 
   #write<T>(write: (limit: WriteLimit) => Promise<T>): Promise<T> {

@@ -10,6 +10,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { AuditDraft } from '../journal/record.ts'
+import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { auditLine } from './audit-line.ts'
@@ -77,6 +78,7 @@ export class CalendarFeeds {
       // The next caller reads what is stored.
       this.#closed.set(unit.id, closed ?? this.#closed.get(unit.id) ?? null)
       this.#known.delete(unit.id)
+      if (error instanceof AssertionError) throw error
       throw new ClosedHereError('calendar_address', { cause: error })
     }
   }

@@ -4,6 +4,7 @@
  */
 import type { Agency, ApiKey, Scope } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -13,6 +14,7 @@ import { auditLine } from './audit-line.ts'
 import type { Caller } from './caller.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
+import { StoreAgain } from './store-again.ts'
 import { isNotWritten } from './write-error.ts'
 
 export interface NewKey {
@@ -36,6 +38,8 @@ export class KeyDesk {
   readonly #turns = new KeyedTurns()
   /** By agency. */
   readonly #readAgain: ReadAgain
+  /** Revocations, by key. */
+  readonly #storeAgain: StoreAgain
 
   constructor(options: {
     catalogue: Catalogue
@@ -50,6 +54,7 @@ export class KeyDesk {
     this.#surroundings = options
     const read = (agencyId: string) => this.#read(agencyId)
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
+    this.#storeAgain = new StoreAgain(options.clock)
   }
 
   /** The secret is in this answer and nowhere else (contract, Authentication rule 2). */
@@ -80,7 +85,7 @@ export class KeyDesk {
 
   /**
    * Permanent, and from this moment on; a revoked key keeps the time of its first revocation.
-   * @throws ClosedHereError when it may not be stored: this process refuses the key anyway
+   * @throws ClosedHereError when it may not be stored yet: this process refuses the key anyway, and retries storing it
    */
   async revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
     const key = this.#catalogue.keyById(agency.id, keyId)
@@ -88,11 +93,17 @@ export class KeyDesk {
     const revokedAt = key.revokedAt ?? this.#surroundings.clock.now()
     const revoked = { ...key, revokedAt }
     this.#catalogue.putKey(revoked)
+    // The same line every time, so that it is in the audit trail once.
+    const line = auditLine(this.#surroundings, caller)
+    const store = () => this.#store.revokeKey(revoked, revokedAt, line)
     try {
-      await this.#store.revokeKey(revoked, revokedAt, auditLine(this.#surroundings, caller))
+      await store()
     } catch (error) {
+      if (error instanceof AssertionError) throw error
+      this.#storeAgain.later(key.id, store)
       throw new ClosedHereError('key', { cause: error })
     }
+    this.#storeAgain.callOff(key.id)
     return done(revoked)
   }
 

@@ -1,9 +1,10 @@
 import { type Access, ClosedHereError } from '../desk/closed-here-error.ts'
 import { ListReadError, type ListReadErrorKind } from '../desk/list-read-error.ts'
+import { RefusalNotRecordedError } from '../desk/refusal-not-recorded-error.ts'
 import { WriteError, type WriteOutcome } from '../desk/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../journal/journal-error.ts'
 import { AssertionError } from '../lib/assert.ts'
-import { DeadlineError } from '../lib/deadline.ts'
+import { isOfDatabase } from '../lib/database-failure.ts'
 import { MailboxFullError } from '../units/unit-actor.ts'
 import type { VerificationErrorKind } from '../verify/verification-error.ts'
 import { VerificationError } from '../verify/verification-error.ts'
@@ -36,15 +37,18 @@ const TITLE_OF_WRITE_ERROR = {
 } as const satisfies Record<WriteOutcome, string>
 
 const TITLE_OF_CLOSED_ACCESS = {
-  key: 'This process now refuses the key, but the revocation may not be stored: repeat the request',
-  agency: 'This process now treats the agency as suspended, but the suspension may not be stored: repeat the request',
+  key: 'This process now refuses the key, but the revocation may not be stored yet: repeat the request',
+  agency:
+    'This process now treats the agency as suspended, but the suspension may not be stored yet: repeat the request',
   calendar_address:
     'This process now refuses the old address, but a new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 
 const TITLE_OF_VERIFICATION_ERROR = {
+  not_started: 'The verification could not start: there was no process for it. Try again',
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
+  broken: 'The verification did not finish because of an error in the service',
   overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
   abandoned: 'The verification was stopped: no client is waiting for it, or the service is shutting down. Try again',
 } as const satisfies Record<VerificationErrorKind, string>
@@ -81,6 +85,8 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
   if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
   if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RefusalNotRecordedError)
+    return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
   if (error instanceof MailboxFullError)
     return `${NOT_WRITTEN}: too many writes to this unit are already waiting. Try again`
   if (error instanceof IdempotencyFullError)
@@ -95,6 +101,7 @@ function isUnknown(error: unknown): boolean {
   if (error instanceof JournalError) return error.kind === 'outcome_unknown'
   if (error instanceof WriteError) return error.outcome !== 'not_written'
   if (error instanceof ClosedHereError) return true
+  if (error instanceof RefusalNotRecordedError) return false
   return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isOfDatabase(error))
 }
 
@@ -103,12 +110,4 @@ function titleOfFailedRead(error: unknown): string {
   if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
-}
-
-/** A SQLSTATE, or the code that postgres.js or a socket uses instead. Not Bun's own `ERR_…`: those come from our code. */
-const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]+|EAI_AGAIN)$/
-
-function isOfDatabase(error: unknown): boolean {
-  if (error instanceof DeadlineError) return true
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
 }

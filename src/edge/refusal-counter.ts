@@ -7,10 +7,17 @@ import { FlushTimer } from './flush-timer.ts'
  * How a counted write attempt ended.
  * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid or no longer valid.
  * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
+ * - `FEATURE_DISABLED`: 403, beyond the budget of requests per minute; within it each has its line.
  * - `INTERNAL`: 500, and nothing was written.
  * - `OUTCOME_UNKNOWN`: 500 while the outcome was unknown. If the write was made, it also has its own line: `OK`.
  */
-export type CountedOutcome = 'UNAUTHORIZED' | 'RATE_LIMITED' | 'QUOTA_EXCEEDED' | 'INTERNAL' | 'OUTCOME_UNKNOWN'
+export type CountedOutcome =
+  | 'UNAUTHORIZED'
+  | 'RATE_LIMITED'
+  | 'QUOTA_EXCEEDED'
+  | 'FEATURE_DISABLED'
+  | 'INTERNAL'
+  | 'OUTCOME_UNKNOWN'
 
 /** A write attempt with a key whose line in the audit trail is not written before the answer. */
 export interface RefusedWrite {

@@ -59,7 +59,19 @@ function calendarsIn(fetched: string): ICAL.Component[] {
   const other = calendars.find(({ name }) => name !== 'vcalendar')
   if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
   if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
+  for (const calendar of calendars) mustBePublished(calendar)
   return calendars
+}
+
+/** Another METHOD makes of the events messages, a cancellation for example, instead of nights that are taken (RFC 5546, 1.4). */
+function mustBePublished(calendar: ICAL.Component): void {
+  for (const property of calendar.getAllProperties('method')) {
+    const method = String(property.getFirstValue()).trim()
+    if (method.toUpperCase() !== 'PUBLISH')
+      throw new FeedError(
+        `Cannot read the feed: its METHOD is ${method.slice(0, 20)}; a feed has METHOD:PUBLISH, or no METHOD`,
+      )
+  }
 }
 
 /**
@@ -131,11 +143,15 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   return { arrival, departure: start.isDate && departure === arrival ? addNights(arrival, 1) : departure }
 }
 
-/** Null when the value is not a date. The parser reads a value only when asked for it, and throws on some values. */
+/**
+ * Null when the value is not a date. The parser reads a value only when asked for it, and throws on some values. Others it rolls
+ * over, such as 30 February into March: those are no longer what is written.
+ */
 function timeOf(property: ICAL.Property): ICAL.Time | null {
   try {
     const value = property.getFirstValue()
-    return value instanceof ICAL.Time ? value : null
+    const [, , , written] = property.toJSON() as unknown[]
+    return value instanceof ICAL.Time && value.toString() === written ? value : null
   } catch {
     return null
   }

@@ -17,4 +17,5 @@ export type FromVerifier =
   /** Answered by `live`; never more than `UNITS_PER_PAGE`. */
   | { readonly kind: 'ask_live'; readonly unitIds: readonly string[] }
   | { readonly kind: 'done'; readonly verification: Verification }
-  | { readonly kind: 'failed'; readonly message: string }
+  /** `broken`: a bug. */
+  | { readonly kind: 'failed' | 'broken'; readonly message: string }

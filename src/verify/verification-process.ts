@@ -41,9 +41,18 @@ export class VerificationProcess {
    * @param signal aborted when the caller has gone; the process is stopped when no caller is waiting any more
    * @throws VerificationError when it does not finish
    */
-  verify(signal: AbortSignal): Promise<Verification> {
-    if (this.#run === null || this.#run.isOver) this.#run = new Run(this.#settings)
+  async verify(signal: AbortSignal): Promise<Verification> {
+    if (this.#run === null || this.#run.isOver) this.#run = started(this.#settings)
     return this.#run.join(signal)
+  }
+}
+
+function started(settings: Settings): Run {
+  try {
+    return new Run(settings)
+  } catch (error) {
+    // The program is gone, or there is no room for another process.
+    throw new VerificationError('not_started', 'Cannot start the process that verifies', { cause: error })
   }
 }
 
@@ -105,7 +114,8 @@ class Run {
         this.#end()
         break
       case 'failed':
-        this.#fail(new VerificationError('failed', message.message))
+      case 'broken':
+        this.#fail(new VerificationError(message.kind, message.message))
         break
     }
   }

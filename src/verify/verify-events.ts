@@ -21,9 +21,13 @@ export async function verifyEvents(
     const entries = events.length === 0 ? [] : await store.entriesAt(events.map(({ seq }) => seq))
     const bySeq = new Map(entries.map((entry) => [entry.seq, entry]))
     for (const event of events) {
-      const entry = bySeq.get(event.seq)
-      const change = entry?.agencyId === event.agencyId ? changeOf(entry) : null
+      const change = changeOf(event, bySeq.get(event.seq))
       if (change === null) continue
+      if (typeof change === 'string') {
+        found.events += 1
+        found.add('event', null, event.eventId, change)
+        continue
+      }
       announced.add(event.seq)
       verifyEvent(event, change, found)
     }
@@ -33,11 +37,19 @@ export async function verifyEvents(
   }
 }
 
-/** Null for an entry that does not change a booking, and for one that cannot be read: that is reported with its unit. */
-function changeOf(entry: StoredEntry): BookingEvent | null {
+/**
+ * The change that the event is of, or why it is of none. Null for an entry that cannot be read: that is reported with its unit, as
+ * damage to the journal.
+ */
+function changeOf(
+  { seq, agencyId }: StoredEvent,
+  entry: (StoredEntry & { readonly agencyId: string }) | undefined,
+): BookingEvent | string | null {
+  if (entry === undefined) return `it is of journal entry ${seq}, which does not exist`
+  if (entry.agencyId !== agencyId) return `it is of journal entry ${seq}, which is of another agency`
   try {
     const event = decodeEntry(entry)
-    return event.kind === 'unit_set' ? null : event
+    return event.kind === 'unit_set' ? `it is of journal entry ${seq}, which changes no booking` : event
   } catch {
     return null
   }

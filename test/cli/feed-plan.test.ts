@@ -53,8 +53,8 @@ describe('a feed is suspicious', () => {
     )
   const suspicion = (...args: Parameters<typeof planOf>) => planOf(...args).suspicion
 
-  test('without events, whatever is known, and says what it would cancel', () => {
-    expect(suspicion(0, 0)).toBe('the feed has no events and would cancel 0 of 0 upcoming blocks')
+  test('without events, however few blocks are upcoming, and says what it would cancel', () => {
+    expect(suspicion(0, 1)).toBe('the feed has no events and would cancel 1 of 1 upcoming blocks')
     expect(suspicion(0, 3)).toBe('the feed has no events and would cancel 3 of 3 upcoming blocks')
   })
 
@@ -65,8 +65,13 @@ describe('a feed is suspicious', () => {
     expect(planFeed([taken('other', ...stay)], blocks(2), OPTIONS).suspicion).toBeNull()
   })
 
-  test('and then nothing is planned, unless mass cancellation is allowed', () => {
-    expect(planOf(0, 3).steps).toEqual([])
+  test('not without events when no block is upcoming: nothing would be cancelled', () => {
+    expect(suspicion(0, 0)).toBeNull()
+    expect(planFeed([], [known('x', '2026-03-01', '2026-03-02')], OPTIONS).suspicion).toBeNull()
+  })
+
+  test('and the plan says what it would do all the same; allowed mass cancellation is not suspicious', () => {
+    expect(planOf(0, 3).steps).toHaveLength(3)
     const allowed = planOf(0, 3, { allowMassCancellation: true })
     expect([allowed.suspicion, allowed.steps.length]).toEqual([null, 3])
   })

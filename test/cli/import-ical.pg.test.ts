@@ -108,12 +108,22 @@ test('a feed without events, and one without most of its events, change nothing 
     [feed(), 'the feed has no events and would cancel 3 of 3 upcoming blocks'],
     [feed(3, 4), 'the feed would cancel 2 of 3 upcoming blocks'],
   ] as const) {
-    for (const more of [[], ['--dry-run'], ['--json']]) {
+    for (const more of [[], ['--json']]) {
       const run = await importing(text, ...more)
       expect([run.code, run.stdout]).toEqual([3, ''])
       expect(run.stderr).toContain(`${reason}. Nothing was changed.`)
       expect(run.stderr).toContain('--allow-mass-cancellation')
     }
+    // A dry run shows what would be cancelled, and ends as the import itself would.
+    const dry = await importing(text, '--dry-run')
+    expect([dry.code, dry.stdout]).toEqual([
+      3,
+      expect.stringMatching(/^Would be: [01] created, 0 moved, [23] cancelled/),
+    ])
+    expect(dry.stderr).toContain(`${reason}. Nothing was changed.`)
+    expect(dry.stderr).toContain('cancel    uid-1  no longer in the feed\n')
+    const json = JSON.parse((await importing(text, '--dry-run', '--json')).stdout)
+    expect(json.steps).toContainEqual({ uid: 'uid-1', step: 'cancel', arrival: null, departure: null })
     expect(await live()).toEqual(before)
     expect((await importing(text, '--allow-mass-cancellation', '--dry-run')).code).toBe(0)
     expect(await live()).toEqual(before)
@@ -123,6 +133,13 @@ test('a feed without events, and one without most of its events, change nothing 
     0,
     '1 created, 0 moved, 2 cancelled, 1 unchanged, 0 passed over, 0 conflicts, 0 refused\n',
   ])
+})
+
+test('a feed without events is fine while the unit has no upcoming block of the channel', async () => {
+  const empty = 'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nEND:VCALENDAR\r\n'
+  const run = await importing(empty)
+  expect([run.code, run.stderr]).toEqual([0, ''])
+  expect(run.stdout).toStartWith('0 created, 0 moved, 0 cancelled, 0 unchanged')
 })
 
 test('nights that change hands between events are freed before they are taken', async () => {

@@ -75,6 +75,16 @@ describe('the audit trail', () => {
     await service.call('/bookings', { key: (await service.key(other)).secret, json: STAY })
     expect([...(await trail(other))]).toMatchObject([{ outcome: 'FEATURE_DISABLED', route: BOOK }])
   })
+  test('has one line for a flood of writes without API access, beyond the budget too, as what they were', async () => {
+    const other = await service.agency({ plan: { ...agency.plan, apiAccess: false, requestsPerMinute: 1 } })
+    const { secret } = await service.key(other)
+    for (let n = 0; n < 5; n++)
+      expect((await service.call('/bookings', { key: secret, json: STAY })).body.code).toBe('FEATURE_DISABLED')
+    await service.ledger.refusals.flush()
+    const lines = await trail(other)
+    expect(lines.map(({ outcome }) => outcome)).toEqual(['FEATURE_DISABLED', 'FEATURE_DISABLED'])
+    expect(lines.reduce((sum, { count }) => sum + Number(count), 0)).toBe(5)
+  })
   test('has one line for a flood of 429s on writes, with their count', async () => {
     const other = await service.agency({ plan: { ...agency.plan, requestsPerMinute: 1 } })
     const { secret } = await service.key(other)

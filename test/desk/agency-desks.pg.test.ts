@@ -3,6 +3,7 @@ import type { Agency } from '../../src/catalogue/agency.ts'
 import { PostgresAgencyStore } from '../../src/db/agency-store.ts'
 import { AgencyDesk } from '../../src/desk/agency-desk.ts'
 import type { AgencyStore } from '../../src/desk/agency-store.ts'
+import { auditLine } from '../../src/desk/audit-line.ts'
 import { FeeDesk } from '../../src/desk/fee-desk.ts'
 import { KeyDesk } from '../../src/desk/key-desk.ts'
 import { newKeySecret } from '../../src/edge/key-secret.ts'
@@ -84,6 +85,23 @@ describe('a change whose answer was lost', () => {
     expect(again).toMatchObject({ kind: 'refused', refusal: { code: 'SLUG_TAKEN' } })
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
   })
+})
+
+test('a change that is written again with its own line changes nothing, and has one line', async () => {
+  const { sql, epoch, clock, newId } = service.ledger
+  const store = new PostgresAgencyStore(sql, () => epoch)
+  const { key } = await service.key(agency)
+  const line = auditLine({ clock, newId }, CALLER)
+  const at = clock.now()
+  for (const revokedAt of [at, at + 60_000]) {
+    await store.revokeKey(key, revokedAt, line)
+    await store.updateAgency({ ...agency, status: 'suspended' }, { ...line, auditId: 'aud_suspension' })
+  }
+  const stored = (await store.loadKeys()).find(({ id }) => id === key.id)
+  expect(stored?.revokedAt).toBe(at)
+  const lines = await sql<{ id: string }[]>`
+    select audit_id as "id" from audit where agency_id = ${agency.id} order by audit_id = 'aud_suspension'`
+  expect(lines.map(({ id }) => id)).toEqual([line.auditId, 'aud_suspension'])
 })
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {

@@ -10,6 +10,9 @@ import { FeeDesk } from '../../src/desk/fee-desk.ts'
 import { KeyDesk } from '../../src/desk/key-desk.ts'
 import { WriteError, type WriteOutcome } from '../../src/desk/write-error.ts'
 import type { FeeType } from '../../src/domain/rules.ts'
+import { JournalError } from '../../src/journal/journal-error.ts'
+import type { AuditDraft } from '../../src/journal/record.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import { CALLER } from '../support/open-ledger.ts'
@@ -36,7 +39,10 @@ class MemoryStore implements AgencyStore {
   fee: FeeType = FEE
   feedVersion = 0
   /** How writes fail; `unknown` has written. Null: they don't. */
-  failing: WriteOutcome | null = null
+  failing: WriteOutcome | Error | null = null
+  writes = 0
+  /** Ids of lines in the audit trail that are of a closing. */
+  readonly lines = new Set<string>()
   isAway = false
   /** Writes wait for it. */
   gate: Promise<void> = Promise.resolve()
@@ -44,6 +50,8 @@ class MemoryStore implements AgencyStore {
 
   async #write(change: () => void): Promise<void> {
     await this.gate
+    this.writes += 1
+    if (this.failing instanceof Error) throw this.failing
     if (this.failing === null || this.failing === 'unknown') change()
     if (this.failing !== null) throw new WriteError(this.failing, 'x')
   }
@@ -57,9 +65,16 @@ class MemoryStore implements AgencyStore {
   insertKey = async () => {}
   insertFeeType = async () => {}
   updateGuest = async () => true
-  updateAgency = (agency: Agency) => this.#write(() => Object.assign(this, { agency }))
-  revokeKey = (key: ApiKey, revokedAt: number) =>
-    this.#write(() => Object.assign(this, { key: { ...key, revokedAt: this.key.revokedAt ?? revokedAt } }))
+  updateAgency = (agency: Agency, audit: AuditDraft) =>
+    this.#write(() => {
+      this.agency = agency
+      this.lines.add(audit.auditId)
+    })
+  revokeKey = (key: ApiKey, revokedAt: number, audit: AuditDraft) =>
+    this.#write(() => {
+      this.key = { ...key, revokedAt: this.key.revokedAt ?? revokedAt }
+      this.lines.add(audit.auditId)
+    })
   updateFeeType = (_: string, fee: FeeType) => this.#write(() => Object.assign(this, { fee }))
   settle = () => this.#read(() => {})
   loadAgencies = () => this.#read(() => [this.agency])
@@ -83,7 +98,8 @@ beforeEach(async () => {
   catalogue = new Catalogue(store)
   await catalogue.load()
   await catalogue.shelf(AGENCY.id)
-  const newId = (prefix: string) => `${prefix}_x`
+  let ids = 0
+  const newId = (prefix: string) => `${prefix}_${++ids}`
   const options = { catalogue, store, clock, newId }
   desks = {
     agencies: new AgencyDesk(options),
@@ -185,6 +201,86 @@ describe('a suspension', () => {
   })
 })
 
+describe('a closing that could not be stored', () => {
+  const closings = [
+    ['revocation', () => desks.keys.revoke(AGENCY, KEY.id, CALLER), () => store.key.revokedAt !== null],
+    ['suspension', () => suspend(), () => store.agency.status === 'suspended'],
+  ] as const
+
+  test.each(closings)(
+    'is stored as soon as the database takes it, with its own line: a %s',
+    async (_, close, isStored) => {
+      store.failing = 'not_written'
+      store.isAway = true
+      expect(await failureOf(close())).toBeInstanceOf(ClosedHereError)
+      await clock.advance(60_000)
+      expect(isStored()).toBe(false)
+      store.failing = null
+      store.isAway = false
+      await clock.advance(1_000)
+      expect([isStored(), store.lines.size, clock.nextTimerIn]).toEqual([true, 1, null])
+    },
+  )
+
+  test.each(closings)('has one line when it was stored all along: a %s', async (_, close, isStored) => {
+    store.failing = 'unknown'
+    expect(await failureOf(close())).toBeInstanceOf(ClosedHereError)
+    await clock.advance(2_000)
+    store.failing = null
+    await clock.advance(1_000)
+    expect([isStored(), store.lines.size, clock.nextTimerIn]).toEqual([true, 1, null])
+  })
+
+  test.each(closings)('is written once a second, however often it was asked for: a %s', async (_, close) => {
+    store.failing = 'not_written'
+    for (let n = 0; n < 5; n++) await failureOf(close())
+    const before = store.writes
+    await clock.advance(3_000)
+    expect(store.writes - before).toBe(3)
+  })
+
+  test.each(closings)('is not written again after a repetition has stored it: a %s', async (_, close, isStored) => {
+    store.failing = 'not_written'
+    await failureOf(close())
+    store.failing = null
+    expect(await close()).toMatchObject({ kind: 'done' })
+    const { writes } = store
+    await clock.advance(5_000)
+    expect([isStored(), store.writes, clock.nextTimerIn]).toEqual([true, writes, null])
+  })
+
+  test('is given up when the suspension is lifted', async () => {
+    store.failing = 'not_written'
+    await failureOf(suspend())
+    store.failing = null
+    await desks.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
+    await clock.advance(5_000)
+    expect([status(), store.agency.status, clock.nextTimerIn]).toEqual(['active', 'active', null])
+  })
+
+  test('is stored without what else its request asked for, of which nobody was told that it would be', async () => {
+    store.failing = 'not_written'
+    await failureOf(desks.agencies.change(AGENCY.id, { name: 'Renamed', status: 'suspended' }, CALLER))
+    store.failing = null
+    await clock.advance(1_000)
+    expect(store.agency).toMatchObject({ name: AGENCY.name, status: 'suspended' })
+  })
+
+  test.each(closings)('is given up by a process that is fenced: a %s', async (_, close) => {
+    store.failing = 'not_written'
+    await failureOf(close())
+    store.failing = new JournalError('fenced', 'x')
+    await clock.advance(1_000)
+    expect(clock.nextTimerIn).toBeNull()
+  })
+
+  test.each(closings)('because of a bug is that bug: a %s', async (_, close) => {
+    store.failing = new AssertionError('x')
+    expect(await failureOf(close())).toBe(store.failing)
+    expect(clock.nextTimerIn).toBeNull()
+  })
+})
+
 describe('after an unknown outcome memory follows the database', () => {
   test('when that is back: an agency is read every second until then', async () => {
     store.failing = 'unknown'
@@ -269,5 +365,11 @@ describe('a calendar address', () => {
     expect(await failureOf(change())).toBeInstanceOf(ClosedHereError)
     const stored = await desks.feeds.token(AGENCY, unit)
     expect([stored === old, await isOpen(stored), await isOpen(old)]).toEqual([false, true, false])
+  })
+  test('whose change met a bug stays closed, and the bug is told', async () => {
+    const old = await desks.feeds.token(AGENCY, unit)
+    store.failing = new AssertionError('x')
+    expect(await failureOf(change())).toBe(store.failing)
+    expect(await isOpen(old)).toBe(false)
   })
 })

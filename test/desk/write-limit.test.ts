@@ -57,7 +57,7 @@ function watched(ledger: MemoryLedger, write: Promise<unknown>): { ended: string
   }
   write.then(
     () => end('done'),
-    (error) => end(error instanceof JournalError ? error.kind : String(error)),
+    (error) => end(error instanceof JournalError ? error.kind : error.name),
   )
   return seen
 }
@@ -157,7 +157,9 @@ for (const [name, write] of Object.entries(WRITES)) {
       await ledger.clock.advance(29_999)
       expect(seen.ended).toBeNull()
       await ledger.clock.advance(1)
-      expect(seen).toEqual({ ended: 'outcome_unknown', afterMs: 30_000 })
+      // A refusal has changed nothing, whatever became of its line.
+      const ended = name === 'auditRefusal' ? 'RefusalNotRecordedError' : 'outcome_unknown'
+      expect(seen).toEqual({ ended, afterMs: 30_000 })
       // The truth comes later, and memory has it.
       const before = ledger.store.audit.size
       ledger.store.fate = () => 'deliver'

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { SCOPES } from '../../src/catalogue/agency.ts'
 import { Shelf } from '../../src/catalogue/shelf.ts'
 import { ListReadError } from '../../src/desk/list-read-error.ts'
+import { RefusalNotRecordedError } from '../../src/desk/refusal-not-recorded-error.ts'
 import { IdempotencyFullError } from '../../src/edge/idempotency.ts'
 import { PartnerGate } from '../../src/edge/partner-gate.ts'
 import { RateLimiter } from '../../src/edge/rate-limit.ts'
@@ -109,6 +110,16 @@ describe('a write that', () => {
     const { call, counted } = failing(new JournalError('held_too_long', 'x'))
     expect((await call('/bookings', {})).status).toBe(500)
     expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: 'key_a' }])
+  })
+  test('is refused, but nobody knows whether that is in the audit trail, is 500 and says that nothing was changed', async () => {
+    const { call, counted, bugs } = failing(new RefusalNotRecordedError({ cause: null }))
+    const { status, body } = await call('/bookings', {})
+    expect([status, body['title'], bugs]).toEqual([
+      500,
+      'Nothing was changed: the request was refused, but the refusal could not be recorded. Try again to see why',
+      [],
+    ])
+    expect(counted).toMatchObject([{ code: 'INTERNAL' }])
   })
 })
 

@@ -117,6 +117,15 @@ describe('an event', () => {
     ['is in an unknown zone', ['DTSTART;TZID=Mars/Base:20270301T100000'], 'refused', /Mars\/Base/],
     ['has no beginning', ['SUMMARY:x'], 'refused', /DTSTART/],
     ['begins on half a date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is not a date/],
+    ['begins on 30 February', ['DTSTART;VALUE=DATE:20270230'], 'refused', /DTSTART that is not a date/],
+    ['begins at a time on 30 February', ['DTSTART:20270230T100000'], 'refused', /DTSTART that is not a date/],
+    ['begins at 25 hours', ['DTSTART:20270301T250000Z'], 'refused', /DTSTART that is not a date/],
+    [
+      'ends at 61 minutes in a time zone',
+      ['DTSTART:20270301T100000', 'DTEND;TZID=Europe/Berlin:20270302T236100'],
+      'refused',
+      /DTEND that is not a date/,
+    ],
     ['repeats by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
   ] as const)('that %s', (_, lines, kind, reason) => {
     const event = one(...lines)
@@ -183,6 +192,14 @@ describe('a text that is no feed', () => {
     expect(() => readFeed(lost, LISBON)).toThrow('truncated or damaged at the line END:VCALENDAR')
     const second = `${AIRBNB}${AIRBNB.slice(0, AIRBNB.indexOf('END:VEVENT'))}`
     expect(() => readFeed(second, LISBON)).toThrow('truncated: END:VEVENT is missing')
+  })
+
+  test.each(['CANCEL', 'request'])('messages instead of nights, METHOD:%s, are refused as a whole', (method) => {
+    const feed = calendar('UID:a', 'DTSTART;VALUE=DATE:20270301').replace('VERSION', `METHOD:${method}\r\nVERSION`)
+    expect(() => readFeed(feed, LISBON)).toThrow(
+      `Cannot read the feed: its METHOD is ${method}; a feed has METHOD:PUBLISH, or no METHOD`,
+    )
+    expect(said(readFeed(feed.replace(method, 'publish'), LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
   test('a line that only looks like an end inside a folded text is none', () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { isAlive } from '../../src/lib/process-identity.ts'
 import { VerificationError } from '../../src/verify/verification-error.ts'
+import { type FromVerifier, RUN_VERIFICATION, type ToVerifier } from '../../src/verify/verification-messages.ts'
 import { type PeekUnit, VERIFICATION_MS_MAX, VerificationProcess } from '../../src/verify/verification-process.ts'
 import { UNITS_PER_PAGE } from '../../src/verify/verify.ts'
 import { eventually } from '../support/eventually.ts'
@@ -32,6 +33,7 @@ describe('a verification comes to no result, and the service goes on', () => {
   test.each([
     ['its process ends', 'dies', 'ended'],
     ['its process cannot read the ledger', 'fails', 'failed'],
+    ['its process meets a bug', 'breaks', 'broken'],
   ])('when %s', async (_, part, kind) => {
     const { verification } = scripted(part)
     const pids = new Set<number>()
@@ -42,6 +44,14 @@ describe('a verification comes to no result, and the service goes on', () => {
     }
     // Whoever asks after the end gets a new one.
     expect([pids.size, pids.has(0)]).toEqual([2, false])
+  })
+
+  test('when its process cannot be started', async () => {
+    const clock = new FakeClock()
+    const command = [join(import.meta.dir, 'no-such-program')]
+    const verification = new VerificationProcess({ databaseUrl: 'postgres://x', command, peek: () => null, clock })
+    expect(await outcomeOf(verification.verify(forever()))).toBe('not_started')
+    expect([verification.pid, clock.nextTimerIn]).toEqual([null, null])
   })
 
   test('when its time is over; its process is ended', async () => {
@@ -76,4 +86,36 @@ test('whoever asks while one runs gets its result; a page of states at most is g
   expect(a).toBe(b)
   // The script asks for a thousand, and answers how many it was given.
   expect([a.lastSeq, peeked.length]).toEqual([UNITS_PER_PAGE, UNITS_PER_PAGE])
+})
+
+describe('the process that verifies', () => {
+  const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+  /** What it says of a ledger at `databaseUrl`, and what it logs. */
+  async function saidOf(databaseUrl: string): Promise<{ last: FromVerifier; stderr: string }> {
+    const said = Promise.withResolvers<FromVerifier>()
+    const child = Bun.spawn([process.execPath, MAIN, RUN_VERIFICATION], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      serialization: 'json',
+      ipc: (message: FromVerifier) => {
+        if (message.kind === 'up') child.send({ kind: 'start', databaseUrl } satisfies ToVerifier)
+        else said.resolve(message)
+      },
+    })
+    const last = await said.promise
+    child.disconnect()
+    return { last, stderr: await new Response(child.stderr).text() }
+  }
+
+  test('says that the database did not answer when it is away, and logs nothing', async () => {
+    const { last, stderr } = await saidOf('postgres://nobody@127.0.0.1:1/none')
+    expect([last.kind, stderr]).toEqual(['failed', ''])
+  })
+
+  test('logs a bug with its stack, and does not blame the database', async () => {
+    const { last, stderr } = await saidOf('no address')
+    expect(last.kind).toBe('broken')
+    expect(stderr).toStartWith('Cannot verify because of a bug:')
+    expect(stderr).toContain('run-verification.ts')
+  })
 })

@@ -209,6 +209,22 @@ describe('it finds', () => {
         insert into webhook_event select agency_id, 'evt_x', (select max(seq) from journal), kind, booking_id, body,
           occurred_at from webhook_event limit 1`,
       },
+      'an event of a missing journal entry': {
+        what: 'event',
+        damage: () => database.sql`delete from journal where seq = 4`,
+      },
+      'an event of an entry that changes no booking': {
+        what: 'event',
+        damage: () => database.sql`
+        insert into webhook_event select agency_id, 'evt_x', 1, kind, booking_id, body, occurred_at
+        from webhook_event limit 1`,
+      },
+      'an event of another agency': {
+        what: 'event',
+        damage: () => database.sql`
+        insert into webhook_event select 'agc_other', 'evt_x', seq, kind, booking_id, body, occurred_at
+        from webhook_event limit 1`,
+      },
       'a missing audit line': {
         what: 'audit',
         damage: ({ cancelled }) => database.sql`delete from audit where booking_id = ${cancelled}`,

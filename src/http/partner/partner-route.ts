@@ -115,13 +115,21 @@ export function partnerRoute<const O extends Operation>(
     return { request, agency, key, caller, path: target.path, query: target.query, body } as Call<QueryOf<O>, BodyOf<O>>
   }
 
-  /** Refused writes are in the audit trail before they are answered, but for 429s, which are counted (design, Audit). */
+  /**
+   * Refused writes are in the audit trail before they are answered, but for those beyond the key's budget or the quota, which are
+   * counted (design, Audit).
+   */
   function refuse(open: Open, refusal: Problem, bookingId: string | null): Problem | Promise<Problem> {
     if (!isWrite) return refusal
     const { requestId, entrance } = open
     const { agency, key } = entrance.holder
-    if (refusal.code === 'QUOTA_EXCEEDED' || !entrance.rate.allowed) {
-      count(entrance.holder, refusal.code === 'QUOTA_EXCEEDED' ? refusal.code : 'RATE_LIMITED', requestId)
+    const { code } = refusal
+    if (
+      code === 'QUOTA_EXCEEDED' ||
+      code === 'RATE_LIMITED' ||
+      (code === 'FEATURE_DISABLED' && !entrance.rate.allowed)
+    ) {
+      count(entrance.holder, code, requestId)
       return refusal
     }
     const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }

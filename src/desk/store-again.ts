@@ -1,0 +1,63 @@
+/**
+ * A closing of an access that could not be stored: it is stored again every second until that has worked, it is called off, or another
+ * process writes.
+ */
+import { JournalError } from '../journal/journal-error.ts'
+import { AssertionError } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+
+const AGAIN_AFTER_MS = 1_000
+
+interface Pending {
+  readonly store: () => Promise<void>
+  callOff: () => void
+}
+
+export class StoreAgain {
+  readonly #clock: Clock
+  /** One entry for each thing that exists, at most. */
+  readonly #pending = new Map<string, Pending>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /**
+   * Instead of what is still pending for `id`.
+   * @param store may run although an earlier attempt was written: the same again must change nothing
+   */
+  later(id: string, store: () => Promise<void>): void {
+    this.callOff(id)
+    const pending: Pending = { store, callOff: () => {} }
+    this.#pending.set(id, pending)
+    this.#schedule(id, pending)
+  }
+
+  /** An attempt that is under way is not taken back. */
+  callOff(id: string): void {
+    this.#pending.get(id)?.callOff()
+    this.#pending.delete(id)
+  }
+
+  #schedule(id: string, pending: Pending): void {
+    pending.callOff = this.#clock.after(AGAIN_AFTER_MS, () => void this.#attempt(id, pending))
+  }
+
+  async #attempt(id: string, pending: Pending): Promise<void> {
+    const isStored = await this.#isStored(pending)
+    if (this.#pending.get(id) !== pending) return
+    if (isStored) this.#pending.delete(id)
+    else this.#schedule(id, pending)
+  }
+
+  /** True for a writer that is fenced, too: it is about to end, and stores nothing any more. */
+  async #isStored({ store }: Pending): Promise<boolean> {
+    try {
+      await store()
+      return true
+    } catch (error) {
+      if (error instanceof AssertionError) throw error
+      return error instanceof JournalError
+    }
+  }
+}
