@@ -1,4 +1,4 @@
-import type { BookingRequest } from '../desk/booking-desk.ts'
+import type { BookingRequest } from '../desk/booking-command.ts'
 import type { BookingStatus, BookingType } from '../domain/booking.ts'
 import { addNights, type Night } from '../domain/night.ts'
 import type { Unit } from '../domain/unit.ts'

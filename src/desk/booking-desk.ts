@@ -6,85 +6,34 @@
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Shelf } from '../catalogue/shelf.ts'
-import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
 import { isHold } from '../domain/booking.ts'
-import {
-  type BookStay,
-  type Decision,
-  decideBookStay,
-  decideCancel,
-  decideExpiry,
-  type Tariff,
-} from '../domain/decide.ts'
+import { type Decision, decideBookStay, decideCancel, decideExpiry, type Tariff } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
 import type { BookingEvent, UnitEvent } from '../domain/event.ts'
-import type { Night } from '../domain/night.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
-import type { Rejection } from '../domain/rejection.ts'
-import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { Appended, Journal } from '../journal/journal.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import type { Announcement, GuestDraft, IdempotencyDraft, JournalRecord } from '../journal/record.ts'
+import type { Announcement, JournalRecord } from '../journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
+import type {
+  Announce,
+  BookingRequest,
+  FoundOutcome,
+  KeepAnswer,
+  Outcome,
+  QuoteAsked,
+  UnitArchived,
+} from './booking-command.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import { WriteLimit } from './write-limit.ts'
-
-/** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
-export interface BookingRequest {
-  readonly unit: Unit
-  readonly stay: Stay
-  readonly type: BookingType
-  readonly status: BookingStatus
-  readonly source: string
-  readonly sourceRef: string | null
-  readonly adults: number
-  readonly children: number
-  readonly extraBed: boolean
-  readonly notes: string | null
-  /** Lifetime of a hold; the agency's default when null. */
-  readonly holdHours: number | null
-  readonly expectedUntil?: Night | null
-  readonly guest: Omit<GuestDraft, 'guestId'> | null
-  readonly binding: BookStay['binding']
-}
-
-export interface QuoteAsked {
-  readonly unit: Unit
-  readonly stay: Stay
-  readonly children: number
-  readonly extraBed: boolean
-}
-
-/** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable. */
-export type KeepAnswer = (booking: Booking) => IdempotencyDraft
-
-export type Outcome =
-  | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
-  | { readonly kind: 'rejected'; readonly rejection: Rejection }
-
-/** The unit was archived before the command got its turn. */
-export interface UnitArchived {
-  readonly kind: 'unit_archived'
-}
-
-/** The outcome of a command on a booking that may not exist. */
-export type FoundOutcome = Outcome | NotFound | UnitArchived
-
-/** Writes the webhook event of a change; null when the change fires none. */
-export type Announce = (input: {
-  event: BookingEvent
-  agency: Agency
-  unit: Unit
-  eventId: string
-}) => Announcement | null
 
 const HOUR_MS = 3_600_000
 

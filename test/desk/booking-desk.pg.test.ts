@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/build.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
-import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
+import type { FoundOutcome } from '../../src/desk/booking-command.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,6 +1,7 @@
 import { Catalogue } from '../../src/catalogue/catalogue.ts'
 import { Shelf } from '../../src/catalogue/shelf.ts'
-import { type Announce, BookingDesk } from '../../src/desk/booking-desk.ts'
+import type { Announce } from '../../src/desk/booking-command.ts'
+import { BookingDesk } from '../../src/desk/booking-desk.ts'
 import type { BookingRow, BookingRows } from '../../src/desk/booking-rows.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { Journal } from '../../src/journal/journal.ts'

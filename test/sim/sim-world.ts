@@ -1,4 +1,4 @@
-import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
+import type { FoundOutcome } from '../../src/desk/booking-command.ts'
 import type { Caller } from '../../src/desk/caller.ts'
 import type { BookingStatus } from '../../src/domain/booking.ts'
 import { addNights } from '../../src/domain/night.ts'

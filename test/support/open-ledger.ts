@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, type Ledger, type LedgerLimits, openLedger } from '../../src/build.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
-import type { BookingRequest } from '../../src/desk/booking-desk.ts'
+import type { BookingRequest } from '../../src/desk/booking-command.ts'
 import type { Caller } from '../../src/desk/caller.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'

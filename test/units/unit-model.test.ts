@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
+import type { FoundOutcome } from '../../src/desk/booking-command.ts'
 import type { Caller } from '../../src/desk/caller.ts'
 import { type Booking, type BookingStatus, TRANSITIONS } from '../../src/domain/booking.ts'
 import { addNights, formatNight, type Night } from '../../src/domain/night.ts'

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Ledger } from '../../src/build.ts'
 import type { Agency } from '../../src/catalogue/agency.ts'
 import { PostgresVerifyStore } from '../../src/db/verify-rows.ts'
-import type { FoundOutcome } from '../../src/desk/booking-desk.ts'
+import type { FoundOutcome } from '../../src/desk/booking-command.ts'
 import type { Unit } from '../../src/domain/unit.ts'
 import { stateHash } from '../../src/journal/snapshot-codec.ts'
 import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { BookingRequest } from '../../desk/booking-desk.ts'
+import type { BookingRequest } from '../../desk/booking-command.ts'
 import type { Booking } from '../../domain/booking.ts'
 import type { Stay } from '../../domain/stay.ts'
 import type { Unit } from '../../domain/unit.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Agency } from '../../catalogue/agency.ts'
-import type { BookingRequest, FoundOutcome } from '../../desk/booking-desk.ts'
+import type { BookingRequest, FoundOutcome } from '../../desk/booking-command.ts'
 import { afterWrite } from '../../desk/write-error.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../domain/booking.ts'
 import type { BookingChange } from '../../domain/decide-change.ts'

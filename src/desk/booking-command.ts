@@ -1,0 +1,60 @@
+/** What the booking desk is asked, and what it answers. */
+import type { Agency } from '../catalogue/agency.ts'
+import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
+import type { BookStay } from '../domain/decide.ts'
+import type { BookingEvent } from '../domain/event.ts'
+import type { Night } from '../domain/night.ts'
+import type { Rejection } from '../domain/rejection.ts'
+import type { Stay } from '../domain/stay.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { Announcement, GuestDraft, IdempotencyDraft } from '../journal/record.ts'
+import type { NotFound } from './booking-turns.ts'
+
+/** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
+export interface BookingRequest {
+  readonly unit: Unit
+  readonly stay: Stay
+  readonly type: BookingType
+  readonly status: BookingStatus
+  readonly source: string
+  readonly sourceRef: string | null
+  readonly adults: number
+  readonly children: number
+  readonly extraBed: boolean
+  readonly notes: string | null
+  /** Lifetime of a hold; the agency's default when null. */
+  readonly holdHours: number | null
+  readonly expectedUntil?: Night | null
+  readonly guest: Omit<GuestDraft, 'guestId'> | null
+  readonly binding: BookStay['binding']
+}
+
+export interface QuoteAsked {
+  readonly unit: Unit
+  readonly stay: Stay
+  readonly children: number
+  readonly extraBed: boolean
+}
+
+/** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable. */
+export type KeepAnswer = (booking: Booking) => IdempotencyDraft
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+
+/** The unit was archived before the command got its turn. */
+export interface UnitArchived {
+  readonly kind: 'unit_archived'
+}
+
+/** The outcome of a command on a booking that may not exist. */
+export type FoundOutcome = Outcome | NotFound | UnitArchived
+
+/** Writes the webhook event of a change; null when the change fires none. */
+export type Announce = (input: {
+  event: BookingEvent
+  agency: Agency
+  unit: Unit
+  eventId: string
+}) => Announcement | null
