@@ -109,11 +109,19 @@ describe('the binary, from an empty folder,', () => {
     expect(service.log()).toContain('webhook sender up')
   })
 
-  test('a fault says where it is in the source', async () => {
-    const { code, stderr } = await run(['verify', '--database'], { DATABASE_URL: 'postgres://127.0.0.1:9/none' })
+  test('says in one sentence that a database to verify is not there, and that there is no result', async () => {
+    const outcome = await run(['verify', '--database'], { DATABASE_URL: 'postgres://127.0.0.1:9/none' })
+    expect(outcome).toEqual({ code: 4, stdout: '', stderr: 'Cannot verify: connect ECONNREFUSED 127.0.0.1:9\n' })
+  })
+
+  test('an unforeseen fault says where it is in the source', async () => {
+    const damaged = await testDatabase()
+    await damaged.sql`alter table api_key rename to api_key_lost`
+    const { code, stderr } = await run([], { ...credentials(), DATABASE_URL: damaged.url, PORT: '0' })
+    await damaged.drop()
     expect(code).toBe(1)
-    expect(stderr).toContain('ECONNREFUSED')
-    expect(stderr).toMatch(/\(src\/db\/[a-z-]+\.ts:\d+:\d+\)/)
+    expect(stderr).toContain('relation "api_key" does not exist')
+    expect(stderr).toMatch(/src\/db\/[a-z-]+\.ts:\d+:\d+/)
   })
 })
 
