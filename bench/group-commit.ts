@@ -1,6 +1,6 @@
 /** The group-commit curve: how many bookings per second the desk makes durable, and how long one takes, by clients. */
-import { DEFAULT_LIMITS, openLedger } from '../src/build.ts'
-import type { Caller } from '../src/desk/caller.ts'
+import { DEFAULT_LIMITS, openLedger } from '../src/app/open-ledger.ts'
+import type { Caller } from '../src/core/bookings/caller.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'

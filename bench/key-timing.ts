@@ -1,4 +1,4 @@
-import { authenticate, newKeySecret } from '../src/edge/key-secret.ts'
+import { authenticate, newKeySecret } from '../src/access/key-secret.ts'
 
 /*
  * `bun run bench/key-timing.ts`: does the time of a 401 tell how much of a guessed key is right? 100,000 guesses of

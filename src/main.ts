@@ -1,12 +1,12 @@
 /** The process: what its arguments ask for. */
-import { SEND_WEBHOOKS, sendWebhooks } from './send-webhooks.ts'
+import { SEND_WEBHOOKS, sendWebhooks } from './app/send-webhooks.ts'
 import { RUN_VERIFICATION } from './verify/verification-messages.ts'
 
 const [command, ...rest] = process.argv.slice(2)
 
 if (command === SEND_WEBHOOKS) sendWebhooks()
 else if (command === RUN_VERIFICATION) {
-  const { runVerification } = await import('./run-verification.ts')
+  const { runVerification } = await import('./app/run-verification.ts')
   runVerification()
 } else if (command !== undefined && command !== 'serve') {
   const { runCli } = await import('./cli/run-cli.ts')
@@ -14,6 +14,6 @@ else if (command === RUN_VERIFICATION) {
   process.exitCode = await runCli([command, ...rest], processTerminal)
 } else {
   // Loaded only here: the sender has no use for the surfaces.
-  const { serve } = await import('./serve.ts')
+  const { serve } = await import('./app/serve.ts')
   await serve(process.env)
 }

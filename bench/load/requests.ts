@@ -1,5 +1,5 @@
 /** What each kind of load asks: endless, and the same from run to run but for the nights that are sold. */
-import { formatNight, type Night } from '../../src/domain/night.ts'
+import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import {
   diceOf,
   listedBookingIdOf,

@@ -1,5 +1,5 @@
 /** The peer's statements: prepared, one round trip per read, the key looked up by its hash in the same statement. */
-import type { Sql } from '../../src/db/connect.ts'
+import type { Sql } from '../../src/postgres/client/connect.ts'
 
 /** A unit with what its price and its refusals need. Dates are day numbers, as the pricing code wants them. */
 export interface UnitRow {

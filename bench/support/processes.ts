@@ -2,11 +2,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/db/cluster.ts'
-import { connect, type Sql } from '../../src/db/connect.ts'
-import { startEmbedded } from '../../src/db/embedded.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { readPostmaster } from '../../src/db/postmaster.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 
 export interface BenchPostgres {
   readonly url: string

@@ -3,10 +3,10 @@
  * numbers, so that the seed, the load generator and the peer agree without talking to each other.
  */
 import { createHash } from 'node:crypto'
-import type { Booking } from '../../src/domain/booking.ts'
-import { formatNight, type Night, parseNight } from '../../src/domain/night.ts'
-import type { FeeType } from '../../src/domain/rules.ts'
-import type { Unit } from '../../src/domain/unit.ts'
+import type { Booking } from '../../src/core/domain/booking.ts'
+import { formatNight, type Night, parseNight } from '../../src/core/domain/night.ts'
+import type { FeeType } from '../../src/core/domain/rules.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 
 export interface WorldSize {
   readonly agencies: number

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { addNights, formatNight, isoWeekday, type Night, parseNight } from '../domain/night.ts'
+import { addNights, formatNight, isoWeekday, type Night, parseNight } from '../core/domain/night.ts'
 import { dayOf } from '../lib/day-start.ts'
 import { UsageError } from './exit-codes.ts'
 import { asNumber } from './fields.ts'

@@ -1,5 +1,5 @@
 /** What a channel's feed asks of the blocks that an earlier reading of it has made. Pure. */
-import { formatNight } from '../domain/night.ts'
+import { formatNight } from '../core/domain/night.ts'
 import type { FeedEvent } from '../ical/feed.ts'
 
 /** A live block of this channel and unit. */

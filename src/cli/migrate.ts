@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { checkServer } from '../db/check-server.ts'
-import { connect } from '../db/connect.ts'
-import { migrate } from '../db/migrate.ts'
+import { checkServer } from '../postgres/client/check-server.ts'
+import { connect } from '../postgres/client/connect.ts'
+import { migrate } from '../postgres/schema/migrate.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,7 +1,7 @@
-import type { BookingRequest } from '../desk/booking-command.ts'
-import type { BookingStatus, BookingType } from '../domain/booking.ts'
-import { addNights, type Night } from '../domain/night.ts'
-import type { Unit } from '../domain/unit.ts'
+import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import type { BookingStatus, BookingType } from '../core/domain/booking.ts'
+import { addNights, type Night } from '../core/domain/night.ts'
+import type { Unit } from '../core/domain/unit.ts'
 
 const GUESTS = [
   ['Marta', 'Silva', 'PT'],

@@ -1,6 +1,6 @@
-import { type Night, parseNight } from '../domain/night.ts'
-import type { FeeType, Rates, Season } from '../domain/rules.ts'
-import type { Unit } from '../domain/unit.ts'
+import { type Night, parseNight } from '../core/domain/night.ts'
+import type { FeeType, Rates, Season } from '../core/domain/rules.ts'
+import type { Unit } from '../core/domain/unit.ts'
 
 /** The units of the demo agency, twelve flats and houses around Lisbon. Prices in euro cents. */
 export type DemoUnit = Omit<Unit, 'id'>

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Ledger } from '../build.ts'
-import { newKeySecret, sha256Hex } from '../edge/key-secret.ts'
+import type { Ledger } from '../app/open-ledger.ts'
+import { newKeySecret, sha256Hex } from '../access/key-secret.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
 import { makeDemo } from './make-demo.ts'
 

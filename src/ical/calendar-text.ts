@@ -1,5 +1,5 @@
 import ICAL from 'ical.js'
-import { addNights, formatNight, type Night } from '../domain/night.ts'
+import { addNights, formatNight, type Night } from '../core/domain/night.ts'
 
 /** RFC 5545, 3.7.3. */
 const PRODUCT = '-//nightledger//calendar//EN'

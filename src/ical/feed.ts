@@ -3,8 +3,8 @@
  * at: a repeating event, a time zone nobody knows. What an event says in words is not read: channels put guests' names there.
  */
 import ICAL from 'ical.js'
-import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../domain/night.ts'
-import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../domain/stay.ts'
+import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../core/domain/night.ts'
+import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../core/domain/stay.ts'
 import { dayOf, isTimeZone } from '../lib/day-start.ts'
 
 export type FeedEvent =

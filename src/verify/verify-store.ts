@@ -1,7 +1,7 @@
-import type { BookingRow } from '../desk/booking-rows.ts'
-import type { StoredEntry } from '../journal/entry-codec.ts'
-import type { UnitAddress } from '../journal/recovery.ts'
-import type { StoredSnapshot } from '../journal/snapshot-codec.ts'
+import type { BookingRow } from '../core/bookings/booking-rows.ts'
+import type { StoredEntry } from '../core/journal/entry-codec.ts'
+import type { UnitAddress } from '../core/journal/recovery.ts'
+import type { StoredSnapshot } from '../core/journal/snapshot-codec.ts'
 
 /** A row of `booking` with what the journal does not know of. */
 export interface ProjectedBooking extends BookingRow {

@@ -5,7 +5,7 @@
  * - V1 A verification runs outside the serving process. It reads page by page: what it keeps of the ledger as a whole is a
  *   bit per journal entry.
  */
-import type { UnitAddress } from '../journal/recovery.ts'
+import type { UnitAddress } from '../core/journal/recovery.ts'
 import { DIFFERENCES_MAX, Findings, type Verification } from './findings.ts'
 import { verifyEvents } from './verify-events.ts'
 import type { VerifyStore } from './verify-store.ts'

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import { type AttemptOutcome, coarseReason, isAccepted } from './attempt-outcome.ts'
 import { retryDelayMs } from './retry-schedule.ts'
 import { FAILURES_IN_A_ROW_MAX } from './webhook-endpoint.ts'

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 
 /** Deliveries that are not settled, of all agencies. */
 export interface DeliveryBacklog {

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import type { CoarseReason } from './attempt-outcome.ts'
 
 /**

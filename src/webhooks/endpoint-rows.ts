@@ -1,5 +1,5 @@
-import type { Instant } from '../domain/booking.ts'
-import type { AuditDraft } from '../journal/record.ts'
+import type { Instant } from '../core/domain/booking.ts'
+import type { AuditDraft } from '../core/journal/record.ts'
 import type { AttemptOutcome } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'

@@ -1,10 +1,10 @@
-import type { Agency } from '../catalogue/agency.ts'
-import type { Booking } from '../domain/booking.ts'
-import type { BookingEvent } from '../domain/event.ts'
-import { formatNight } from '../domain/night.ts'
-import { nightsOf } from '../domain/stay.ts'
-import type { Unit } from '../domain/unit.ts'
-import type { Announcement } from '../journal/record.ts'
+import type { Agency } from '../core/catalogue/agency.ts'
+import type { Booking } from '../core/domain/booking.ts'
+import type { BookingEvent } from '../core/domain/event.ts'
+import { formatNight } from '../core/domain/night.ts'
+import { nightsOf } from '../core/domain/stay.ts'
+import type { Unit } from '../core/domain/unit.ts'
+import type { Announcement } from '../core/journal/record.ts'
 
 /**
  * The webhook event of a change (contract, Events): a snapshot of this moment, without guest data. The bytes are made

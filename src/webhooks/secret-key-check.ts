@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type SealedSecrets, secretsOpen } from './reseal.ts'
+import { type SealedSecrets, secretsOpen } from './re-encrypt.ts'
 import { SecretBox } from './secret-box.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { SenderVitals } from './sender-vitals.ts'
+import type { SenderVitals } from './sender-stats.ts'
 
 /** Everything the sender's process needs; it reads no environment of ours, so that no secret stands in one. */
 export interface SenderSettings {

@@ -2,7 +2,7 @@ import { childEnvironment } from '../lib/child-environment.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
-import type { SenderVitals } from './sender-vitals.ts'
+import type { SenderVitals } from './sender-stats.ts'
 
 /** Wakes of so short a time are one message. */
 const WAKE_GAP_MS = 2

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import type { Attempt, WebhookDelivery } from './delivery.ts'
 
 /** A due delivery that only this sender may attempt, with the endpoint as it was when it was claimed. */

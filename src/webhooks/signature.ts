@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import { secretBytes } from './signing-secret.ts'
 
 export const USER_AGENT = 'nightledger-webhooks/1'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import type { SecretBox, SecretOwner } from './secret-box.ts'
 
 /** Says what it is; the Standard Webhooks prefix. */

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import { assert } from '../lib/assert.ts'
 import { afterAttempt } from './after-attempt.ts'
 import { causeName, coarseReason, isAccepted } from './attempt-outcome.ts'

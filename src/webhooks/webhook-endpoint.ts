@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/booking.ts'
+import type { Instant } from '../core/domain/booking.ts'
 
 /** Why an endpoint gets nothing, in words for the agency; the contract's reasons, or the receiver's own status. */
 export type DisabledReason = string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectionOf } from '../../src/cli/connection.ts'
 import { UsageError } from '../../src/cli/exit-codes.ts'
-import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/service-file.ts'
+import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/app/service-file.ts'
 
 let dataDir: string
 

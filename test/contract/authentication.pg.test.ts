@@ -1,6 +1,6 @@
 /** Contract, Authentication: one test per rule and per row of the scope table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Agency, SCOPES, type Scope } from '../../src/catalogue/agency.ts'
+import { type Agency, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import {
   type JsonAnswer,
   type PartnerCall,

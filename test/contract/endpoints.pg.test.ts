@@ -1,6 +1,6 @@
 /** Contract, Endpoints: one test per row of each table, and per sentence around them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/catalogue/agency.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CALLER, requestFor } from '../support/open-ledger.ts'
 import { type PartnerCall, type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { sampleRules } from '../support/samples.ts'

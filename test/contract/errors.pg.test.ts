@@ -1,8 +1,8 @@
 /** Contract, Errors, Limits, Conventions and Versioning: one test per row that a REST request can show. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/catalogue/agency.ts'
-import type { Booking } from '../../src/domain/booking.ts'
-import type { Unit } from '../../src/domain/unit.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import type { Booking } from '../../src/core/domain/booking.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 import { CALLER, requestFor } from '../support/open-ledger.ts'
 import {
   type JsonAnswer,

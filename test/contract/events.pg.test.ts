@@ -1,8 +1,8 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/catalogue/agency.ts'
-import type { FoundOutcome } from '../../src/desk/booking-command.ts'
-import type { Unit } from '../../src/domain/unit.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, requestFor } from '../support/open-ledger.ts'
 

@@ -1,6 +1,6 @@
 /** Everything of agency B, tried with every key of agency A, answers as if it did not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Agency, SCOPES } from '../../src/catalogue/agency.ts'
+import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
 import {
   type JsonAnswer,
   type PartnerCall,

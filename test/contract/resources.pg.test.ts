@@ -1,8 +1,8 @@
 /** Contract, Resources and their fields: one test per row of each table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/catalogue/agency.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/domain/booking.ts'
-import { UNIT_STATUSES } from '../../src/domain/unit.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/core/domain/booking.ts'
+import { UNIT_STATUSES } from '../../src/core/domain/unit.ts'
 import type { TestKey } from '../support/ledger.ts'
 import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
 

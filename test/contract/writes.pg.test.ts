@@ -1,6 +1,6 @@
 /** Writes made with a key: their audit trail and their idempotency (contract, Conventions; design, Audit, Additive headers). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/catalogue/agency.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { TestKey } from '../support/ledger.ts'
 import { type PartnerCall, type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { sampleRules } from '../support/samples.ts'

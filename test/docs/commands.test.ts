@@ -16,7 +16,7 @@ const RUN_BY: Record<string, readonly string[]> = {
   'README.md': ['test/docs/readme.pg.test.ts', 'test/docs/newcomer.fault.test.ts'],
   'CONTRIBUTING.md': ['test/docs/newcomer.fault.test.ts'],
   'docs/agency-guide.md': ['test/cli/agency-guide.pg.test.ts'],
-  'docs/agents.md': ['test/mcp/agents-doc.pg.test.ts'],
+  'docs/agents.md': ['test/api/mcp/agents-doc.pg.test.ts'],
   'docs/operating.md': ['test/docs/operating.pg.test.ts'],
 }
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALL_METRICS } from '../../src/metrics/all-metrics.ts'
+import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/db/cluster.ts'
-import { connect, type Sql } from '../../src/db/connect.ts'
-import { startEmbedded } from '../../src/db/embedded.ts'
-import { readPostmaster } from '../../src/db/postmaster.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
+import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -18,10 +18,10 @@ import {
   startServiceOn,
 } from '../support/service-process.ts'
 
-/** As in src/service.ts: a step of the start is waited for so long. */
+/** As in src/app/service.ts: a step of the start is waited for so long. */
 const STEP_MS_MAX = 5_000
 
-/** As in src/db/migrate.ts. */
+/** As in src/postgres/schema/migrate.ts. */
 const MIGRATION_LOCK = '7310577216190001'
 
 let database: TestDatabase

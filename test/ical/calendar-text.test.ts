@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { formatNight } from '../../src/domain/night.ts'
+import { formatNight } from '../../src/core/domain/night.ts'
 import { calendarText } from '../../src/ical/calendar-text.ts'
 import { readFeed } from '../../src/ical/feed.ts'
 import { night } from '../support/samples.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { formatNight } from '../../src/domain/night.ts'
+import { formatNight } from '../../src/core/domain/night.ts'
 import { FeedError, type FeedEvent, readFeed } from '../../src/ical/feed.ts'
 import { AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO } from './channel-feeds.ts'
 

@@ -1,4 +1,4 @@
-import { startEmbedded } from '../../src/db/embedded.ts'
+import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 
 /*
  * A service that only has a database, for tests that kill it: `bun embedded-service.ts DATA_DIR`. Says one JSON line when the

@@ -2,8 +2,8 @@
  * Preloaded into a service process by a test: kills the process at a named point of its work, as `kill -9` would. FAILPOINT
  * is `name:count`, the count-th time the point is passed.
  */
-import { PostgresJournalStore } from '../../src/db/postgres-journal-store.ts'
-import { BookingDesk } from '../../src/desk/booking-desk.ts'
+import { PostgresJournalStore } from '../../src/postgres/stores/postgres-journal-store.ts'
+import { BookingDesk } from '../../src/core/bookings/booking-commands.ts'
 
 const [name, count = '1'] = (process.env['FAILPOINT'] ?? '').split(':')
 let left = Number(count)

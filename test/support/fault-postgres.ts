@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/db/cluster.ts'
-import { connect, type Sql } from '../../src/db/connect.ts'
-import { type EmbeddedServer, startEmbedded } from '../../src/db/embedded.ts'
-import { migrate } from '../../src/db/migrate.ts'
-import { readPostmaster } from '../../src/db/postmaster.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
 /** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */

@@ -1,9 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Agency } from '../../src/catalogue/agency.ts'
-import type { Unit } from '../../src/domain/unit.ts'
-import { createApp } from '../../src/http/app.ts'
-import { mcpEndpoint } from '../../src/mcp/mcp-endpoint.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
+import { createApp } from '../../src/api/server/app.ts'
+import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 import { CALLER, requestFor } from './open-ledger.ts'
 

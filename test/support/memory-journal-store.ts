@@ -1,5 +1,5 @@
-import type { BookingRow, BookingRows } from '../../src/desk/booking-rows.ts'
-import { decodeBooking, type StoredEntry } from '../../src/journal/entry-codec.ts'
+import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
+import { decodeBooking, type StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
   AppendFailure,
   BatchContent,
@@ -8,9 +8,9 @@ import type {
   JournalStore,
   StoredUnit,
   Tenure,
-} from '../../src/journal/journal-store.ts'
-import type { StoredSnapshot } from '../../src/journal/snapshot-codec.ts'
-import type { LapsedHold } from '../../src/units/lapsed-hold.ts'
+} from '../../src/core/journal/journal-store.ts'
+import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
+import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
 
 /**
  * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers

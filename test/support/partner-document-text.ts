@@ -1,7 +1,7 @@
-import { RequestTally } from '../../src/edge/request-tally.ts'
-import { partnerDocument } from '../../src/http/openapi/partner-document.ts'
-import type { PartnerSurface } from '../../src/http/partner/partner-ledger.ts'
-import { partnerResources } from '../../src/http/partner/partner-surface.ts'
+import { RequestTally } from '../../src/observability/request-stats.ts'
+import { partnerDocument } from '../../src/api/openapi/partner-document.ts'
+import type { PartnerSurface } from '../../src/api/partner/partner-dependencies.ts'
+import { partnerResources } from '../../src/api/partner/partner-surface.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 
 /** The OpenAPI document without a running ledger: routes say what they are before anything is asked of them. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { connect, type Sql } from '../../src/db/connect.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 
 /** Set by test/run.ts: a server's maintenance database, as a superuser. */
 export const SERVER_URL_VARIABLE = 'NIGHTLEDGER_TEST_SERVER_URL'

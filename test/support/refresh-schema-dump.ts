@@ -1,5 +1,5 @@
-import { connect } from '../../src/db/connect.ts'
-import { dumpSchema } from '../../src/db/schema-dump.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
+import { dumpSchema } from '../../src/postgres/schema/schema-dump.ts'
 import { TEMPLATE_DATABASE } from './postgres.ts'
 import { startTestServer } from './test-server.ts'
 

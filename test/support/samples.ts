@@ -1,7 +1,7 @@
-import type { Booking } from '../../src/domain/booking.ts'
-import { type Night, parseNight } from '../../src/domain/night.ts'
-import { NO_RATES, type UnitRules } from '../../src/domain/rules.ts'
-import type { Unit } from '../../src/domain/unit.ts'
+import type { Booking } from '../../src/core/domain/booking.ts'
+import { type Night, parseNight } from '../../src/core/domain/night.ts'
+import { NO_RATES, type UnitRules } from '../../src/core/domain/rules.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 
 export function night(iso: string): Night {
   const parsed = parseNight(iso)

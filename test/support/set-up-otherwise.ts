@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster, serverEnv } from '../../src/db/cluster.ts'
-import { startEmbedded } from '../../src/db/embedded.ts'
-import { findPostgresPackage, postgresBinaries } from '../../src/db/postgres-binaries.ts'
-import { endPostmaster, readPostmaster } from '../../src/db/postmaster.ts'
-import { serverAccount } from '../../src/db/server-account.ts'
+import { findCluster, serverEnv } from '../../src/postgres/embedded/cluster.ts'
+import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
+import { findPostgresPackage, postgresBinaries } from '../../src/postgres/embedded/postgres-binaries.ts'
+import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
+import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 
 const READY_MS_MAX = 30_000
 const PATIENCE_MS = 5_000

@@ -2,8 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from '../../src/db/connect.ts'
-import { serverAccount } from '../../src/db/server-account.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
+import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 
 const ROOT = '/usr/lib/postgresql'
 const READY_MS_MAX = 20_000

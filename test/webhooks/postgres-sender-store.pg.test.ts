@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connect } from '../../src/db/connect.ts'
-import { PostgresSenderStore } from '../../src/db/sender-rows.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
+import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { checkSenderCommand, SenderCommandError } from '../../src/send-webhooks.ts'
+import { checkSenderCommand, SenderCommandError } from '../../src/app/send-webhooks.ts'
 import { type SenderExit, SenderProcess } from '../../src/webhooks/sender-process.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

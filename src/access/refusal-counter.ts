@@ -1,0 +1,195 @@
+import type { AuditDraft } from '../core/journal/record.ts'
+import type { Clock } from '../lib/clock.ts'
+import { sha256Hex } from '../lib/sha256-hex.ts'
+import { FlushTimer } from './flush-timer.ts'
+
+/**
+ * How a counted write attempt ended.
+ * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid or no longer valid.
+ * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
+ * - `FEATURE_DISABLED`: 403, beyond the budget of requests per minute; within it each has its line.
+ * - `INTERNAL`: 500, and nothing was written.
+ * - `OUTCOME_UNKNOWN`: 500 while the outcome was unknown. If the write was made, it also has its own line: `OK`.
+ */
+export type CountedOutcome =
+  | 'UNAUTHORIZED'
+  | 'RATE_LIMITED'
+  | 'QUOTA_EXCEEDED'
+  | 'FEATURE_DISABLED'
+  | 'INTERNAL'
+  | 'OUTCOME_UNKNOWN'
+
+/** A write attempt with a key whose line in the audit trail is not written before the answer. */
+export interface RefusedWrite {
+  readonly agencyId: string
+  readonly keyId: string
+  readonly code: CountedOutcome
+  /** Method and path template, `POST /partner/v1/bookings`. */
+  readonly route: string
+  readonly requestId: string
+}
+
+/** A line of an agency's audit trail. */
+export interface RefusalLine extends AuditDraft {
+  readonly agencyId: string
+}
+
+interface Row {
+  readonly agencyId: string
+  readonly minute: number
+  /** Of the first refused attempt; only the count grows. */
+  readonly draft: AuditDraft
+  count: number
+}
+
+const MINUTE_MS = 60_000
+const FLUSH_EVERY_MS = 1_000
+/** Lines in one statement. */
+const WRITE_MAX = 500
+
+/**
+ * Lines in memory: while the database is away, one per refused key, outcome and minute. Beyond this limit, an existing line keeps
+ * counting for its key and outcome in later minutes, and attempts of a key without a line appear only in the metrics.
+ */
+export const REFUSAL_ROWS_MAX = 10_000
+
+/**
+ * The audit trail's lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall
+ * clock, with a count, so that a flood cannot fill the table (design, Audit). The trail is of write attempts, so only
+ * requests of write routes belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id
+ * and time of the first attempt it stands for.
+ *
+ * An attempt gets a 500 when the journal, or a queue before it, has no room for the attempt's own line or cannot write it. So
+ * these lines do not go through the journal; they wait in memory until the database accepts them.
+ *
+ * The id of a line follows from key, outcome and minute, and the database keeps the highest count of an id, so that
+ * writing a line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same
+ * id: the line then holds the higher of the two processes' counts. It never shrinks and never says too much, but may
+ * say less than both together; after kill -9 the last second is missing too. Unlike every other write attempt, these
+ * are answered before their line is durable.
+ */
+export class RefusalCounter {
+  readonly #clock: Clock
+  readonly #persist: (lines: readonly RefusalLine[]) => Promise<void>
+  readonly #rowsMax: number
+  readonly #timer: FlushTimer
+  readonly #rows = new Map<string, Row>()
+  readonly #dirty = new Set<Row>()
+  /** The newest line, by key and outcome. */
+  readonly #latest = new Map<string, Row>()
+  #minute = 0
+  #uncounted = 0
+
+  constructor(options: {
+    clock: Clock
+    /** Makes lines durable. When it rejects, all of them are sent again, including those it has written. */
+    persist: (lines: readonly RefusalLine[]) => Promise<void>
+    onFailure: (error: unknown) => void
+    rowsMax?: number
+  }) {
+    this.#clock = options.clock
+    this.#persist = options.persist
+    this.#rowsMax = options.rowsMax ?? REFUSAL_ROWS_MAX
+    this.#timer = new FlushTimer({
+      flushed: { isDirty: () => this.#dirty.size > 0, write: () => this.#write() },
+      clock: options.clock,
+      everyMs: FLUSH_EVERY_MS,
+      onFailure: options.onFailure,
+    })
+  }
+
+  /** Lines in memory, and attempts that found no place for theirs; for the metrics. */
+  get vitals(): { readonly rows: number; readonly uncounted: number } {
+    return { rows: this.#rows.size, uncounted: this.#uncounted }
+  }
+
+  count(refused: RefusedWrite): void {
+    const at = this.#clock.now()
+    this.#turnTo(Math.floor(at / MINUTE_MS))
+    const who = `${refused.keyId} ${refused.code}`
+    const name = `${who} ${this.#minute}`
+    const row = this.#rows.get(name) ?? this.#newRow(name, refused, at) ?? this.#latest.get(who)
+    if (row === undefined) {
+      this.#uncounted += 1
+      return
+    }
+    this.#latest.set(who, row)
+    row.count += 1
+    this.#dirty.add(row)
+    this.#timer.wake()
+  }
+
+  /**
+   * Makes everything counted so far durable.
+   * @throws what `persist` threw; the lines stay dirty and are tried again
+   */
+  flush(): Promise<void> {
+    return this.#timer.flush()
+  }
+
+  /**
+   * The last flush, for a clean end: before the journal is closed.
+   * @throws what `persist` threw
+   */
+  stop(): Promise<void> {
+    return this.#timer.stop()
+  }
+
+  /** Null when there is no place for another line. */
+  #newRow(name: string, { agencyId, keyId, code, route, requestId }: RefusedWrite, at: number): Row | null {
+    if (this.#rows.size >= this.#rowsMax) return null
+    const row: Row = {
+      agencyId,
+      minute: this.#minute,
+      draft: {
+        auditId: `aud_${sha256Hex(name).slice(0, 32)}`,
+        at,
+        actor: { kind: 'key', id: keyId },
+        route,
+        outcome: code,
+        bookingId: null,
+        requestId,
+        count: 0,
+      },
+      count: 0,
+    }
+    this.#rows.set(name, row)
+    return row
+  }
+
+  /** Lines of other minutes are kept only until they are written. */
+  #turnTo(minute: number): void {
+    if (minute === this.#minute) return
+    this.#minute = minute
+    this.#forgetWritten()
+  }
+
+  async #write(): Promise<void> {
+    const dirty = [...this.#dirty]
+    for (let from = 0; from < dirty.length; from += WRITE_MAX)
+      await this.#writeRows(dirty.slice(from, from + WRITE_MAX))
+    this.#forgetWritten()
+  }
+
+  async #writeRows(rows: readonly Row[]): Promise<void> {
+    // To the end of the queue, so that lines which the database keeps refusing do not delay the others.
+    for (const row of rows) {
+      this.#dirty.delete(row)
+      this.#dirty.add(row)
+    }
+    const lines = rows.map(({ agencyId, draft, count }) => ({ ...draft, agencyId, count }))
+    await this.#persist(lines)
+    rows.forEach((row, i) => {
+      if (row.count === lines[i]?.count) this.#dirty.delete(row)
+    })
+  }
+
+  #forgetWritten(): void {
+    for (const [name, row] of this.#rows) {
+      if (row.minute === this.#minute || this.#dirty.has(row)) continue
+      this.#rows.delete(name)
+      const who = `${row.draft.actor.id} ${row.draft.outcome}`
+      if (this.#latest.get(who) === row) this.#latest.delete(who)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
+ * as its answer: changing its plan holds from the next request on (design, 3). A suspension is in memory before it is committed, and
+ * stays there while it cannot be.
+ */
+import type { Agency, Plan } from '../core/catalogue/agency.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { AuditDraft } from '../core/journal/record.ts'
+import { AssertionError } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import type { AgencyStore } from './agency-store.ts'
+import { auditLine } from './audit-line.ts'
+import type { Caller } from '../core/bookings/caller.ts'
+import { ClosedHereError } from './closed-here-error.ts'
+import { ReadAgain } from './read-again.ts'
+import { StoreAgain } from './store-again.ts'
+import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
+
+export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
+
+/** Members left out stay as they are. Slug, currency and time zone never change: stored amounts and days depend on them. */
+export interface AgencyChange {
+  readonly name?: string
+  readonly status?: Agency['status']
+  readonly plan?: Partial<Plan>
+  readonly defaultHoldHours?: number
+}
+
+export class AgencyDesk {
+  readonly #catalogue: Catalogue
+  readonly #store: AgencyStore
+  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #turns = new KeyedTurns()
+  readonly #readAgain: ReadAgain
+  /** Suspensions that must still be stored, by agency. */
+  readonly #storeAgain: StoreAgain
+  /**
+   * Agencies suspended in this process, perhaps not in the database: reading the database does not reactivate them. The symbol
+   * identifies the suspension.
+   */
+  readonly #suspendedHere = new Map<string, symbol>()
+
+  constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
+    this.#catalogue = options.catalogue
+    this.#store = options.store
+    this.#surroundings = options
+    const read = (agencyId: string) => this.#read(agencyId)
+    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
+    this.#storeAgain = new StoreAgain(options.clock)
+  }
+
+  /** @throws what the store throws; the error says what is known about the outcome */
+  create(draft: NewAgency, caller: Caller): Promise<Settled<Agency>> {
+    return this.#turns.run(draft.slug, async () => {
+      if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
+      const { clock, newId } = this.#surroundings
+      const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
+      let isMade: boolean
+      try {
+        isMade = await this.#store.insertAgency(agency, auditLine(this.#surroundings, caller))
+      } catch (error) {
+        if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
+        throw error
+      }
+      if (isMade) {
+        this.#catalogue.putAgency(agency)
+        return done(agency)
+      }
+      // Made by another process.
+      for (const known of await this.#store.loadAgencies())
+        if (this.#catalogue.agencyById(known.id) === null) this.#catalogue.putAgency(known)
+      return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
+    })
+  }
+
+  /**
+   * @throws what the store throws; the error says what is known about the outcome. ClosedHereError when a suspension may not be
+   *   stored yet: it applies in this process anyway, which retries storing it, without what else the change asked for
+   */
+  async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
+    const isSuspension = change.status === 'suspended'
+    if (isSuspension) this.#suspendHere(agencyId)
+    const suspension = this.#suspendedHere.get(agencyId)
+    // The same line every time, so that it is in the audit trail once.
+    const line = auditLine(this.#surroundings, caller)
+    try {
+      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
+    } catch (error) {
+      if (!isSuspension || suspension === undefined || error instanceof AssertionError) throw error
+      this.#storeAgain.later(agencyId, () => this.#storeSuspension(agencyId, suspension, line))
+      throw new ClosedHereError('agency', { cause: error })
+    }
+  }
+
+  async #storeSuspension(agencyId: string, suspension: symbol, line: AuditDraft): Promise<void> {
+    await this.#turns.run(agencyId, async () => {
+      // Stored by a later change, lifted, or asked for again.
+      if (this.#suspendedHere.get(agencyId) !== suspension) return
+      await this.#changeInTurn({ agencyId, change: { status: 'suspended' }, suspension }, line)
+    })
+  }
+
+  async #changeInTurn(
+    { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
+    line: AuditDraft,
+  ): Promise<Settled<Agency>> {
+    // The change must be based on the stored state.
+    if (this.#readAgain.isDoubtful(agencyId) && !(await this.#readAgain.now(agencyId)))
+      throw new WriteError('not_written', 'Cannot change an agency: what is stored of it cannot be read')
+    const current = this.#catalogue.agencyById(agencyId)
+    if (current === null) return NOT_FOUND
+    const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
+    try {
+      await this.#store.updateAgency(agency, line)
+    } catch (error) {
+      if (!isNotWritten(error)) await this.#readAgain.now(agencyId)
+      throw error
+    }
+    // The suspension is now stored or lifted, unless the agency was suspended again after this change was requested.
+    const isOver = agency.status === 'suspended' || change.status === 'active'
+    if (isOver && this.#suspendedHere.get(agencyId) === suspension) this.#suspendedHere.delete(agencyId)
+    this.#put(agency)
+    return done(agency)
+  }
+
+  #suspendHere(agencyId: string): void {
+    const agency = this.#catalogue.agencyById(agencyId)
+    if (agency === null) return
+    this.#suspendedHere.set(agencyId, Symbol('suspension'))
+    this.#put(agency)
+  }
+
+  #put(agency: Agency): void {
+    this.#catalogue.putAgency(this.#suspendedHere.has(agency.id) ? { ...agency, status: 'suspended' } : agency)
+  }
+
+  async #read(agencyId: string): Promise<void> {
+    await this.#store.settle()
+    for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency)
+  }
+}

@@ -1,0 +1,30 @@
+import type { Actor } from '../core/journal/record.ts'
+import type { Listed } from '../core/bookings/booking-list.ts'
+
+/** A line of the audit trail as it is read. */
+export interface AuditEntry {
+  readonly id: string
+  readonly at: number
+  readonly actor: Actor
+  readonly route: string
+  readonly outcome: string
+  readonly bookingId: string | null
+  readonly requestId: string | null
+  readonly count: number
+}
+
+/** Null: any. Instants are milliseconds; `from` inclusive, `to` exclusive. */
+export interface AuditFilter {
+  readonly from: number | null
+  readonly to: number | null
+  readonly actorKind: Actor['kind'] | null
+  readonly actorId: string | null
+  readonly outcome: string | null
+  readonly bookingId: string | null
+  readonly requestId: string | null
+}
+
+export interface AuditList {
+  /** Newest first, ties by id. */
+  list(agencyId: string, filter: AuditFilter, page: { offset: number; limit: number }): Promise<Listed<AuditEntry>>
+}

@@ -1,0 +1,95 @@
+/**
+ * Units, as the portal makes and changes them: through the unit's own turn and the journal, so that prices and rules change
+ * atomically against bookings (docs/decisions.md).
+ *
+ * A slug is held from before the journal is asked until the catalogue has the unit: two that are made at once would otherwise meet
+ * in Postgres's unique constraint, where a refusal is a poisoned batch (J4) and no answer for a caller.
+ */
+import type { Agency } from '../core/catalogue/agency.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import { type Rates, sortedRates } from '../core/domain/rules.ts'
+import type { Unit } from '../core/domain/unit.ts'
+import { assert } from '../lib/assert.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import type { BookingDesk } from '../core/bookings/booking-commands.ts'
+import type { Caller } from '../core/bookings/caller.ts'
+
+export class UnitDesk {
+  readonly #catalogue: Catalogue
+  readonly #desk: Pick<BookingDesk, 'setUnit'>
+  readonly #newId: IdSource
+  /** Agency and slug of units on their way into the journal. */
+  readonly #heldSlugs = new Set<string>()
+
+  constructor(options: { catalogue: Catalogue; desk: Pick<BookingDesk, 'setUnit'>; newId: IdSource }) {
+    this.#catalogue = options.catalogue
+    this.#desk = options.desk
+    this.#newId = options.newId
+  }
+
+  /** @throws JournalError, MailboxFullError when it was not written */
+  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
+    const shelf = await this.#catalogue.shelf(agency.id)
+    const isTaken = () => (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(draft.slug) !== null
+    return this.#holding(agency, draft.slug, isTaken, (release) => {
+      const unit: Unit = { ...draft, id: this.#newId('unt') }
+      return this.#set(agency, unit.id, () => unit, caller, release)
+    })
+  }
+
+  /**
+   * @param change is given the unit as it stands in its turn, so that two changes at once lose nothing of each other
+   * @throws JournalError, MailboxFullError when it was not written
+   */
+  async change(
+    agency: Agency,
+    slug: string,
+    { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
+    caller: Caller,
+  ): Promise<Settled<Unit>> {
+    const shelf = await this.#catalogue.shelf(agency.id)
+    const unit = shelf.unitBySlug(slug)
+    if (unit === null) return NOT_FOUND
+    const set = (release?: () => void) =>
+      this.#set(agency, unit.id, (current) => change(current ?? unit), caller, release)
+    if (newSlug === undefined || newSlug === slug) return set()
+    const isTaken = () => {
+      const holder = (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(newSlug)
+      return holder !== null && holder.id !== unit.id
+    }
+    return this.#holding(agency, newSlug, isTaken, set)
+  }
+
+  /** Takes effect with the next quote; a booking made keeps its total. `rates` have no `ratesProblems`. */
+  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<Settled<Unit>> {
+    const sorted = sortedRates(rates)
+    const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })
+    return this.change(agency, slug, { change }, caller)
+  }
+
+  async #set(
+    agency: Agency,
+    unitId: string,
+    decide: (current: Unit | null) => Unit,
+    caller: Caller,
+    whenKnown?: () => void,
+  ): Promise<Settled<Unit>> {
+    const unit = await this.#desk.setUnit(agency, unitId, decide, caller, whenKnown)
+    assert(unit !== null, 'Cannot answer for a unit: it was not set')
+    return done(unit)
+  }
+
+  /** @param run calls its argument once it is known whether the slug is taken; its caller may get an answer before that */
+  async #holding(
+    agency: Agency,
+    slug: string,
+    isTaken: () => boolean,
+    run: (release: () => void) => Promise<Settled<Unit>>,
+  ): Promise<Settled<Unit>> {
+    const held = `${agency.id} ${slug}`
+    if (isTaken() || this.#heldSlugs.has(held)) return refused({ code: 'SLUG_TAKEN', slug })
+    this.#heldSlugs.add(held)
+    return run(() => this.#heldSlugs.delete(held))
+  }
+}

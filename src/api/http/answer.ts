@@ -1,0 +1,73 @@
+/**
+ * Answers of the JSON surfaces. Measured: cloning prebuilt headers and setting those that change costs a fifth of
+ * building them from an object per answer (docs/decisions.md).
+ */
+import { CORS_HEADERS } from './cors.ts'
+import { type Problem, problemBody } from '../problems/problems.ts'
+import type { RateDecision } from '../../access/rate-limit.ts'
+
+const COMMON = {
+  'Content-Type': 'application/json',
+  // Answers are one agency's own and of this moment.
+  'Cache-Control': 'no-store',
+  ...CORS_HEADERS,
+} as const
+
+const COMMON_HEADERS = new Headers(COMMON)
+
+/** By limit. Plans differ little, so a handful; bounded all the same. */
+const headersOfLimit = new Map<number, Headers>()
+const LIMITS_KEPT_MAX = 1_000
+
+/** Headers of every answer that nobody's budget is behind. */
+export function plainHeaders(requestId: string): Headers {
+  const headers = new Headers(COMMON_HEADERS)
+  headers.set('X-Request-Id', requestId)
+  return headers
+}
+
+/** Headers of every answer to a key: beside the contract's trio those of draft-ietf-httpapi-ratelimit-headers. */
+export function rateHeaders(requestId: string, rate: RateDecision, now: number): Headers {
+  return withRate(new Headers(headersOf(rate.limit)), requestId, rate, now)
+}
+
+/**
+ * The answer to a key. The headers of its limit are one object, changed for every answer: `new Response` copies what it is
+ * given, at once. So an answer's headers are made once and not twice.
+ */
+export function rateAnswer(
+  body: string,
+  { status, requestId, rate, now }: { status: number; requestId: string; rate: RateDecision; now: number },
+): Response {
+  const headers = withRate(headersOf(rate.limit), requestId, rate, now)
+  return new Response(body, { status, headers })
+}
+
+/** Sets all that differs from answer to answer. */
+function withRate(headers: Headers, requestId: string, rate: RateDecision, now: number): Headers {
+  headers.set('X-Request-Id', requestId)
+  headers.set('X-RateLimit-Remaining', String(rate.remaining))
+  headers.set('X-RateLimit-Reset', String(rate.resetAtS))
+  headers.set('RateLimit', `"minute";r=${rate.remaining};t=${Math.max(0, rate.resetAtS - Math.ceil(now / 1_000))}`)
+  return headers
+}
+
+/** Shared by all answers of a limit: for those that set something else too, a copy is needed. */
+function headersOf(limit: number): Headers {
+  const known = headersOfLimit.get(limit)
+  if (known !== undefined) return known
+  const headers = new Headers({
+    ...COMMON,
+    'X-RateLimit-Limit': String(limit),
+    'RateLimit-Policy': `"minute";q=${limit};w=60`,
+  })
+  if (headersOfLimit.size < LIMITS_KEPT_MAX) headersOfLimit.set(limit, headers)
+  return headers
+}
+
+/** A refusal as an answer. `headers` are taken over. */
+export function problemAnswer(problem: Problem, requestId: string, headers: Headers): Response {
+  if (problem.retryAfterS !== null) headers.set('Retry-After', String(problem.retryAfterS))
+  if (problem.status === 401) headers.set('WWW-Authenticate', 'Bearer')
+  return new Response(problemBody(problem, requestId), { status: problem.status, headers })
+}

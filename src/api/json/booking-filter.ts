@@ -1,0 +1,23 @@
+import type { Shelf } from '../../core/catalogue/inventory.ts'
+import type { BookingFilter } from '../../core/bookings/booking-list.ts'
+import { BOOKING_STATUSES } from '../../core/domain/booking.ts'
+import { nightOf } from './stay-fields.ts'
+
+/**
+ * The filter that a request asks for; its dates have passed the schema. Null: nothing can match (design, Order of checks:
+ * an unknown unit or status gives an empty list).
+ */
+export function bookingFilterOf(
+  asked: { from?: string; to?: string; status?: string; unit?: string },
+  shelf: Shelf,
+): BookingFilter | null {
+  const status = asked.status === undefined ? null : BOOKING_STATUSES.find((known) => known === asked.status)
+  const unit = asked.unit === undefined ? null : (shelf.unitBySlug(asked.unit) ?? undefined)
+  if (status === undefined || unit === undefined) return null
+  return {
+    from: asked.from === undefined ? null : nightOf(asked.from),
+    to: asked.to === undefined ? null : nightOf(asked.to),
+    status,
+    unitId: unit?.id ?? null,
+  }
+}

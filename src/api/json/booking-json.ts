@@ -1,0 +1,74 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Shelf } from '../../core/catalogue/inventory.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
+import { formatNight } from '../../core/domain/night.ts'
+import { nightsOf } from '../../core/domain/stay.ts'
+import { assert } from '../../lib/assert.ts'
+import { dateText } from './text-schema.ts'
+
+const timestamp = (description: string) => Type.String({ format: 'date-time', description })
+const nullableTimestamp = (description: string) => Type.Union([timestamp(description), Type.Null()])
+
+/** Contract, Booking, and the members that the design adds. It carries no guest personal data. */
+export const BookingJson = Type.Object(
+  {
+    id: Type.String({ description: 'Opaque.' }),
+    unitSlug: Type.String(),
+    unitName: Type.String(),
+    type: Type.Unsafe<Booking['type']>({
+      type: 'string',
+      enum: [...BOOKING_TYPES],
+      description: 'Only `guest` rows are guest stays: filter on it before computing occupancy or revenue.',
+    }),
+    status: Type.Unsafe<Booking['status']>({ type: 'string', enum: [...BOOKING_STATUSES] }),
+    source: Type.String({ description: '`partner` for bookings created through this API.' }),
+    arrival: dateText('The first night.'),
+    departure: dateText('The day the guest leaves.'),
+    nights: Type.Integer({ minimum: 1 }),
+    adults: Type.Integer({ minimum: 0 }),
+    children: Type.Integer({ minimum: 0 }),
+    totalAmount: Type.Integer({ description: 'In minor units of the currency of the agency.' }),
+    sourceRef: Type.Union([Type.String(), Type.Null()], { description: "The caller's own reference." }),
+    createdAt: timestamp('When the booking was made.'),
+    updatedAt: timestamp('When the booking last changed.'),
+    holdExpiresAt: nullableTimestamp('When the hold releases itself; null unless the booking is a live hold.'),
+    cancelledAt: nullableTimestamp('When the booking was cancelled; null unless it is.'),
+    cancelReason: Type.Union([Type.String(), Type.Null()], { description: '`hold_expired` for a hold that lapsed.' }),
+  },
+  { $id: 'Booking' },
+)
+
+/** @param shelf of the booking's agency: it knows the unit, archived ones too */
+export function bookingJson(booking: Booking, shelf: Shelf): Static<typeof BookingJson> {
+  const unit = shelf.unitById(booking.unitId)
+  assert(unit !== null, 'Cannot show a booking: its unit is not in the catalogue')
+  return {
+    id: booking.id,
+    unitSlug: unit.slug,
+    unitName: unit.name,
+    type: booking.type,
+    status: booking.status,
+    source: booking.source,
+    arrival: formatNight(booking.arrival),
+    departure: formatNight(booking.departure),
+    nights: nightsOf(booking),
+    adults: booking.adults,
+    children: booking.children,
+    totalAmount: booking.totalAmount,
+    sourceRef: booking.sourceRef,
+    createdAt: timestampOf(booking.createdAt),
+    updatedAt: timestampOf(booking.updatedAt),
+    holdExpiresAt: timestampOrNull(booking.holdExpiresAt),
+    cancelledAt: timestampOrNull(booking.cancelledAt),
+    cancelReason: booking.cancelReason,
+  }
+}
+
+/** ISO 8601, UTC, with milliseconds. */
+export function timestampOf(instant: number): string {
+  return new Date(instant).toISOString()
+}
+
+export function timestampOrNull(instant: number | null): string | null {
+  return instant === null ? null : timestampOf(instant)
+}

@@ -1,0 +1,63 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Shelf } from '../../core/catalogue/inventory.ts'
+import type { Guest } from '../../core/bookings/guest-list.ts'
+import { BOOKING_STATUSES, type Booking } from '../../core/domain/booking.ts'
+import { formatNight } from '../../core/domain/night.ts'
+import { assert } from '../../lib/assert.ts'
+import { timestampOf } from './booking-json.ts'
+import { dateText } from './text-schema.ts'
+
+const nullableText = () => Type.Union([Type.String(), Type.Null()])
+
+const GUEST = {
+  id: Type.String(),
+  firstName: Type.String(),
+  lastName: Type.String(),
+  email: nullableText(),
+  phone: nullableText(),
+  nationality: nullableText(),
+  createdAt: Type.String({ format: 'date-time' }),
+}
+
+/** Contract, Guest: personal data, behind a scope of its own. */
+export const GuestJson = Type.Object(GUEST, { $id: 'Guest' })
+
+/** Contract, Limits: stays in a guest read. */
+export const GUEST_STAYS_MAX = 100
+
+export const GuestWithStaysJson = Type.Object(
+  {
+    ...GUEST,
+    stays: Type.Array(
+      Type.Object({
+        id: Type.String({ description: 'Works with `GET /bookings/{id}`.' }),
+        unitSlug: Type.String(),
+        arrival: dateText('The first night.'),
+        departure: dateText('The day the guest leaves.'),
+        status: Type.Unsafe<Booking['status']>({ type: 'string', enum: [...BOOKING_STATUSES] }),
+      }),
+      { maxItems: GUEST_STAYS_MAX, description: 'The most recent arrivals first.' },
+    ),
+  },
+  { $id: 'GuestWithStays' },
+)
+
+export function guestJson(guest: Guest): Static<typeof GuestJson> {
+  const { id, firstName, lastName, email, phone, nationality, createdAt } = guest
+  return { id, firstName, lastName, email, phone, nationality, createdAt: timestampOf(createdAt) }
+}
+
+export function guestWithStaysJson(
+  guest: Guest,
+  stays: readonly Booking[],
+  shelf: Shelf,
+): Static<typeof GuestWithStaysJson> {
+  return {
+    ...guestJson(guest),
+    stays: stays.map(({ id, unitId, arrival, departure, status }) => {
+      const unit = shelf.unitById(unitId)
+      assert(unit !== null, 'Cannot show a stay: its unit is not in the catalogue')
+      return { id, unitSlug: unit.slug, arrival: formatNight(arrival), departure: formatNight(departure), status }
+    }),
+  }
+}

@@ -1,0 +1,58 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
+
+const nullableText = () => Type.Union([Type.String(), Type.Null()])
+const minorUnits = (description: string) => Type.Integer({ minimum: 0, description })
+
+/** Contract, Unit: all fields are always present. */
+export const UnitJson = Type.Object(
+  {
+    id: Type.String(),
+    slug: Type.String({ description: 'Stable address of the unit.' }),
+    name: Type.String(),
+    status: Type.Unsafe<Unit['status']>({
+      type: 'string',
+      enum: [...UNIT_STATUSES],
+      description: 'Draft units are listed, archived ones are not.',
+    }),
+    city: nullableText(),
+    area: nullableText(),
+    building: nullableText(),
+    bedrooms: Type.Number(),
+    beds: Type.Number(),
+    bathrooms: Type.Number(),
+    maxGuests: Type.Number(),
+    sizeSqm: Type.Union([Type.Number(), Type.Null()]),
+    basePrice: minorUnits('Nightly base price, in minor units.'),
+    cleaningFee: minorUnits('Per stay, in minor units.'),
+    minStay: Type.Integer({ minimum: 1, description: 'Nights.' }),
+    checkinTime: Type.String({ description: 'Local time in the time zone of the agency.', examples: ['15:00'] }),
+    checkoutTime: Type.String({ description: 'Local time in the time zone of the agency.', examples: ['10:00'] }),
+    instantBook: Type.Boolean(),
+  },
+  { $id: 'Unit' },
+)
+
+export function unitJson(unit: Unit): Static<typeof UnitJson> {
+  const { rules } = unit
+  return {
+    id: unit.id,
+    slug: unit.slug,
+    name: unit.name,
+    status: unit.status,
+    city: unit.city,
+    area: unit.area,
+    building: unit.building,
+    bedrooms: unit.bedrooms,
+    beds: unit.beds,
+    bathrooms: unit.bathrooms,
+    maxGuests: unit.maxGuests,
+    sizeSqm: unit.sizeSqm,
+    basePrice: rules.basePrice,
+    cleaningFee: rules.cleaningFee,
+    minStay: rules.minStay,
+    checkinTime: unit.checkinTime,
+    checkoutTime: unit.checkoutTime,
+    instantBook: unit.instantBook,
+  }
+}

@@ -1,0 +1,71 @@
+import { Type } from '@sinclair/typebox'
+import { formatNight, type Night } from '../../../core/domain/night.ts'
+import { forEachRunInUnion } from '../../../core/domain/night-bitmap.ts'
+import type { UnitState } from '../../../core/domain/unit-state.ts'
+import { nightListJson } from '../../json/night-list-json.ts'
+import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../../json/night-range.ts'
+import { dateText, text } from '../../json/text-schema.ts'
+import { fault, toolOf, unknownUnit } from './tool.ts'
+
+/** The tool beside GET /availability, with the gaps between the blocked nights written out. */
+export const GET_AVAILABILITY = toolOf({
+  name: 'get_availability',
+  title: 'Get availability',
+  scope: 'read:availability',
+  description:
+    'Tells which nights of one unit can be sold in the half-open range [from, to): a night is named by the date on ' +
+    `which the guest goes to sleep, \`to\` is not part of it, and it is at most ${RANGE_DAYS_MAX} days after \`from\`. ` +
+    '`blockedNights` are booked, held or kept for cleaning; `openRanges` are the gaps between them, each with the first ' +
+    'possible arrival (`from`), the last possible departure (`to`) and the nights in between. It tells no prices and ' +
+    'holds nothing, and it does not look at the minimum stay: ask quote_stay before you promise anything.',
+  input: Type.Object(
+    {
+      unit: text({ minLength: 1, description: 'Slug of the unit, from list_units.', examples: ['sea-view'] }),
+      from: dateText('First night of the range, YYYY-MM-DD.'),
+      to: dateText(`End of the range, YYYY-MM-DD, exclusive; at most ${RANGE_DAYS_MAX} days after from.`),
+    },
+    { additionalProperties: false },
+  ),
+  output: Type.Object({
+    unit: Type.String({ description: 'Slug, as asked.' }),
+    from: dateText('As asked.'),
+    to: dateText('As asked; exclusive.'),
+    blockedNights: Type.Array(dateText('A night that cannot be sold.'), { description: 'In ascending order.' }),
+    openRanges: Type.Array(
+      Type.Object({
+        from: dateText('First open night.'),
+        to: dateText('The day after the last open night: a stay may end on it.'),
+        nights: Type.Integer({ minimum: 1 }),
+      }),
+      { description: 'The nights of the range that are not blocked, in ascending order.' },
+    ),
+  }),
+  run: async ({ catalogue, desk }, agency, args) => {
+    const range = rangeOf(args)
+    if ('code' in range) return fault(range.title)
+    const shelf = catalogue.peekShelf(agency.id) ?? (await catalogue.shelf(agency.id))
+    const unit = shelf.sellableUnit(args.unit)
+    return unit === null
+      ? unknownUnit(args.unit)
+      : availabilityText(await desk.calendar(agency, unit), unit.slug, range)
+  },
+})
+
+/** Written directly, as REST does: this is what is asked most. */
+export function availabilityText(state: UnitState, slug: string, { from, to }: NightRange): string {
+  let open = ''
+  let openFrom = from
+  const addOpen = (end: Night): void => {
+    if (end <= openFrom) return
+    const comma = open === '' ? '' : ','
+    open += `${comma}{"from":"${formatNight(openFrom)}","to":"${formatNight(end)}","nights":${end - openFrom}}`
+  }
+  forEachRunInUnion(state.occupied, state.cleaning, from, to, (first, end) => {
+    addOpen(first)
+    openFrom = end
+  })
+  addOpen(to)
+  const blocked = nightListJson(state.occupied, state.cleaning, from, to)
+  const head = `{"unit":${JSON.stringify(slug)},"from":"${formatNight(from)}","to":"${formatNight(to)}"`
+  return `${head},"blockedNights":${blocked},"openRanges":[${open}]}`
+}

@@ -1,0 +1,51 @@
+import { Type } from '@sinclair/typebox'
+import { BOOKING_STATUSES } from '../../../core/domain/booking.ts'
+import { bookingFilterOf } from '../../json/booking-filter.ts'
+import { BookingJson, bookingJson } from '../../json/booking-json.ts'
+import { pageMembers, pageSchema } from '../../json/page.ts'
+import { choice, dateText, text } from '../../json/text-schema.ts'
+import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'
+import { toolOf, unknownUnit } from './tool.ts'
+
+/**
+ * The tool beside GET /bookings. An unknown unit or status is told, not answered with an empty list: an agent would believe
+ * that there are no bookings.
+ */
+export const LIST_BOOKINGS = toolOf({
+  name: 'list_bookings',
+  title: 'List bookings',
+  scope: 'read:bookings',
+  description:
+    "Lists the agency's bookings, newest arrival first, without anything personal about guests. `from` and `to` keep " +
+    'the bookings that depart on or after `from` and arrive on or before `to` (YYYY-MM-DD); each booking is half-open, ' +
+    'its guest leaves on departure. Amounts are integers in the minor unit of `currency`; it returns 25 bookings per ' +
+    'page by default and at most 200. All types and statuses come unless `status` asks for one: only type `guest` that ' +
+    'is not `cancelled` is a stay to count, and nothing can be booked, changed or cancelled here.',
+  input: Type.Object(
+    {
+      from: Type.Optional(dateText('Only bookings with departure on or after it, YYYY-MM-DD.')),
+      to: Type.Optional(dateText('Only bookings with arrival on or before it, YYYY-MM-DD.')),
+      status: Type.Optional(choice(BOOKING_STATUSES, { description: 'Only bookings with this status.' })),
+      unit: Type.Optional(
+        text({ minLength: 1, description: 'Only bookings of the unit with this slug.', examples: ['sea-view'] }),
+      ),
+      ...PAGE_ARGUMENTS,
+    },
+    { additionalProperties: false },
+  ),
+  output: Type.Object({
+    ...pageSchema('bookings', BookingJson).properties,
+    currency: Type.String({ description: 'Of all amounts, which are in its minor unit.' }),
+  }),
+  run: async ({ catalogue, bookingList }, { id, currency }, args) => {
+    const page = toolPageOf(args)
+    const filter = bookingFilterOf(args, await catalogue.shelf(id))
+    // The status has passed the schema, so it is the unit.
+    if (filter === null) return unknownUnit(args.unit ?? '')
+    const { rows, total } = await bookingList.list(id, filter, { offset: page.offset, limit: page.pageSize })
+    // Asked for again: a unit that was made meanwhile may have a booking on the page.
+    const shelf = await catalogue.shelf(id)
+    const bookings = rows.map((booking) => bookingJson(booking, shelf))
+    return JSON.stringify({ bookings, ...pageMembers(page, total), currency })
+  },
+})

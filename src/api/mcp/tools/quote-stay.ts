@@ -1,0 +1,50 @@
+import { Type } from '@sinclair/typebox'
+import { formatNight, NIGHT_MAX, type Night } from '../../../core/domain/night.ts'
+import type { Stay } from '../../../core/domain/stay.ts'
+import { QuoteAnswerJson, quoteAnswerText } from '../../json/quote-json.ts'
+import { PARTY_FIELDS, STAY_FIELDS } from '../../json/request-fields.ts'
+import { stayOf } from '../../json/stay-fields.ts'
+import { fault, type ToolFault, toolOf, unknownUnit } from './tool.ts'
+
+const { adults, children, extraBed } = PARTY_FIELDS
+
+/** The tool beside POST /quote. */
+export const QUOTE_STAY = toolOf({
+  name: 'quote_stay',
+  title: 'Quote a stay',
+  scope: 'read:rates',
+  description:
+    'Prices a stay in one unit, exactly as a booking of it would be invoiced, line by line. The stay is half-open: the ' +
+    'guest sleeps the arrival night and leaves on departure; it has at most 366 nights, and one below the minimum stay ' +
+    'is refused with the departure to try instead. Amounts are integers in the minor unit of `currency` (12345 means ' +
+    '123.45 in EUR); `available` tells whether a booking would be accepted now, and `reasons` why not. A quote holds ' +
+    'nothing and books nothing: the nights may be gone a moment later.',
+  input: Type.Object(
+    {
+      ...STAY_FIELDS,
+      adults: Type.Optional({ ...adults, description: 'Does not change the price.' }),
+      children: Type.Optional({ ...children, description: 'Changes the price only together with extraBed.' }),
+      extraBed: Type.Optional({ ...extraBed, description: 'Adds the fee of an extra bed; ignored without children.' }),
+    },
+    { additionalProperties: false },
+  ),
+  output: QuoteAnswerJson,
+  run: async ({ catalogue, desk }, agency, args) => {
+    const stay = stayOf(args)
+    if ('code' in stay) return fault(stay.title)
+    const shelf = catalogue.peekShelf(agency.id) ?? (await catalogue.shelf(agency.id))
+    const unit = shelf.sellableUnit(args.unit)
+    if (unit === null) return unknownUnit(args.unit)
+    const { children = 0, extraBed = false } = args
+    const quoted = await desk.quote(agency, { unit, stay, children, extraBed })
+    if (quoted.kind === 'rejected') return belowMinStay(stay, quoted.rejection.minStay)
+    return quoteAnswerText(unit, quoted.quote, quoted.reasons)
+  },
+})
+
+/** Names the departure that would do, unless it lies beyond the accepted dates. */
+export function belowMinStay({ arrival }: Stay, minStay: number): ToolFault {
+  const minimum = `The minimum stay is ${minStay} nights`
+  const departure = arrival + minStay
+  return fault(departure > NIGHT_MAX ? minimum : `${minimum}; try departure ${formatNight(departure as Night)}`)
+}

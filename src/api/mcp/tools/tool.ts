@@ -1,0 +1,78 @@
+import type { Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
+import { type Checked, checked } from '../../http/checked.ts'
+import type { ToolLedger } from '../mcp-dependencies.ts'
+import { publishedSchema } from './published-schema.ts'
+
+/** What a tool comes to: its structured content as JSON text, or what is wrong and how to mend it, in a sentence. */
+export type ToolOutcome = string | ToolFault
+
+/** A problem that the agent can mend: an `isError` result (contract, Errors). */
+export interface ToolFault {
+  readonly sentence: string
+}
+
+export interface Tool {
+  readonly name: string
+  readonly scope: Scope
+  /** As `tools/list` shows it. */
+  readonly definition: McpTool
+  /** @param args as they came */
+  call(ledger: ToolLedger, agency: Agency, args: Readonly<Record<string, unknown>>): ToolOutcome | Promise<ToolOutcome>
+}
+
+interface ToolParts<I extends TObject> {
+  readonly name: string
+  readonly title: string
+  readonly scope: Scope
+  readonly description: string
+  /** Flat, and closed: what an agent makes up is refused rather than passed over. */
+  readonly input: I
+  readonly output: TSchema
+  run(ledger: ToolLedger, agency: Agency, args: Static<I>): ToolOutcome | Promise<ToolOutcome>
+}
+
+export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
+  const { name, title, scope, description, input, output } = parts
+  const shape = checked(input, 'arguments')
+  return {
+    name,
+    scope,
+    definition: {
+      name,
+      title,
+      description,
+      inputSchema: publishedSchema(input),
+      outputSchema: publishedSchema(output),
+      // Destructive and open-world are true unless said otherwise.
+      annotations: { title, readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    },
+    call: (ledger, agency, args) =>
+      shape.passes(args) ? parts.run(ledger, agency, args) : faultOfArguments(name, input, shape, args),
+  }
+}
+
+/** More faults than this at once are no help. */
+const FAULTS_TOLD_MAX = 3
+
+function faultOfArguments(name: string, input: TObject, shape: Checked<unknown>, args: object): ToolFault {
+  const known = Object.keys(input.properties)
+  const unknown = Object.keys(args).filter((argument) => !known.includes(argument))
+  if (unknown.length > 0) {
+    const [first = ''] = unknown
+    return fault(`${name} has no argument ${JSON.stringify(first.slice(0, 64))}: it takes ${known.join(', ')}`)
+  }
+  const messages = shape.faultsOf(args).map(({ message }) => message)
+  return fault(messages.slice(0, FAULTS_TOLD_MAX).join('; '))
+}
+
+/** @param sentence without its full stop */
+export function fault(sentence: string): ToolFault {
+  return { sentence: `${sentence}.` }
+}
+
+/** A slug that the agency does not sell (contract, Tool endpoint errors: unknown slug). */
+export function unknownUnit(slug: string): ToolFault {
+  return fault(`There is no unit ${JSON.stringify(slug.slice(0, 64))}: take a slug from list_units`)
+}

@@ -1,0 +1,21 @@
+import type { Scope } from '../../../core/catalogue/agency.ts'
+import { GET_AVAILABILITY } from './get-availability.ts'
+import { LIST_BOOKINGS } from './list-bookings.ts'
+import { LIST_UNITS } from './list-units.ts'
+import { QUOTE_STAY } from './quote-stay.ts'
+import type { Tool } from './tool.ts'
+
+/** Every tool, in the order in which they are listed (contract, Tool endpoint). It has no write tools. */
+export const TOOLS: readonly Tool[] = [LIST_UNITS, GET_AVAILABILITY, QUOTE_STAY, LIST_BOOKINGS]
+
+/** Null for a name that no tool has. */
+export function toolNamed(name: string): Tool | null {
+  return TOOLS.find((tool) => tool.name === name) ?? null
+}
+
+const TEXTS = TOOLS.map((tool) => JSON.stringify(tool.definition))
+
+/** The definitions of the tools that a key with these scopes may call, as JSON text: an array in fixed order. */
+export function toolsText(scopes: readonly Scope[]): string {
+  return `[${TEXTS.filter((_, i) => scopes.includes((TOOLS[i] as Tool).scope)).join(',')}]`
+}

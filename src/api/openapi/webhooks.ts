@@ -1,0 +1,80 @@
+/** The three events (contract, Events) for the OpenAPI document's `webhooks`. */
+import { Type } from '@sinclair/typebox'
+import { BookingJson } from '../json/booking-json.ts'
+
+const {
+  id,
+  unitSlug,
+  unitName,
+  type,
+  status,
+  source,
+  sourceRef,
+  arrival,
+  departure,
+  nights,
+  adults,
+  children,
+  totalAmount,
+} = BookingJson.properties
+
+const DATA = Type.Object(
+  {
+    ...{ id, unitSlug, unitName, type, status, source, sourceRef, arrival, departure, nights, adults, children },
+    totalAmount,
+    currency: Type.String(),
+    version: Type.Integer({ minimum: 1, description: 'Counts the changes of the booking.' }),
+  },
+  { $id: 'BookingEventData', description: 'A snapshot of the moment of the event. No guest personal data.' },
+)
+
+const EVENTS = {
+  'booking.created': 'A booking came to exist, from the portal, the website or a partner key.',
+  'booking.updated': 'Status, dates or unit of a booking changed.',
+  'booking.cancelled': 'A booking was cancelled and its nights released.',
+} as const
+
+function envelope(event: string) {
+  const name = event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return Type.Object(
+    {
+      id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
+      event: Type.Literal(event),
+      occurredAt: Type.String({ format: 'date-time' }),
+      seq: Type.Integer({ description: 'Orders the events.' }),
+      data: DATA,
+    },
+    { $id: `${name}Event` },
+  )
+}
+
+export const WEBHOOKS = Object.fromEntries(
+  Object.entries(EVENTS).map(([event, summary]) => [
+    event,
+    {
+      post: {
+        operationId: `on${event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+        tags: ['Events'],
+        summary,
+        description:
+          'Signed with the secret of the endpoint: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the ' +
+          'HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds away.',
+        security: [],
+        parameters: [
+          {
+            name: 'X-Service-Signature',
+            in: 'header',
+            required: true,
+            schema: { type: 'string' },
+            example: 't=1772323200, v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd',
+          },
+        ],
+        requestBody: { required: true, content: { 'application/json': { schema: envelope(event) } } },
+        responses: {
+          '2XX': { description: 'Accepted. Anything else, or no answer within 10 seconds, is tried again.' },
+          '4XX': { description: 'Not accepted: tried again after 1 min, 5 min, 30 min, 2 h and 6 h.' },
+        },
+      },
+    },
+  ]),
+)

@@ -1,0 +1,73 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { UnitState } from '../../core/domain/unit-state.ts'
+import { nightListJson } from '../json/night-list-json.ts'
+import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
+import { notFound } from '../problems/problems.ts'
+import { dateText, text } from '../json/text-schema.ts'
+import { described } from '../openapi/described.ts'
+import type { Operation } from '../operation.ts'
+import { onShelf } from './with-inventory.ts'
+import type { PartnerSurface } from './partner-dependencies.ts'
+import { type Outcome, partnerRoute } from './partner-route.ts'
+
+const GET_AVAILABILITY = {
+  id: 'getAvailability',
+  method: 'GET',
+  path: '/partner/v1/availability',
+  tag: 'Availability and prices',
+  summary: 'Blocked nights of a unit',
+  description:
+    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or kept for cleaning. ' +
+    `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`.`,
+  scope: 'read:availability',
+  query: Type.Object({
+    unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
+    from: dateText('Range start, inclusive.'),
+    to: dateText(`Range end, exclusive; at most ${RANGE_DAYS_MAX} days after \`from\`.`),
+  }),
+  answer: {
+    status: 200,
+    description: 'The blocked nights.',
+    schema: Type.Object({
+      unit: Type.String(),
+      from: dateText('As asked.'),
+      to: dateText('As asked.'),
+      blockedNights: Type.Array(dateText('A night that cannot be sold.'), {
+        maxItems: RANGE_DAYS_MAX,
+        description: 'In ascending order.',
+      }),
+    }),
+  },
+  problems: ['VALIDATION', 'NOT_FOUND'],
+} as const satisfies Operation
+
+export const availability = (surface: PartnerSurface) => {
+  const { catalogue, desk } = surface.ledger
+  return new Elysia().get(
+    GET_AVAILABILITY.path,
+    partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
+      const range = rangeOf(query)
+      if ('code' in range) return range
+      return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
+        const unit = shelf.sellableUnit(query.unit)
+        if (unit === null) return notFound('unit')
+        const state = desk.calendar(agency, unit)
+        if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
+        return blockedNights(state, query, range)
+      })
+    }),
+    described(GET_AVAILABILITY),
+  )
+}
+
+/** The answer's text, written directly: this is the route that is asked most. What has passed the schema is echoed. */
+function blockedNights(
+  state: UnitState,
+  asked: { unit: string; from: string; to: string },
+  { from, to }: NightRange,
+): string {
+  const nights = nightListJson(state.occupied, state.cleaning, from, to)
+  const unit = JSON.stringify(asked.unit)
+  return `{"unit":${unit},"from":"${asked.from}","to":"${asked.to}","blockedNights":${nights}}`
+}

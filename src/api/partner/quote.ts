@@ -1,0 +1,54 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { QuoteAnswer } from '../../core/domain/quote-stay.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { notFound } from '../problems/problems.ts'
+import { QuoteAnswerJson, quoteAnswerText } from '../json/quote-json.ts'
+import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
+import { stayOf } from '../json/stay-fields.ts'
+import { described } from '../openapi/described.ts'
+import type { Operation } from '../operation.ts'
+import { onShelf } from './with-inventory.ts'
+import type { PartnerSurface } from './partner-dependencies.ts'
+import { type Outcome, partnerRoute } from './partner-route.ts'
+
+const QUOTE_STAY = {
+  id: 'quoteStay',
+  method: 'POST',
+  path: '/partner/v1/quote',
+  tag: 'Availability and prices',
+  summary: 'Price a stay',
+  description:
+    'Priced by the engine that prices bookings; also says whether a booking of the stay would be accepted now. ' +
+    'Send `children` and `extraBed` as for the booking to get its exact total.',
+  scope: 'read:rates',
+  body: Type.Object({ ...STAY_FIELDS, ...PARTY_FIELDS }),
+  bodyExample: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' },
+  answer: { status: 200, description: 'The price, available or not.', schema: QuoteAnswerJson },
+  problems: ['VALIDATION', 'NOT_FOUND', 'MIN_STAY'],
+} as const satisfies Operation
+
+export const quote = (surface: PartnerSurface) => {
+  const { catalogue, desk } = surface.ledger
+  return new Elysia().post(
+    QUOTE_STAY.path,
+    partnerRoute(surface, QUOTE_STAY, ({ agency, body }) => {
+      const stay = stayOf(body)
+      if ('code' in stay) return stay
+      return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
+        const unit = shelf.sellableUnit(body.unit)
+        if (unit === null) return notFound('unit')
+        const { children = 0, extraBed = false } = body
+        const quoted = desk.quote(agency, { unit, stay, children, extraBed })
+        return quoted instanceof Promise ? quoted.then((each) => answerOf(unit, each)) : answerOf(unit, quoted)
+      })
+    }),
+    described(QUOTE_STAY),
+  )
+}
+
+function answerOf(unit: Unit, quoted: QuoteAnswer): Outcome {
+  if (quoted.kind === 'rejected') return problemOfRejection(quoted.rejection)
+  return quoteAnswerText(unit, quoted.quote, quoted.reasons)
+}

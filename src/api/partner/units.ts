@@ -1,0 +1,65 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { Shelf } from '../../core/catalogue/inventory.ts'
+import { notFound } from '../problems/problems.ts'
+import { UnitJson, unitJson } from '../json/unit-json.ts'
+import { described } from '../openapi/described.ts'
+import type { Operation } from '../operation.ts'
+import { onShelf } from './with-inventory.ts'
+import type { PartnerSurface } from './partner-dependencies.ts'
+import { type Outcome, partnerRoute } from './partner-route.ts'
+
+const LIST_UNITS = {
+  id: 'listUnits',
+  method: 'GET',
+  path: '/partner/v1/units',
+  tag: 'Units',
+  summary: 'List units',
+  description: 'All units of the agency except archived ones, ordered by name; draft units included.',
+  scope: 'read:units',
+  answer: { status: 200, description: 'The units.', schema: Type.Object({ units: Type.Array(UnitJson) }) },
+  problems: [],
+} as const satisfies Operation
+
+const GET_UNIT = {
+  id: 'getUnit',
+  method: 'GET',
+  path: '/partner/v1/units/{slug}',
+  tag: 'Units',
+  summary: 'One unit',
+  scope: 'read:units',
+  pathParameter: { name: 'slug', description: 'Slug of the unit.', example: 'sea-view' },
+  answer: { status: 200, description: 'The unit.', schema: Type.Object({ unit: UnitJson }) },
+  problems: ['VALIDATION', 'NOT_FOUND'],
+} as const satisfies Operation
+
+/** A shelf never changes, and partners read it often: its text is written once and goes when the shelf goes. */
+const listTexts = new WeakMap<Shelf, string>()
+
+function unitListJson(shelf: Shelf): string {
+  const known = listTexts.get(shelf)
+  if (known !== undefined) return known
+  const text = JSON.stringify({ units: shelf.listed.map(unitJson) })
+  listTexts.set(shelf, text)
+  return text
+}
+
+export const units = (surface: PartnerSurface) => {
+  const { catalogue } = surface.ledger
+  return new Elysia()
+    .get(
+      LIST_UNITS.path,
+      partnerRoute(surface, LIST_UNITS, ({ agency }) => onShelf(catalogue, agency.id, unitListJson)),
+      described(LIST_UNITS),
+    )
+    .get(
+      '/partner/v1/units/:slug',
+      partnerRoute(surface, GET_UNIT, ({ agency, path }) =>
+        onShelf<Outcome>(catalogue, agency.id, (shelf) => {
+          const unit = shelf.sellableUnit(path)
+          return unit === null ? notFound('unit') : JSON.stringify({ unit: unitJson(unit) })
+        }),
+      ),
+      described(GET_UNIT),
+    )
+}

@@ -1,0 +1,141 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { AgencyChange } from '../../admin/agency-commands.ts'
+import { timestampOf } from '../json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { choice } from '../json/text-schema.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, portalRoute, settled } from './portal-route.ts'
+import { currency, label, slug, timezone } from './portal-schema.ts'
+
+const PLAN = {
+  apiAccess: Type.Boolean({ default: true, description: 'Without it partners get 403 FEATURE_DISABLED.' }),
+  requestsPerMinute: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 60, description: 'Per API key.' }),
+  requestsPerMonth: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000_000_000,
+    default: 50_000,
+    description: 'All keys together, calendar month in UTC.',
+  }),
+}
+const holdHours = () =>
+  Type.Integer({ minimum: 1, maximum: 2_160, default: 48, description: 'Lifetime of holds for which none is asked.' })
+const planChange = () => Type.Partial(Type.Object(PLAN))
+
+export const AgencyJson = Type.Object(
+  {
+    id: Type.String(),
+    slug: Type.String(),
+    name: Type.String(),
+    currency: Type.String(),
+    timezone: Type.String(),
+    status: choice(['active', 'suspended']),
+    plan: Type.Object(PLAN),
+    defaultHoldHours: Type.Integer(),
+    createdAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Agency' },
+)
+
+function agencyJson(agency: Agency): Static<typeof AgencyJson> {
+  const { id, slug, name, currency, timezone, status, plan, defaultHoldHours, createdAt } = agency
+  return {
+    ...{ id, slug, name, currency, timezone, status, plan: { ...plan }, defaultHoldHours },
+    createdAt: timestampOf(createdAt),
+  }
+}
+
+const agencyAnswer = { description: 'The agency.', schema: Type.Object({ agency: AgencyJson }) }
+
+const CREATE_AGENCY = {
+  id: 'createAgency',
+  method: 'POST',
+  path: '/portal/v1/agencies',
+  tag: 'Agencies',
+  summary: 'Create an agency',
+  body: Type.Object({
+    slug: slug('Stable address of the agency; unique in the service.'),
+    name: label(120, 'Shown to partners.'),
+    currency: currency(),
+    timezone: timezone(),
+    plan: Type.Optional(planChange()),
+    defaultHoldHours: Type.Optional(holdHours()),
+  }),
+  bodyExample: { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' },
+  answer: { status: 201, ...agencyAnswer },
+  problems: ['SLUG_TAKEN'],
+} as const satisfies PortalOperation
+
+const LIST_AGENCIES = {
+  id: 'listAgencies',
+  method: 'GET',
+  path: '/portal/v1/agencies',
+  tag: 'Agencies',
+  summary: 'List agencies, by slug',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('agencies', AgencyJson) },
+} as const satisfies PortalOperation
+
+const GET_AGENCY = {
+  id: 'getAgency',
+  method: 'GET',
+  path: AGENCY_PATH,
+  tag: 'Agencies',
+  summary: 'Read an agency',
+  answer: { status: 200, ...agencyAnswer },
+} as const satisfies PortalOperation
+
+const CHANGE_AGENCY = {
+  id: 'changeAgency',
+  method: 'PATCH',
+  path: AGENCY_PATH,
+  tag: 'Agencies',
+  summary: 'Change an agency',
+  description: 'Holds from the next request on. Slug, currency and time zone never change.',
+  body: Type.Object({
+    name: Type.Optional(label(120, 'Shown to partners.')),
+    status: Type.Optional(choice(['active', 'suspended'], { description: 'Keys of a suspended agency get 401.' })),
+    plan: Type.Optional(planChange()),
+    defaultHoldHours: Type.Optional(holdHours()),
+  }),
+  bodyExample: { status: 'suspended' },
+  answer: { status: 200, ...agencyAnswer },
+} as const satisfies PortalOperation
+
+export const AGENCIES = [
+  portalRoute(CREATE_AGENCY, async ({ ledger, caller, body }) => {
+    const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
+    const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
+    const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
+    const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
+    return settled(await ledger.agencies.create(draft, caller), 'agency', (agency) => ({ agency: agencyJson(agency) }))
+  }),
+  portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
+    const page = pageOf(query)
+    const all = ledger.catalogue.agencies()
+    const agencies = all.slice(page.offset, page.offset + page.pageSize).map(agencyJson)
+    return answer({ agencies, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(GET_AGENCY, ({ agency }) => answer({ agency: agencyJson(agency) })),
+  agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, agency, body }) =>
+    settled(await ledger.agencies.change(agency.id, changeOf(body), caller), 'agency', (changed) => ({
+      agency: agencyJson(changed),
+    })),
+  ),
+]
+
+/** What the body names of these members, and nothing else. */
+function changeOf(body: Static<(typeof CHANGE_AGENCY)['body']>): AgencyChange {
+  const { name, status, plan, defaultHoldHours } = body
+  const { apiAccess, requestsPerMinute, requestsPerMonth } = plan ?? {}
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(status === undefined ? {} : { status }),
+    ...(defaultHoldHours === undefined ? {} : { defaultHoldHours }),
+    plan: {
+      ...(apiAccess === undefined ? {} : { apiAccess }),
+      ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+      ...(requestsPerMonth === undefined ? {} : { requestsPerMonth }),
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { AuditEntry } from '../../admin/audit-list.ts'
+import { timestampOf } from '../json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { choice, text } from '../json/text-schema.ts'
+import { instantIn } from './agency-days.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer } from './portal-route.ts'
+import { instantOrDate, nullable } from './portal-schema.ts'
+
+const ACTORS = ['key', 'portal', 'system'] as const
+
+const AuditEntryJson = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ format: 'date-time' }),
+    actor: Type.Object({
+      kind: choice(ACTORS, { description: '`key`: a partner; `portal`: the agency; `system`: a timer.' }),
+      id: nullable(Type.String({ description: 'The API key.' })),
+    }),
+    route: Type.String({ description: 'Method and path template.' }),
+    outcome: Type.String({
+      description:
+        '`OK`, `REPLAYED`, or the code of the refusal. `INTERNAL`: answered with 500, and nothing was changed. ' +
+        '`OUTCOME_UNKNOWN`: answered with 500 before it was known whether the change was made; if it was, there is an `OK` line too.',
+    }),
+    bookingId: nullable(Type.String()),
+    requestId: nullable(Type.String()),
+    count: Type.Integer({
+      minimum: 1,
+      description:
+        'How many attempts the line stands for. Attempts answered with 401, 429 or 500 are counted per key, outcome and minute.',
+    }),
+  },
+  { $id: 'AuditEntry' },
+)
+
+function auditEntryJson({ at, actor, ...entry }: AuditEntry): Static<typeof AuditEntryJson> {
+  return { ...entry, actor: { ...actor }, at: timestampOf(at) }
+}
+
+const LIST_AUDIT = {
+  id: 'listAudit',
+  method: 'GET',
+  path: `${AGENCY_PATH}/audit`,
+  tag: 'Audit and usage',
+  summary: 'The audit trail, newest first',
+  query: Type.Object({
+    ...PAGE_QUERY,
+    from: Type.Optional(instantOrDate('At or after it.')),
+    to: Type.Optional(instantOrDate('Before it.')),
+    actor: Type.Optional(choice(ACTORS)),
+    key: Type.Optional(text({ description: 'Id of the API key.' })),
+    outcome: Type.Optional(text({ description: '`OK`, or the code of a refusal.' })),
+    booking: Type.Optional(text({ description: 'Id of the booking.' })),
+    request: Type.Optional(text({ description: 'Request id.' })),
+  }),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('audit', AuditEntryJson) },
+} as const satisfies PortalOperation
+
+export const AUDIT = [
+  agencyRoute(LIST_AUDIT, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const { rows, total } = await ledger.auditList.list(
+      agency.id,
+      {
+        from: query.from === undefined ? null : instantIn(agency, query.from),
+        to: query.to === undefined ? null : instantIn(agency, query.to),
+        actorKind: query.actor ?? null,
+        actorId: query.key ?? null,
+        outcome: query.outcome ?? null,
+        bookingId: query.booking ?? null,
+        requestId: query.request ?? null,
+      },
+      { offset: page.offset, limit: page.pageSize },
+    )
+    return answer({ audit: rows.map(auditEntryJson), ...pageMembers(page, total) })
+  }),
+]

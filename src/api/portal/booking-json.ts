@@ -1,0 +1,33 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Shelf } from '../../core/catalogue/inventory.ts'
+import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
+import { formatNight } from '../../core/domain/night.ts'
+import { BookingJson, bookingJson } from '../json/booking-json.ts'
+import { GuestJson, guestJson } from '../json/guest-json.ts'
+import { dateText } from '../json/text-schema.ts'
+import { nullable } from './portal-schema.ts'
+
+/** All that partners read of a booking, and what only its agency sees. */
+export const AgencyBookingJson = Type.Object(
+  {
+    ...BookingJson.properties,
+    extraBed: Type.Boolean(),
+    expectedUntil: nullable(dateText('The day until which a guest in house is expected to stay on.')),
+    version: Type.Integer({ minimum: 1, description: 'Counts the changes of the booking.' }),
+    guest: nullable(GuestJson),
+    notes: nullable(Type.String()),
+  },
+  { $id: 'Booking' },
+)
+
+export function agencyBookingJson(found: AgencyBooking, shelf: Shelf): Static<typeof AgencyBookingJson> {
+  const { booking, guest, notes } = found
+  return {
+    ...bookingJson(booking, shelf),
+    extraBed: booking.extraBed,
+    expectedUntil: booking.expectedUntil === null ? null : formatNight(booking.expectedUntil),
+    version: booking.version,
+    guest: guest === null ? null : guestJson(guest),
+    notes,
+  }
+}

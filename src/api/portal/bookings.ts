@@ -1,0 +1,85 @@
+import { Type } from '@sinclair/typebox'
+import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus, type BookingType } from '../../core/domain/booking.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { notFound } from '../problems/problems.ts'
+import { nightOf } from '../json/stay-fields.ts'
+import { dateText, text } from '../json/text-schema.ts'
+import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, isIdShaped, refuse } from './portal-route.ts'
+
+export const BOOKING_PATH = `${AGENCY_PATH}/bookings/{bookingId}` as const
+
+const LIST_BOOKINGS = {
+  id: 'listBookings',
+  method: 'GET',
+  path: `${AGENCY_PATH}/bookings`,
+  tag: 'Bookings',
+  summary: 'List bookings, newest arrival first',
+  description: 'An unknown unit, status, type or guest gives an empty list.',
+  query: Type.Object({
+    ...PAGE_QUERY,
+    from: Type.Optional(dateText('Bookings that depart on or after it.')),
+    to: Type.Optional(dateText('Bookings that arrive on or before it.')),
+    status: Type.Optional(text({ description: 'Exact status.' })),
+    type: Type.Optional(text({ description: 'Exact type.' })),
+    unit: Type.Optional(text({ description: 'Slug of the unit, of an archived one too.' })),
+    source: Type.Optional(text({ description: 'Exact source.' })),
+    sourceRef: Type.Optional(text({ description: 'Exact reference of the source.' })),
+    guest: Type.Optional(text({ description: 'Id of the guest.' })),
+  }),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('bookings', AgencyBookingJson) },
+} as const satisfies PortalOperation
+
+const GET_BOOKING = {
+  id: 'getBooking',
+  method: 'GET',
+  path: BOOKING_PATH,
+  tag: 'Bookings',
+  summary: 'Read a booking, with its guest and notes',
+  answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
+} as const satisfies PortalOperation
+
+export const BOOKINGS = [
+  agencyRoute(LIST_BOOKINGS, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const shelf = await ledger.catalogue.shelf(agency.id)
+    const unit = query.unit === undefined ? null : shelf.unitBySlug(query.unit)
+    const isEmpty =
+      (query.unit !== undefined && unit === null) ||
+      (query.status !== undefined && !isStatus(query.status)) ||
+      (query.type !== undefined && !isType(query.type))
+    if (isEmpty) return answer({ bookings: [], ...pageMembers(page, 0) })
+    const { rows, total } = await ledger.bookings.list(
+      agency.id,
+      {
+        from: query.from === undefined ? null : nightOf(query.from),
+        to: query.to === undefined ? null : nightOf(query.to),
+        status: (query.status ?? null) as BookingStatus | null,
+        type: (query.type ?? null) as BookingType | null,
+        unitId: unit?.id ?? null,
+        source: query.source ?? null,
+        sourceRef: query.sourceRef ?? null,
+        guestId: query.guest ?? null,
+      },
+      { offset: page.offset, limit: page.pageSize },
+    )
+    // A unit may have been made since the shelf was taken out.
+    const current = await ledger.catalogue.shelf(agency.id)
+    return answer({ bookings: rows.map((row) => agencyBookingJson(row, current)), ...pageMembers(page, total) })
+  }),
+  agencyRoute(GET_BOOKING, async ({ ledger, agency, path }) => {
+    const bookingId = path['bookingId']
+    const found = isIdShaped(bookingId) ? await ledger.bookings.find(agency.id, bookingId) : null
+    if (found === null) return refuse(notFound('booking'))
+    return answer({ booking: agencyBookingJson(found, await ledger.catalogue.shelf(agency.id)) })
+  }),
+]
+
+function isStatus(value: string): value is BookingStatus {
+  return (BOOKING_STATUSES as readonly string[]).includes(value)
+}
+
+function isType(value: string): value is BookingType {
+  return (BOOKING_TYPES as readonly string[]).includes(value)
+}

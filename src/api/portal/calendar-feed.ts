@@ -1,0 +1,125 @@
+/** The iCalendar feed of a unit, for channels: under a secret address, and the routes that show and change that address. */
+import { Type } from '@sinclair/typebox'
+import { type AnyElysia, Elysia } from 'elysia'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { notFound } from '../problems/problems.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { targetOf } from '../http/request-target.ts'
+import { calendarText } from '../../ical/calendar-text.ts'
+import { assert } from '../../lib/assert.ts'
+import { dayOf } from '../../lib/day-start.ts'
+import { watchedRoute } from '../server/watched-route.ts'
+import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, refuse } from './portal-route.ts'
+import { UNIT_PATH } from './units.ts'
+
+/** Nights that long ago no channel needs. */
+const PAST_NIGHTS = 31
+
+const FeedJson = Type.Object(
+  {
+    unit: Type.String(),
+    path: Type.String({ description: 'Path and query, to be put behind the address the service has in the world.' }),
+    url: Type.String({ description: 'The same behind the address this request was sent to.' }),
+  },
+  { $id: 'CalendarFeed' },
+)
+
+const feedAnswer = {
+  status: 200,
+  description: 'The secret address. Whoever has it reads the blocked nights of the unit, and nothing else.',
+  schema: Type.Object({ calendarFeed: FeedJson }),
+} as const
+
+const GET_FEED = {
+  id: 'getCalendarFeed',
+  method: 'GET',
+  path: `${UNIT_PATH}/calendar-feed`,
+  tag: 'Calendars',
+  summary: 'The secret iCalendar address of a unit',
+  answer: feedAnswer,
+} as const satisfies PortalOperation
+
+const CHANGE_FEED = {
+  id: 'changeCalendarFeed',
+  method: 'POST',
+  path: `${UNIT_PATH}/calendar-feed`,
+  tag: 'Calendars',
+  summary: 'Change the secret iCalendar address of a unit',
+  description: 'The old address answers 404 from now on.',
+  answer: feedAnswer,
+} as const satisfies PortalOperation
+
+export const CALENDAR_FEED = [
+  agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
+    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    if (unit === null) return refuse(notFound('unit'))
+    return answer(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+  }),
+  agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
+    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    if (unit === null) return refuse(notFound('unit'))
+    return answer(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
+  }),
+]
+
+function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
+  const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
+  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, request.url).href } }
+}
+
+/**
+ * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
+ * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
+ */
+export const calendarIcs = ({ ledger, tally, onFailure }: PortalSurface): AnyElysia => {
+  const serve = watchedRoute(
+    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
+    answered,
+  )
+
+  async function answered(request: Request, requestId: string): Promise<Response> {
+    const headers = plainHeaders(requestId)
+    try {
+      const text = await feedText(ledger, request)
+      if (text === null) return problemAnswer(notFound('route'), requestId, headers)
+      headers.set('Content-Type', 'text/calendar; charset=utf-8')
+      headers.set('Content-Disposition', 'inline; filename="calendar.ics"')
+      return new Response(text, { headers })
+    } catch (error) {
+      const { problem, isBug } = failureOf(error, { isWrite: false })
+      onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
+      return problemAnswer(problem, requestId, headers)
+    }
+  }
+
+  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return new Elysia().get('/portal/v1/agencies/:agencySlug/units/:unitSlug/calendar.ics', ({ request }) =>
+    serve(request),
+  )
+}
+
+async function feedText(ledger: PortalLedger, request: Request): Promise<string | null> {
+  const { path, query } = targetOf(request.url)
+  const [, , , , agencySlug = '', , unitSlug = ''] = path.split('/')
+  const agency = ledger.catalogue.agencyBySlug(agencySlug)
+  const unit = agency === null ? null : (await ledger.catalogue.shelf(agency.id)).sellableUnit(unitSlug)
+  if (agency === null || unit === null || agency.status !== 'active') return null
+  const token = new URLSearchParams(query).get('token') ?? ''
+  if (!(await ledger.calendarFeeds.isToken(agency, unit, token))) return null
+
+  const now = ledger.clock.now()
+  const today = parseNight(dayOf(now, agency.timezone))
+  assert(today !== null, 'Cannot write a calendar: today is not a night of ours')
+  const { occupied, cleaning } = await ledger.desk.calendar(agency, unit)
+  const from = (today - PAST_NIGHTS) as Night
+  const end = (NIGHT_MAX + 1) as Night
+  const blocked = new Set([...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)])
+  return calendarText({ unitId: unit.id, name: unit.name, blocked: [...blocked].sort((a, b) => a - b), now })
+}

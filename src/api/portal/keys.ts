@@ -1,0 +1,97 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
+import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { invalidField } from '../problems/problems.ts'
+import { choice } from '../json/text-schema.ts'
+import { instantIn } from './agency-days.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
+import { instantOrDate, label, nullable } from './portal-schema.ts'
+
+export const KeyJson = Type.Object(
+  {
+    id: Type.String(),
+    name: nullable(Type.String()),
+    prefix: Type.String({ description: 'The leading part of the key, for recognition.' }),
+    scopes: Type.Array(choice(SCOPES)),
+    createdAt: Type.String({ format: 'date-time' }),
+    expiresAt: nullable(Type.String({ format: 'date-time' })),
+    revokedAt: nullable(Type.String({ format: 'date-time' })),
+  },
+  { $id: 'Key' },
+)
+
+function keyJson(key: ApiKey): Static<typeof KeyJson> {
+  const { id, name, prefix, scopes, createdAt, expiresAt, revokedAt } = key
+  return {
+    ...{ id, name, prefix, scopes: [...scopes] },
+    createdAt: timestampOf(createdAt),
+    expiresAt: timestampOrNull(expiresAt),
+    revokedAt: timestampOrNull(revokedAt),
+  }
+}
+
+const CREATE_KEY = {
+  id: 'createKey',
+  method: 'POST',
+  path: `${AGENCY_PATH}/keys`,
+  tag: 'Keys',
+  summary: 'Create an API key',
+  description:
+    'The answer is the only time the secret is shown. Without `scopes` the four plain read scopes are given.',
+  body: Type.Object({
+    name: Type.Optional(nullable(label(120, 'For people.'))),
+    scopes: Type.Optional(Type.Array(choice(SCOPES), { maxItems: 50 })),
+    expiresAt: Type.Optional(nullable(instantOrDate('After that moment the key gets 401. A date: its beginning.'))),
+  }),
+  isBodyOptional: true,
+  bodyExample: { name: 'Website', scopes: ['read:units', 'read:availability', 'read:rates', 'write:bookings'] },
+  answer: {
+    status: 201,
+    description: 'The key, and its secret this once.',
+    schema: Type.Object({ key: KeyJson, secret: Type.String() }),
+  },
+} as const satisfies PortalOperation
+
+const LIST_KEYS = {
+  id: 'listKeys',
+  method: 'GET',
+  path: `${AGENCY_PATH}/keys`,
+  tag: 'Keys',
+  summary: 'List API keys, oldest first',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('keys', KeyJson) },
+} as const satisfies PortalOperation
+
+const REVOKE_KEY = {
+  id: 'revokeKey',
+  method: 'DELETE',
+  path: `${AGENCY_PATH}/keys/{keyId}`,
+  tag: 'Keys',
+  summary: 'Revoke an API key',
+  description: 'Permanent, and from the next request on.',
+  answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
+} as const satisfies PortalOperation
+
+export const KEYS = [
+  agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {
+    const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
+    const expiresAt = asked === null ? null : instantIn(agency, asked)
+    if (expiresAt !== null && expiresAt <= ledger.clock.now())
+      return refuse(invalidField('expiresAt', 'must be in the future'))
+    // In the contract's order, each once.
+    const given = SCOPES.filter((scope) => scopes.includes(scope))
+    const { key, secret } = await ledger.keys.create(agency, { name, scopes: given, expiresAt }, caller)
+    return answer({ key: keyJson(key), secret })
+  }),
+  agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const all = ledger.catalogue.keysOf(agency.id)
+    const keys = all.slice(page.offset, page.offset + page.pageSize).map(keyJson)
+    return answer({ keys, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(REVOKE_KEY, async ({ ledger, caller, agency, path }) =>
+    settled(await ledger.keys.revoke(agency, path['keyId'] ?? '', caller), 'key', (key) => ({ key: keyJson(key) })),
+  ),
+]

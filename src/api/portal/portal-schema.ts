@@ -1,0 +1,116 @@
+/** Members of portal bodies that TypeBox's own types cannot check: each says what would pass. */
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
+import { parseNight } from '../../core/domain/night.ts'
+import { EXPECTED } from '../http/checked.ts'
+import { charactersOf } from '../json/text-schema.ts'
+import { isTimeZone } from '../../lib/day-start.ts'
+
+const TESTED = 'Tested'
+const TEST = Symbol('test')
+
+TypeRegistry.Set<{ [TEST]: (value: unknown) => boolean }>(TESTED, (schema, value) => schema[TEST](value))
+
+/** @param expected completes `must be …` */
+function tested<T extends string | number>(
+  json: Record<string, unknown>,
+  expected: string,
+  test: (value: T) => boolean,
+): TUnsafe<T> {
+  const type = json['type'] === 'number' ? 'number' : 'string'
+  return Type.Unsafe<T>({
+    ...json,
+    [Kind]: TESTED,
+    [EXPECTED]: expected,
+    [TEST]: (value: unknown) => typeof value === type && test(value as T),
+  })
+}
+
+export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+
+const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+const SLUG_LENGTH_MAX = 60
+
+export const slug = (description: string) =>
+  tested<string>(
+    { type: 'string', pattern: SLUG.source, maxLength: SLUG_LENGTH_MAX, description },
+    `lower-case letters and digits in groups joined by hyphens, of at most ${SLUG_LENGTH_MAX} characters, such as sea-view`,
+    (value) => value.length <= SLUG_LENGTH_MAX && SLUG.test(value),
+  )
+
+/** A text that is there for people: not blank, no line ends or other control characters. */
+export const label = (maxLength: number, description: string) =>
+  tested<string>(
+    { type: 'string', minLength: 1, maxLength, description },
+    `a string of 1 to ${maxLength} characters on one line`,
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    (value) => value.trim() !== '' && charactersOf(value) <= maxLength && !/[\u0000-\u001f\u007f]/.test(value),
+  )
+
+const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/
+
+export const timeOfDay = (description: string) =>
+  tested<string>({ type: 'string', pattern: TIME.source, description }, 'a time HH:MM from 00:00 to 23:59', (value) =>
+    TIME.test(value),
+  )
+
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
+
+export const currency = () =>
+  tested<string>(
+    {
+      type: 'string',
+      pattern: '^[A-Z]{3}$',
+      description: 'ISO 4217. Never changes: all amounts are in its minor unit.',
+    },
+    'an ISO 4217 currency code in capitals, such as EUR',
+    (value) => CURRENCIES.has(value),
+  )
+
+const ZONES = new Map(Intl.supportedValuesOf('timeZone').map((name) => [name.toLowerCase(), name]))
+const ZONE = /^[A-Z][\w+-]*(?:\/[A-Z][\w+-]*)*$/
+
+/** In its own spelling: the name is shown to partners, whose libraries may not take another one. */
+function isZoneName(name: string): boolean {
+  return ZONE.test(name) && (ZONES.get(name.toLowerCase()) ?? name) === name && isTimeZone(name)
+}
+
+export const timezone = () =>
+  tested<string>(
+    { type: 'string', description: 'IANA name. Never changes: day boundaries are meant in it.' },
+    'an IANA time zone name, such as Europe/Lisbon',
+    isZoneName,
+  )
+
+/** A percentage with at most two decimals; the domain counts in basis points. */
+export const pct = (minBasisPoints: number, maxBasisPoints: number, description: string) => {
+  const [minimum, maximum] = [pctOfBasisPoints(minBasisPoints), pctOfBasisPoints(maxBasisPoints)]
+  return tested<number>(
+    { type: 'number', minimum, maximum, description },
+    `a number from ${minimum} to ${maximum} with at most two decimals`,
+    (value) => value >= minimum && value <= maximum && basisPointsOfPct(value) !== null,
+  )
+}
+
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
+const INSTANT_MIN = Date.UTC(2000, 0, 1)
+const INSTANT_MAX = Date.UTC(2100, 0, 1)
+
+/** Milliseconds; null when it is not an instant of ours. */
+export function parseInstant(text: string): number | null {
+  if (!INSTANT.test(text)) return null
+  try {
+    const at = Temporal.Instant.from(text).epochMilliseconds
+    return at >= INSTANT_MIN && at < INSTANT_MAX ? at : null
+  } catch {
+    return null
+  }
+}
+
+/** A moment, or a day that stands for its first moment in the time zone of the agency. */
+export const instantOrDate = (description: string) =>
+  tested<string>(
+    { type: 'string', description, examples: ['2027-03-01', '2027-03-01T12:00:00Z'] },
+    'an ISO 8601 timestamp with its offset, or a date YYYY-MM-DD that exists, from 2000 to 2099',
+    (value) => parseNight(value) !== null || parseInstant(value) !== null,
+  )

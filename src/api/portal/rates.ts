@@ -1,0 +1,147 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { basisPointsOfPct, PRICE_MAX, pctOfBasisPoints } from '../../core/domain/money.ts'
+import { formatNight, type IsoWeekday } from '../../core/domain/night.ts'
+import {
+  DISCOUNT_BASIS_POINTS_MAX,
+  type Rates,
+  ratesProblems,
+  SEASON_NAME_LENGTH_MAX,
+  SEASONS_MAX,
+  WEEKDAY_BASIS_POINTS_MAX,
+  WEEKDAY_BASIS_POINTS_MIN,
+} from '../../core/domain/rules.ts'
+import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+import { invalid, notFound } from '../problems/problems.ts'
+import { nightOf } from '../json/stay-fields.ts'
+import { dateText } from '../json/text-schema.ts'
+import { assert } from '../../lib/assert.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
+import { label, nullable, pct } from './portal-schema.ts'
+import { UNIT_PATH } from './units.ts'
+
+const minStay = () =>
+  nullable(Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX, description: "Null: the unit's own." }))
+const SEASON = {
+  name: label(SEASON_NAME_LENGTH_MAX, 'Shown in quotes.'),
+  from: dateText('First night.'),
+  to: dateText('The day after the last night.'),
+  nightlyPrice: Type.Integer({ minimum: 0, maximum: PRICE_MAX, description: 'Minor units.' }),
+}
+const WEEKDAYS = Type.Array(
+  Type.Object({
+    weekday: Type.Integer({ minimum: 1, maximum: 7, description: 'Monday 1 to Sunday 7.' }),
+    pct: pct(WEEKDAY_BASIS_POINTS_MIN, WEEKDAY_BASIS_POINTS_MAX, 'Added to the price of each night of that weekday.'),
+  }),
+  { maxItems: 7 },
+)
+const DISCOUNTS = Type.Array(
+  Type.Object({
+    minNights: Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX }),
+    pct: pct(0, DISCOUNT_BASIS_POINTS_MAX, 'Off the accommodation. The largest that applies counts.'),
+  }),
+  { maxItems: STAY_NIGHTS_MAX },
+)
+
+const RatesJson = Type.Object(
+  {
+    seasons: Type.Array(Type.Object({ ...SEASON, minStay: minStay() })),
+    weekdayAdjustments: WEEKDAYS,
+    lengthOfStayDiscounts: DISCOUNTS,
+  },
+  { $id: 'Rates' },
+)
+
+/** A list that is left out is empty: PUT sets all of the rates. */
+const NEW_RATES = Type.Object({
+  seasons: Type.Optional(
+    Type.Array(Type.Object({ ...SEASON, minStay: Type.Optional(minStay()) }), { maxItems: SEASONS_MAX }),
+  ),
+  weekdayAdjustments: Type.Optional(WEEKDAYS),
+  lengthOfStayDiscounts: Type.Optional(DISCOUNTS),
+})
+
+const ratesAnswer = { description: 'The rates.', schema: Type.Object({ rates: RatesJson }) }
+
+const GET_RATES = {
+  id: 'getRates',
+  method: 'GET',
+  path: `${UNIT_PATH}/rates`,
+  tag: 'Units',
+  summary: 'Read the rates of a unit',
+  answer: { status: 200, ...ratesAnswer },
+} as const satisfies PortalOperation
+
+const SET_RATES = {
+  id: 'setRates',
+  method: 'PUT',
+  path: `${UNIT_PATH}/rates`,
+  tag: 'Units',
+  summary: 'Set all rates of a unit',
+  description: 'They hold together from the next quote on; bookings made keep their totals.',
+  body: NEW_RATES,
+  bodyExample: {
+    seasons: [{ name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 18_000, minStay: 3 }],
+    weekdayAdjustments: [{ weekday: 5, pct: 15 }],
+    lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }],
+  },
+  answer: { status: 200, ...ratesAnswer },
+} as const satisfies PortalOperation
+
+export const RATES = [
+  agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
+    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    return unit === null ? refuse(notFound('unit')) : answer({ rates: ratesJson(unit.rules.rates) })
+  }),
+  agencyRoute(SET_RATES, async ({ ledger, caller, agency, path, body }) => {
+    const rates = ratesOf(body)
+    const problems = ratesProblems(rates)
+    if (problems.length > 0) return refuse(invalid(problems))
+    return settled(await ledger.units.setRates(agency, path['unitSlug'] ?? '', rates, caller), 'unit', (unit) => ({
+      rates: ratesJson(unit.rules.rates),
+    }))
+  }),
+]
+
+function ratesOf(body: Static<typeof NEW_RATES>): Rates {
+  const { seasons = [], weekdayAdjustments = [], lengthOfStayDiscounts = [] } = body
+  return {
+    seasons: seasons.map(({ name, from, to, nightlyPrice, minStay = null }) => ({
+      ...{ name, nightlyPrice, minStay },
+      from: nightOf(from),
+      to: nightOf(to),
+    })),
+    weekdayAdjustments: weekdayAdjustments.map(({ weekday, pct }) => ({
+      weekday: weekday as IsoWeekday,
+      basisPoints: basisPoints(pct),
+    })),
+    lengthOfStayDiscounts: lengthOfStayDiscounts.map(({ minNights, pct }) => ({
+      minNights,
+      basisPoints: basisPoints(pct),
+    })),
+  }
+}
+
+function basisPoints(pct: number): number {
+  const points = basisPointsOfPct(pct)
+  assert(points !== null, 'Cannot take a percentage: it has not passed the schema')
+  return points
+}
+
+function ratesJson(rates: Rates): Static<typeof RatesJson> {
+  return {
+    seasons: rates.seasons.map(({ name, from, to, nightlyPrice, minStay }) => ({
+      ...{ name, nightlyPrice, minStay },
+      from: formatNight(from),
+      to: formatNight(to),
+    })),
+    weekdayAdjustments: rates.weekdayAdjustments.map(({ weekday, basisPoints }) => ({
+      weekday,
+      pct: pctOfBasisPoints(basisPoints),
+    })),
+    lengthOfStayDiscounts: rates.lengthOfStayDiscounts.map(({ minNights, basisPoints }) => ({
+      minNights,
+      pct: pctOfBasisPoints(basisPoints),
+    })),
+  }
+}

@@ -1,0 +1,60 @@
+import { Type } from '@sinclair/typebox'
+import { formatNight, type Night } from '../../core/domain/night.ts'
+import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+import { invalidField, notFound } from '../problems/problems.ts'
+import { nightOf } from '../json/stay-fields.ts'
+import { choice, dateText } from '../json/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, refuse } from './portal-route.ts'
+import { UNIT_PATH } from './units.ts'
+
+const GET_CALENDAR = {
+  id: 'getUnitCalendar',
+  method: 'GET',
+  path: `${UNIT_PATH}/calendar`,
+  tag: 'Calendars',
+  summary: 'Taken and cleaning nights of a unit',
+  description: 'Nights that are not listed are free. A night that is taken is not listed as cleaning.',
+  query: Type.Object({
+    from: dateText('First night.'),
+    to: dateText(`The day after the last night; at most ${STAY_NIGHTS_MAX} days after from.`),
+  }),
+  answer: {
+    status: 200,
+    description: 'The nights that cannot be sold.',
+    schema: Type.Object({
+      calendar: Type.Object({
+        unit: Type.String(),
+        from: dateText('First night.'),
+        to: dateText('The day after the last night.'),
+        nights: Type.Array(Type.Object({ night: dateText('The night.'), state: choice(['taken', 'cleaning']) })),
+      }),
+    }),
+  },
+} as const satisfies PortalOperation
+
+export const UNIT_CALENDAR = [
+  agencyRoute(GET_CALENDAR, async ({ ledger, agency, path, query }) => {
+    const [from, to] = [nightOf(query.from), nightOf(query.to)]
+    if (to <= from) return refuse(invalidField('to', `must be after from (${query.from})`))
+    if (to - from > STAY_NIGHTS_MAX)
+      return refuse(
+        invalidField(
+          'to',
+          `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
+        ),
+      )
+    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    if (unit === null) return refuse(notFound('unit'))
+    const { occupied, cleaning } = await ledger.desk.calendar(agency, unit)
+    const taken = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
+    const cleaned = cleaning
+      .nightsIn(from, to)
+      .filter((night) => !occupied.has(night))
+      .map((night) => ({ night, state: 'cleaning' as const }))
+    const nights = [...taken, ...cleaned]
+      .sort((a, b) => a.night - b.night)
+      .map(({ night, state }) => ({ night: formatNight(night), state }))
+    return answer({ calendar: { unit: unit.slug, from: query.from, to: query.to, nights } })
+  }),
+]

@@ -1,0 +1,187 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { PRICE_MAX } from '../../core/domain/money.ts'
+import { NO_RATES, type UnitRules } from '../../core/domain/rules.ts'
+import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { notFound } from '../problems/problems.ts'
+import { choice } from '../json/text-schema.ts'
+import { UnitJson, unitJson } from '../json/unit-json.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
+import { label, nullable, slug, timeOfDay } from './portal-schema.ts'
+
+const money = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: PRICE_MAX, description: `${description}, in minor units.` })
+const place = (description: string) => nullable(label(120, description))
+const rooms = (description: string) => Type.Number({ minimum: 0, maximum: 1_000, description })
+
+/** Cleaning longer than two months is a block, not a turnover. */
+const TURNOVER_NIGHTS_MAX = 60
+
+/** All Unit fields but `id` (contract, Unit), and the agency's own. */
+const FIELDS = {
+  slug: slug('Stable address of the unit; unique in the agency, archived units included.'),
+  name: label(120, 'Shown to partners.'),
+  status: choice(UNIT_STATUSES, { default: 'active', description: 'Archived units are unknown to partners.' }),
+  city: place('City.'),
+  area: place('Part of the city.'),
+  building: place('Name of the building.'),
+  bedrooms: rooms('Bedrooms.'),
+  beds: rooms('Beds.'),
+  bathrooms: rooms('Bathrooms; halves are usual.'),
+  maxGuests: Type.Integer({ minimum: 1, maximum: 1_000 }),
+  sizeSqm: nullable(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+  basePrice: money('Per night, where no season says otherwise'),
+  cleaningFee: money('Per stay'),
+  extraBedFee: money('Per night, with an extra bed and children'),
+  minStay: Type.Integer({
+    minimum: 1,
+    maximum: STAY_NIGHTS_MAX,
+    description: 'Nights, where no season says otherwise.',
+  }),
+  turnoverNights: Type.Integer({
+    minimum: 0,
+    maximum: TURNOVER_NIGHTS_MAX,
+    description: 'Nights kept for cleaning after the departure of a guest or owner.',
+  }),
+  checkinTime: timeOfDay('In the time zone of the agency.'),
+  checkoutTime: timeOfDay('In the time zone of the agency.'),
+  instantBook: Type.Boolean(),
+}
+
+const CHANGE = Type.Partial(Type.Object(FIELDS))
+
+/** What a new unit has where its body says nothing. */
+const DEFAULTS = {
+  status: 'active',
+  city: null,
+  area: null,
+  building: null,
+  bedrooms: 1,
+  beds: 1,
+  bathrooms: 1,
+  maxGuests: 2,
+  sizeSqm: null,
+  cleaningFee: 0,
+  extraBedFee: 0,
+  minStay: 1,
+  turnoverNights: 0,
+  checkinTime: '15:00',
+  checkoutTime: '10:00',
+  instantBook: true,
+} as const
+
+const PortalUnitJson = Type.Object(
+  { ...UnitJson.properties, extraBedFee: FIELDS.extraBedFee, turnoverNights: FIELDS.turnoverNights },
+  { $id: 'Unit' },
+)
+
+export function portalUnitJson(unit: Unit): Static<typeof PortalUnitJson> {
+  const { extraBedFee, turnoverNights } = unit.rules
+  return { ...unitJson(unit), extraBedFee, turnoverNights }
+}
+
+const unitAnswer = { description: 'The unit.', schema: Type.Object({ unit: PortalUnitJson }) }
+export const UNIT_PATH = `${AGENCY_PATH}/units/{unitSlug}` as const
+
+const CREATE_UNIT = {
+  id: 'createUnit',
+  method: 'POST',
+  path: `${AGENCY_PATH}/units`,
+  tag: 'Units',
+  summary: 'Create a unit',
+  description: `What is left out gets ${JSON.stringify(DEFAULTS)}.`,
+  body: Type.Composite([
+    Type.Object({ slug: FIELDS.slug, name: FIELDS.name, basePrice: FIELDS.basePrice }),
+    Type.Omit(CHANGE, ['slug', 'name', 'basePrice']),
+  ]),
+  bodyExample: { slug: 'sea-view', name: 'Sea View', basePrice: 12_000, cleaningFee: 6_000, maxGuests: 4 },
+  answer: { status: 201, ...unitAnswer },
+  problems: ['SLUG_TAKEN'],
+} as const satisfies PortalOperation
+
+const LIST_UNITS = {
+  id: 'listUnits',
+  method: 'GET',
+  path: `${AGENCY_PATH}/units`,
+  tag: 'Units',
+  summary: 'List units by name, archived ones too',
+  query: Type.Object({ ...PAGE_QUERY, status: Type.Optional(choice(UNIT_STATUSES)) }),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('units', PortalUnitJson) },
+} as const satisfies PortalOperation
+
+const GET_UNIT = {
+  id: 'getUnit',
+  method: 'GET',
+  path: UNIT_PATH,
+  tag: 'Units',
+  summary: 'Read a unit, an archived one too',
+  answer: { status: 200, ...unitAnswer },
+} as const satisfies PortalOperation
+
+const CHANGE_UNIT = {
+  id: 'changeUnit',
+  method: 'PATCH',
+  path: UNIT_PATH,
+  tag: 'Units',
+  summary: 'Change a unit',
+  description: 'Prices and rules hold from the next quote on; bookings made keep their totals.',
+  body: CHANGE,
+  bodyExample: { basePrice: 13_500, turnoverNights: 1 },
+  answer: { status: 200, ...unitAnswer },
+  problems: ['SLUG_TAKEN'],
+} as const satisfies PortalOperation
+
+export const UNITS = [
+  agencyRoute(CREATE_UNIT, async ({ ledger, caller, agency, body }) => {
+    const draft = unitOf(
+      { ...DEFAULTS, ...named(body), slug: body.slug, name: body.name, basePrice: body.basePrice },
+      NO_RATES,
+    )
+    return settled(await ledger.units.create(agency, draft, caller), 'unit', (unit) => ({ unit: portalUnitJson(unit) }))
+  }),
+  agencyRoute(LIST_UNITS, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const shelf = await ledger.catalogue.shelf(agency.id)
+    const all = [...shelf.units]
+      .filter(({ status }) => query.status === undefined || status === query.status)
+      .sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
+    const units = all.slice(page.offset, page.offset + page.pageSize).map(portalUnitJson)
+    return answer({ units, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(GET_UNIT, async ({ ledger, agency, path }) => {
+    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    return unit === null ? refuse(notFound('unit')) : answer({ unit: portalUnitJson(unit) })
+  }),
+  agencyRoute(CHANGE_UNIT, async ({ ledger, caller, agency, path, body }) => {
+    const fields = named(body)
+    const change = (unit: Unit): Unit => ({
+      ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules.rates),
+      id: unit.id,
+    })
+    const asked = { change, newSlug: fields.slug }
+    return settled(await ledger.units.change(agency, path['unitSlug'] ?? '', asked, caller), 'unit', (unit) => ({
+      unit: portalUnitJson(unit),
+    }))
+  }),
+]
+
+type Fields = Required<Static<typeof CHANGE>>
+
+/** What the body names of the fields, and nothing else. */
+function named(body: Static<typeof CHANGE>): Partial<Fields> {
+  const given = Object.entries(body).filter(([name, value]) => name in FIELDS && value !== undefined)
+  return Object.fromEntries(given) as Partial<Fields>
+}
+
+function fieldsOf(unit: Unit): Fields {
+  const { id: _id, rules, ...master } = unit
+  const { rates: _rates, ...prices } = rules
+  return { ...master, ...prices }
+}
+
+function unitOf(fields: Fields, rates: UnitRules['rates']): Omit<Unit, 'id'> {
+  const { basePrice, cleaningFee, extraBedFee, minStay, turnoverNights, ...master } = fields
+  return { ...master, rules: { basePrice, cleaningFee, extraBedFee, minStay, turnoverNights, rates } }
+}

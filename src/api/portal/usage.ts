@@ -1,0 +1,43 @@
+import { Type } from '@sinclair/typebox'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer } from './portal-route.ts'
+import { nullable } from './portal-schema.ts'
+
+const onlyCurrent = (description: string) =>
+  nullable(Type.Integer({ description: `${description} Null on past months.` }))
+
+const MonthJson = Type.Object(
+  {
+    month: Type.String({ description: '`YYYY-MM`, UTC.' }),
+    used: Type.Integer({ minimum: 0, description: 'Requests, all keys together.' }),
+    quota: onlyCurrent('Requests that the plan allows.'),
+    remaining: onlyCurrent('Requests left.'),
+    resetsAt: nullable(Type.String({ format: 'date-time' })),
+  },
+  { $id: 'UsageMonth' },
+)
+
+const LIST_USAGE = {
+  id: 'listUsage',
+  method: 'GET',
+  path: `${AGENCY_PATH}/usage`,
+  tag: 'Audit and usage',
+  summary: "The months' use, newest first",
+  description: 'The current month is counted to this moment.',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('usage', MonthJson) },
+} as const satisfies PortalOperation
+
+export const USAGE = [
+  agencyRoute(LIST_USAGE, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const months = await ledger.usageOf(agency.id)
+    const { month, used, quota, remaining, resetsAt } = ledger.usage.position(agency.id, agency.plan.requestsPerMonth)
+    const past = months
+      .filter((other) => other.month < month)
+      .map((other) => ({ month: other.month, used: other.used, quota: null, remaining: null, resetsAt: null }))
+    const all = [{ month, used, quota, remaining, resetsAt }, ...past]
+    return answer({ usage: all.slice(page.offset, page.offset + page.pageSize), ...pageMembers(page, all.length) })
+  }),
+]

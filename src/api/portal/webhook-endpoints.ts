@@ -1,0 +1,162 @@
+import { Type } from '@sinclair/typebox'
+import { auditLine } from '../../admin/audit-line.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { invalid, invalidField, notFound } from '../problems/problems.ts'
+import { choice, text } from '../json/text-schema.ts'
+import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
+import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
+import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
+import { agencyRoute, answer, isIdShaped, type PortalOutcome, refuse } from './portal-route.ts'
+import { nullable } from './portal-schema.ts'
+import { WebhookEndpointJson, webhookEndpointJson } from './webhook-json.ts'
+
+export const ENDPOINT_PATH = `${AGENCY_PATH}/webhook-endpoints/{endpointId}` as const
+
+const url = () =>
+  text({
+    minLength: 1,
+    maxLength: URL_LENGTH_MAX,
+    description: 'https, and publicly reachable (contract, Delivery rule 5).',
+  })
+const description = () => Type.Optional(nullable(text({ maxLength: DESCRIPTION_LENGTH_MAX })))
+const endpointAnswer = {
+  status: 200,
+  description: 'The endpoint.',
+  schema: Type.Object({ webhookEndpoint: WebhookEndpointJson }),
+} as const
+const withSecret = Type.Object({ webhookEndpoint: WebhookEndpointJson, secret: Type.String() })
+
+const REGISTER = {
+  id: 'createWebhookEndpoint',
+  method: 'POST',
+  path: `${AGENCY_PATH}/webhook-endpoints`,
+  tag: 'Webhooks',
+  summary: 'Register a webhook endpoint',
+  description: 'The answer is the only time the signing secret is shown.',
+  body: Type.Object({ url: url(), description: description() }),
+  bodyExample: { url: 'https://example.com/hooks', description: 'Channel manager' },
+  answer: { status: 201, description: 'The endpoint, and its secret this once.', schema: withSecret },
+} as const satisfies PortalOperation
+
+const LIST = {
+  id: 'listWebhookEndpoints',
+  method: 'GET',
+  path: `${AGENCY_PATH}/webhook-endpoints`,
+  tag: 'Webhooks',
+  summary: 'List webhook endpoints, newest first',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'One page.', schema: pageSchema('webhookEndpoints', WebhookEndpointJson) },
+} as const satisfies PortalOperation
+
+const GET = {
+  id: 'getWebhookEndpoint',
+  method: 'GET',
+  path: ENDPOINT_PATH,
+  tag: 'Webhooks',
+  summary: 'Read a webhook endpoint',
+  answer: endpointAnswer,
+} as const satisfies PortalOperation
+
+const CHANGE = {
+  id: 'changeWebhookEndpoint',
+  method: 'PATCH',
+  path: ENDPOINT_PATH,
+  tag: 'Webhooks',
+  summary: 'Switch a webhook endpoint on, or change its address or description',
+  body: Type.Object({
+    status: Type.Optional(choice(['active'], { description: 'Switches it on; needs `pending`.' })),
+    pending: Type.Optional(choice(['resend', 'drop'], { description: 'What becomes of deliveries that were held.' })),
+    url: Type.Optional(url()),
+    description: description(),
+  }),
+  bodyExample: { status: 'active', pending: 'resend' },
+  answer: endpointAnswer,
+} as const satisfies PortalOperation
+
+const DELETE = {
+  id: 'deleteWebhookEndpoint',
+  method: 'DELETE',
+  path: ENDPOINT_PATH,
+  tag: 'Webhooks',
+  summary: 'Delete a webhook endpoint',
+  description: 'Pending deliveries are dropped. After a 500, repeat the request until it answers 200 or 404.',
+  answer: { ...endpointAnswer, description: 'The endpoint as it was.' },
+} as const satisfies PortalOperation
+
+const ROTATE = {
+  id: 'rotateWebhookSecret',
+  method: 'POST',
+  path: `${ENDPOINT_PATH}/rotate-secret`,
+  tag: 'Webhooks',
+  summary: 'Make a new signing secret',
+  description: 'The answer is the only time it is shown. For `overlapHours` the old one signs beside it.',
+  body: Type.Object({
+    overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: OVERLAP_HOURS_MAX, default: 24 })),
+  }),
+  isBodyOptional: true,
+  bodyExample: { overlapHours: 24 },
+  answer: { status: 200, description: 'The endpoint, and its new secret this once.', schema: withSecret },
+} as const satisfies PortalOperation
+
+export const WEBHOOK_ENDPOINTS = [
+  agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {
+    const asked = { url: body.url, description: body.description ?? null }
+    const outcome = await ledger.webhooks.register(agency.id, asked, auditLine(ledger, caller))
+    if (outcome.kind === 'url_refused')
+      return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
+    if (outcome.kind === 'too_many')
+      return refuse(invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`))
+    return shownWithSecret(outcome)
+  }),
+  agencyRoute(LIST, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const all = await ledger.webhooks.list(agency.id)
+    const webhookEndpoints = all.slice(page.offset, page.offset + page.pageSize).map(webhookEndpointJson)
+    return answer({ webhookEndpoints, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(GET, async ({ ledger, agency, path: { endpointId } }) => {
+    const endpoint = isIdShaped(endpointId) ? await ledger.webhooks.find(agency.id, endpointId) : null
+    if (endpoint === null) return refuse(notFound('webhook endpoint'))
+    return answer({ webhookEndpoint: webhookEndpointJson(endpoint) })
+  }),
+  agencyRoute(CHANGE, async ({ ledger, agency, caller, path: { endpointId }, body }) => {
+    if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
+    const { status, pending, url, description } = body
+    if (status !== undefined && pending === undefined)
+      return refuse(invalidField('pending', 'is required with status and must be one of resend, drop'))
+    if (status === undefined && pending !== undefined)
+      return refuse(invalidField('status', 'is required with pending and must be active'))
+    const change = {
+      ...(url === undefined ? {} : { url }),
+      ...(description === undefined ? {} : { description }),
+      ...(pending === undefined ? {} : { pending }),
+    }
+    const outcome = await ledger.webhooks.change(agency.id, endpointId, change, auditLine(ledger, caller))
+    if (outcome.kind === 'url_refused')
+      return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
+    return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shown(outcome)
+  }),
+  agencyRoute(DELETE, async ({ ledger, agency, caller, path: { endpointId } }) => {
+    const endpoint = isIdShaped(endpointId)
+      ? await ledger.webhooks.delete(agency.id, endpointId, auditLine(ledger, caller))
+      : null
+    return endpoint === null ? refuse(notFound('webhook endpoint')) : shown({ endpoint })
+  }),
+  agencyRoute(
+    ROTATE,
+    async ({ ledger, agency, caller, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
+      if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
+      const audit = auditLine(ledger, caller)
+      const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours }, audit)
+      return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shownWithSecret(outcome)
+    },
+  ),
+]
+
+function shown({ endpoint }: { endpoint: WebhookEndpoint }): PortalOutcome {
+  return answer({ webhookEndpoint: webhookEndpointJson(endpoint) })
+}
+
+function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string }): PortalOutcome {
+  return answer({ webhookEndpoint: webhookEndpointJson(endpoint), secret })
+}

@@ -1,0 +1,72 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
+import { choice } from '../json/text-schema.ts'
+import type { WebhookDelivery } from '../../webhooks/delivery.ts'
+import type { WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
+import { nullable } from './portal-schema.ts'
+
+const timestamp = () => Type.String({ format: 'date-time' })
+
+export const WebhookEndpointJson = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(),
+    description: nullable(Type.String()),
+    status: choice(['active', 'disabled'], {
+      description: '`disabled`: switched off after too many failures in a row.',
+    }),
+    disabledReason: nullable(Type.String()),
+    consecutiveFailures: Type.Integer({ minimum: 0 }),
+    previousSecretUntil: nullable(timestamp()),
+    createdAt: timestamp(),
+    updatedAt: timestamp(),
+  },
+  { $id: 'WebhookEndpoint' },
+)
+
+export const DeliveryJson = Type.Object(
+  {
+    id: Type.String(),
+    endpointId: Type.String(),
+    eventId: Type.String(),
+    event: choice(['booking.created', 'booking.updated', 'booking.cancelled', 'ping']),
+    status: choice(['pending', 'held', 'delivered', 'dead', 'dropped']),
+    attempts: Type.Array(
+      Type.Object({
+        attempt: Type.Integer({ minimum: 1 }),
+        at: timestamp(),
+        durationMs: Type.Number({ minimum: 0 }),
+        httpStatus: nullable(Type.Integer({ description: "The receiver's own." })),
+        reason: nullable(Type.String({ description: 'Why there was no answer.' })),
+      }),
+    ),
+    nextAttemptAt: nullable(timestamp()),
+    createdAt: timestamp(),
+    finishedAt: nullable(timestamp()),
+  },
+  { $id: 'Delivery' },
+)
+
+export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof WebhookEndpointJson> {
+  const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
+  return {
+    ...{ id, url, description, status, disabledReason, consecutiveFailures },
+    previousSecretUntil: timestampOrNull(endpoint.previousSecretUntil),
+    createdAt: timestampOf(endpoint.createdAt),
+    updatedAt: timestampOf(endpoint.updatedAt),
+  }
+}
+
+export function deliveryJson(delivery: WebhookDelivery): Static<typeof DeliveryJson> {
+  const { id, endpointId, eventId, event, status, attempts } = delivery
+  return {
+    ...{ id, endpointId, eventId, event, status },
+    attempts: attempts.map(({ attempt, at, durationMs, httpStatus, reason }) => ({
+      ...{ attempt, durationMs, httpStatus, reason },
+      at: timestampOf(at),
+    })),
+    nextAttemptAt: timestampOrNull(delivery.nextAttemptAt),
+    createdAt: timestampOf(delivery.createdAt),
+    finishedAt: timestampOrNull(delivery.finishedAt),
+  }
+}

@@ -1,0 +1,113 @@
+import { type Access, ClosedHereError } from '../../admin/closed-here-error.ts'
+import { ListReadError, type ListReadErrorKind } from '../../core/bookings/list-read-error.ts'
+import { RefusalNotRecordedError } from '../../core/bookings/refusal-not-recorded-error.ts'
+import { WriteError, type WriteOutcome } from '../../core/bookings/write-error.ts'
+import { JournalError, type JournalErrorKind } from '../../core/journal/journal-error.ts'
+import { AssertionError } from '../../lib/assert.ts'
+import { isOfDatabase } from '../../lib/database-failure.ts'
+import { MailboxFullError } from '../../core/units/unit-actor.ts'
+import type { VerificationErrorKind } from '../../verify/verification-error.ts'
+import { VerificationError } from '../../verify/verification-error.ts'
+import { IdempotencyFullError } from '../idempotency/idempotent-writes.ts'
+import { type Problem, problem } from './problems.ts'
+
+/** `Retry-After`, in seconds: a database that restarts is usually back by then. */
+const RETRY_AFTER_S = 2
+
+const NOT_WRITTEN = 'Nothing was changed'
+const UNKNOWN =
+  'It is not known whether the change was made: check with GET /bookings, or repeat the request with the same Idempotency-Key'
+
+const TITLE_OF_JOURNAL_ERROR = {
+  full: `${NOT_WRITTEN}: too many writes are already waiting. Try again`,
+  held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
+  fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
+  closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
+  poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
+  outcome_unknown: UNKNOWN,
+} as const satisfies Record<JournalErrorKind, string>
+
+const CHECK = 'Check whether it was applied before retrying'
+
+const TITLE_OF_WRITE_ERROR = {
+  not_written: `${NOT_WRITTEN}: the database did not accept the change. Try again`,
+  unknown: `It is not known whether the change was made: the database did not answer. ${CHECK}`,
+  begun: 'The change was started but is not complete: repeat the request',
+  made: 'The change was made, but its result could not be read: fetch it instead of repeating the request',
+} as const satisfies Record<WriteOutcome, string>
+
+const TITLE_OF_CLOSED_ACCESS = {
+  key: 'This process now refuses the key, but the revocation may not be stored yet: repeat the request',
+  agency:
+    'This process now treats the agency as suspended, but the suspension may not be stored yet: repeat the request',
+  calendar_address:
+    'This process now refuses the old address, but a new one may not be stored: change the address again',
+} as const satisfies Record<Access, string>
+
+const TITLE_OF_VERIFICATION_ERROR = {
+  not_started: 'The verification could not start: there was no process for it. Try again',
+  ended: 'The verification did not finish: its process ended. Try again',
+  failed: 'The verification did not finish: the database did not answer. Try again',
+  broken: 'The verification did not finish because of an error in the service',
+  overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
+  abandoned: 'The verification was stopped: no client is waiting for it, or the service is shutting down. Try again',
+} as const satisfies Record<VerificationErrorKind, string>
+
+const TITLE_OF_LIST_ERROR = {
+  busy: 'Cannot read the list: this agency has too many list requests in progress. Try again',
+  slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
+} as const satisfies Record<ListReadErrorKind, string>
+
+/** A request that failed. If the failure is a bug, the process ends once the answer has been sent. */
+export interface Failure {
+  readonly problem: Problem
+  /** The outcome that the audit trail records for a failed write. */
+  readonly outcome: 'INTERNAL' | 'OUTCOME_UNKNOWN'
+  readonly isBug: boolean
+}
+
+/**
+ * The answer to a request that failed with anything but a rejection: 500 INTERNAL, with a title that says what is known about the
+ * outcome. It never repeats the error's own message, which may contain what a caller must not see.
+ * @param isWrite whether the request could change anything; the title of a failed read says nothing about changes
+ */
+export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
+  const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
+  return {
+    problem: problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S }),
+    outcome: isWrite && isUnknown(error) ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
+    isBug: error instanceof AssertionError,
+  }
+}
+
+function titleOfFailedWrite(error: unknown): string {
+  if (error instanceof AssertionError) return UNKNOWN
+  if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
+  if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
+  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RefusalNotRecordedError)
+    return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
+  if (error instanceof MailboxFullError)
+    return `${NOT_WRITTEN}: too many writes to this unit are already waiting. Try again`
+  if (error instanceof IdempotencyFullError)
+    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already waiting. Try again`
+  // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
+  if (isOfDatabase(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
+  return `It is not known whether the change was made, because of an error in the service. ${CHECK}`
+}
+
+/** Whether the change may have been made: the same cases in which the title says so. */
+function isUnknown(error: unknown): boolean {
+  if (error instanceof JournalError) return error.kind === 'outcome_unknown'
+  if (error instanceof WriteError) return error.outcome !== 'not_written'
+  if (error instanceof ClosedHereError) return true
+  if (error instanceof RefusalNotRecordedError) return false
+  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isOfDatabase(error))
+}
+
+function titleOfFailedRead(error: unknown): string {
+  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
+  if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
+  return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
+}

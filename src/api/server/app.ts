@@ -1,0 +1,116 @@
+import { Elysia } from 'elysia'
+import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { notFound } from '../problems/problems.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { RequestTally, UNKNOWN_ROUTE } from '../../observability/request-stats.ts'
+import { targetOf } from '../http/request-target.ts'
+import { JournalError } from '../../core/journal/journal-error.ts'
+import { directRoutes } from './direct-routes.ts'
+import { docsPage } from './docs/docs-page.ts'
+import type { FailureReport, PartnerLedger } from '../partner/partner-dependencies.ts'
+import { PARTNER_PREFIX, partnerResources } from '../partner/partner-surface.ts'
+import type { PortalLedger } from '../portal/portal-dependencies.ts'
+import { portalResources } from '../portal/portal-surface.ts'
+import { preflightAnswer } from './preflight.ts'
+import { SERVE_OPTIONS } from './serve-options.ts'
+import { watchedRoute } from './watched-route.ts'
+
+/** Where the service says what went wrong: pino's shape. */
+export interface ErrorLog {
+  error(fields: object, message: string): void
+}
+
+/** A surface of another part of the service, on a path of its own. */
+export interface Mount {
+  readonly path: string
+  fetch(request: Request): Response | Promise<Response>
+}
+
+export interface AppOptions {
+  readonly ledger: PartnerLedger
+  /** Left out: the portal's routes are 404. */
+  readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
+  /** Surfaces beside these, each made with where it tells what went wrong and what it answered. */
+  readonly mounts?: readonly ((options: { tally: RequestTally; onFailure(report: FailureReport): void }) => Mount)[]
+  /** Where every answer is counted; left out, nobody asks for the counts. */
+  readonly tally?: RequestTally
+  readonly log: ErrorLog
+  /** A broken invariant was met: the process must end. Called when the answer is on its way. */
+  onBug(error: unknown): void
+  /** A write beside the journal has found the fence. */
+  onFenced?(): void
+}
+
+/** Long enough for the answer to leave the process. */
+const BUG_ANSWER_MS = 20
+
+/** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
+export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = () => {}, ...rest }: AppOptions) {
+  const { newId, clock, gate } = ledger
+  const tally = rest.tally ?? new RequestTally({ clock, log: null })
+  const unknown = tally.route(UNKNOWN_ROUTE)
+  const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
+
+  const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
+    log.error({ err: error, ...fields }, isBug ? 'bug met' : 'request failed')
+    if (isBug) clock.after(BUG_ANSWER_MS, () => onBug(error))
+    else if (isFenced(error)) onFenced()
+  }
+
+  /** An unknown route is 404 whatever the key; a valid one still sees its budget (contract, Limits: on every answer). */
+  const notFoundAnswer = (request: Request): Response => {
+    const arrivedMs = unknown.arrived()
+    const requestId = requestIdFor(request)
+    const isPartners = targetOf(request.url).path.startsWith(`${PARTNER_PREFIX}/`)
+    const entrance = isPartners ? gate.enter(request.headers.get('authorization')) : null
+    const headers = entrance === null ? plainHeaders(requestId) : rateHeaders(requestId, entrance.rate, clock.now())
+    const response = problemAnswer(notFound('route'), requestId, headers)
+    unknown.answered({ arrivedMs, requestId, entrance }, response.status)
+    return response
+  }
+  const preflight = watchedRoute(
+    { tally, requestIdFor },
+    { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
+    preflightAnswer,
+  )
+
+  const faultAnswer = (request: Request, error: unknown): Response => {
+    const arrivedMs = unknown.arrived()
+    const { problem, isBug } = failureOf(error, { isWrite: request.method !== 'GET' && request.method !== 'HEAD' })
+    const requestId = requestIdFor(request)
+    onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
+    unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)
+    return problemAnswer(problem, requestId, plainHeaders(requestId))
+  }
+
+  const partners = partnerResources({ ledger, tally, onFailure })
+  const app = new Elysia({
+    // `/units/` is no list.
+    strictPath: true,
+    // Hosts may have one letter.
+    handler: { standardHostname: false },
+    serve: {
+      ...SERVE_OPTIONS,
+      routes: directRoutes(partners, faultAnswer),
+    },
+  })
+    .onError(({ code, error, request }) =>
+      code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
+    )
+    .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
+    .use(docsPage({ tally, requestIdFor }))
+  for (const resource of partners) app.use(resource)
+  if (portal !== undefined) for (const resource of portalResources({ ...portal, tally, onFailure })) app.use(resource)
+  for (const mount of mounts) {
+    const { path, fetch } = mount({ tally, onFailure })
+    // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+    app.all(path, ({ request }) => fetch(request))
+  }
+  return app
+}
+
+function isFenced(error: unknown): boolean {
+  if (error instanceof JournalError) return error.kind === 'fenced'
+  return error instanceof Error && error.cause instanceof JournalError && error.cause.kind === 'fenced'
+}

@@ -1,0 +1,52 @@
+import { Elysia } from 'elysia'
+import type { RouteName } from '../../observability/request-stats.ts'
+import type { JournalVitals } from '../../core/journal/journal.ts'
+import { type Watched, watchedRoute } from './watched-route.ts'
+
+/** What the readiness probe asks. */
+export interface Health {
+  /** Of this process. */
+  epoch(): number
+  vitals(): Pick<JournalVitals, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
+  /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
+  fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
+}
+
+/** A batch in flight for longer than this means that the database is not taking writes. */
+const JOURNAL_LAG_MS_MAX = 2_000
+
+/**
+ * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
+ * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (design, Running it).
+ */
+export function healthRoutes(health: Health, watched: Watched) {
+  const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
+  const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
+    const { state, waiting, inFlightMs, durableSeq } = health.vitals()
+    const fence = await health.fence().catch(() => null)
+    const faults = [
+      ...(fence === null ? ['database: it does not answer'] : []),
+      ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
+      ...(fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []),
+      ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
+      ...(inFlightMs > JOURNAL_LAG_MS_MAX
+        ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
+        : []),
+    ]
+    const status = faults.length === 0 ? 'ready' : 'not ready'
+    return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } }, requestId)
+  })
+  // Literals of their own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
+}
+
+function named(path: string): RouteName {
+  return { surface: 'operating', method: 'GET', path }
+}
+
+function json(status: number, body: unknown, requestId: string): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': requestId },
+  })
+}

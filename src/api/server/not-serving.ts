@@ -1,0 +1,41 @@
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { problem } from '../problems/problems.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { targetOf } from '../http/request-target.ts'
+import type { IdSource } from '../../lib/ids.ts'
+
+/** A start takes about a second; after a take-over another process answers at once. */
+const RETRY_AFTER_S = 1
+
+/** Why a process listens but does not serve. Callers get `status` and `title`; `/readyz` reports `fault`. */
+const REASONS = {
+  starting: {
+    status: 503,
+    title: 'This request was not handled: the service is starting. Try again',
+    fault: 'starting',
+  },
+  // 500, as for the commands that are still open: the contract has no 503, and its clients retry a 500.
+  fenced: {
+    status: 500,
+    title: 'This request was not handled: another process has taken over. Try again',
+    fault: 'fence: another writer has taken over',
+  },
+} as const
+
+/**
+ * Answers every request to a process that listens but does not serve. `/healthz` answers 200 as always, because the process is
+ * alive. Nothing is read, written or counted.
+ */
+export function notServing(reason: keyof typeof REASONS, newId: IdSource): (request: Request) => Response {
+  const { status, title, fault } = REASONS[reason]
+  return (request) => {
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const headers = plainHeaders(requestId)
+    const { path } = targetOf(request.url)
+    if (path === '/healthz') return new Response(JSON.stringify({ status: 'ok' }), { headers })
+    headers.set('Retry-After', String(RETRY_AFTER_S))
+    if (path === '/readyz')
+      return new Response(JSON.stringify({ status: 'not ready', faults: [fault] }), { status: 503, headers })
+    return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers)
+  }
+}

@@ -1,0 +1,27 @@
+import type { RequestTally, RouteName } from '../../observability/request-stats.ts'
+
+/** What a route without a key is made with. */
+export interface Watched {
+  readonly tally: RequestTally
+  requestIdFor(request: Request): string
+}
+
+/** Serves a route that has no key to look at, and has each of its answers counted. `answer` must not throw. */
+export function watchedRoute(
+  { tally, requestIdFor }: Watched,
+  name: RouteName,
+  answer: (request: Request, requestId: string) => Response | Promise<Response>,
+): (request: Request) => Response | Promise<Response> {
+  const watch = tally.route(name)
+  const ended = (arrivedMs: number, requestId: string, response: Response): Response => {
+    watch.answered({ arrivedMs, requestId, entrance: null }, response.status)
+    return response
+  }
+  return (request) => {
+    const arrivedMs = watch.arrived()
+    const requestId = requestIdFor(request)
+    const response = answer(request, requestId)
+    if (response instanceof Response) return ended(arrivedMs, requestId, response)
+    return response.then((settled) => ended(arrivedMs, requestId, settled))
+  }
+}

@@ -1,0 +1,74 @@
+import type { Config } from './config.ts'
+import { checkServer } from '../postgres/client/check-server.ts'
+import { connect } from '../postgres/client/connect.ts'
+import { classifyDatabaseError } from '../postgres/client/database-error.ts'
+import { migrate } from '../postgres/schema/migrate.ts'
+import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
+
+/** The ledger's database, ready for use: the server is fit, the schema is this program's, and SECRET_KEY matches. */
+export interface Database {
+  readonly url: string
+  /** True when the server is our own, in the data folder. */
+  readonly isEmbedded: boolean
+  stop(): Promise<void>
+}
+
+/** DATABASE_URL leads to no server that lets us in. Never holds the password. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError'
+}
+
+/**
+ * Connects to DATABASE_URL, or starts our own PostgreSQL when there is none, migrates, and checks the key. Does not fence out
+ * the current writer.
+ * @param secretKey 32 bytes
+ * @throws Error whose message says what to do
+ */
+export async function openDatabase(
+  config: Config,
+  { secretKey, onStep }: { secretKey: Uint8Array; onStep: (step: string) => void },
+): Promise<Database> {
+  const database = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
+  try {
+    const sql = connect(database.url, { purpose: 'admin' })
+    try {
+      await checkServer(sql)
+      await checkSecretKeyBeforeMigrating(sql, secretKey)
+      await migrate(sql, { onStep })
+      await checkSecretKey(sql, secretKey)
+    } finally {
+      await sql.end({ timeout: 1 })
+    }
+    return database
+  } catch (error) {
+    await database.stop()
+    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(database.url, error) : error
+  }
+}
+
+/** SQLSTATE class 28: the password or user is wrong; 3D000: there is no such database. */
+function isRefusal(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return code.startsWith('28') || code === '3D000'
+}
+
+function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
+  const { hostname, port, pathname } = new URL(databaseUrl)
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const where = `${pathname.slice(1)} on ${hostname}:${port || 5432}`
+  return new UnreachableError(
+    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, and that the server runs and lets us in.`,
+    { cause },
+  )
+}
+
+async function startOwn(config: Config, onStep: (step: string) => void): Promise<Database> {
+  // Loaded only here: a binary without the embedded server's files runs on DATABASE_URL.
+  const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
+  const { url, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
+  return { url, isEmbedded: true, stop }
+}
+
+function given(url: string): Database {
+  return { url, isEmbedded: false, stop: async () => {} }
+}

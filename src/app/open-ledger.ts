@@ -1,0 +1,325 @@
+/** The composition root: the only place where ports meet what implements them. */
+import { Catalogue } from '../core/catalogue/catalogue.ts'
+import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
+import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
+import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { connect, type Sql } from '../postgres/client/connect.ts'
+import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
+import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
+import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
+import { ListReads } from '../postgres/stores/list-reads.ts'
+import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
+import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
+import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { untilAnswered } from '../postgres/client/until-answered.ts'
+import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
+import { BookingDesk } from '../core/bookings/booking-commands.ts'
+import type { BookingList } from '../core/bookings/booking-list.ts'
+import type { BookingRows } from '../core/bookings/booking-rows.ts'
+import type { GuestList } from '../core/bookings/guest-list.ts'
+import { calendarMonthAt } from '../access/calendar-month.ts'
+import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
+import { IdempotencyDesk } from '../api/idempotency/idempotent-writes.ts'
+import { type Counters, lastFlush } from '../access/last-flush.ts'
+import { PartnerGate } from '../access/partner-access.ts'
+import { RateLimiter } from '../access/rate-limit.ts'
+import { passedRequests, RateSlots } from '../access/rate-slots.ts'
+import { RefusalCounter } from '../access/refusal-counter.ts'
+import { UsageMeter } from '../access/usage-meter.ts'
+import { Journal } from '../core/journal/journal.ts'
+import { bootTime } from '../lib/boot-clock.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
+import { type IdSource, systemIds } from '../lib/ids.ts'
+import { HoldTimer } from '../core/units/hold-timer.ts'
+import { UnitDirectory } from '../core/units/unit-directory.ts'
+import { announce } from '../webhooks/envelope.ts'
+
+export interface LedgerLimits {
+  readonly residentUnitsMax: number
+  readonly unitIdleMs: number
+  readonly mailboxMax: number
+  readonly snapshotEvery: number
+  readonly journalWaitingMax: number
+  readonly journalBatchMax: number
+  /** How long a write is held for a database that is away. */
+  readonly heldMsMax: number
+}
+
+export const DEFAULT_LIMITS: LedgerLimits = {
+  residentUnitsMax: 20_000,
+  unitIdleMs: 600_000,
+  mailboxMax: 256,
+  snapshotEvery: 64,
+  journalWaitingMax: 8_192,
+  journalBatchMax: 512,
+  heldMsMax: 5_000,
+}
+
+/** What the ledger reports of itself; a log line each. */
+export interface LedgerWatch {
+  /** Stop serving now; exit when `settled` resolves (Journal). */
+  onFenced(cause: unknown, settled: Promise<void>): void
+  onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
+  onSnapshotFailure(error: unknown): void
+  onHoldTimerFailure(error: unknown): void
+  /** A hold could not be released. Called for the first one of each unit. */
+  onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
+  /** An invariant broke outside of any request: the process must exit. */
+  onBug(error: unknown): void
+  onHousekeepingFailure(error: unknown): void
+  /** The take-over, or a read after it, got no answer from the database. It is retried. */
+  onTakeOverFailure(error: unknown): void
+  /** Usage or refused writes could not be stored. This is retried, unless the process is exiting. */
+  onCountersNotWritten(error: unknown): void
+}
+
+/** The running core: everything that http, mcp and the portal call. */
+export interface Ledger {
+  /** For look-ups, units read into memory, and portal writes. Lists and probes have their own connections. */
+  readonly sql: Sql
+  readonly lists: ListReads
+  /** For what must be answered under any load: readiness and metrics. */
+  readonly probes: Sql
+  /** For child processes. */
+  readonly databaseUrl: string
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly catalogue: Catalogue
+  readonly catalogueStore: PostgresCatalogueStore
+  readonly desk: BookingDesk
+  readonly bookingRows: BookingRows
+  readonly bookingList: BookingList
+  readonly guestList: GuestList
+  readonly directory: UnitDirectory
+  readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly journal: Journal
+  /** Keys, plans and budgets: one for REST and MCP, because they share them. */
+  readonly gate: PartnerGate
+  readonly usage: UsageMeter
+  readonly refusals: RefusalCounter
+  readonly idempotency: IdempotencyDesk
+  /** The epoch of this writer. It rises when the journal has to settle a doubt. */
+  readonly epoch: number
+  /** A statement beside the journal has found the fence: the journal finds it too, and ends the process (J5). */
+  tellFenced(): void
+  /** Finishes what is in flight, writes snapshots, closes every connection. */
+  close(): Promise<void>
+}
+
+const SWEEP_MS = 5_000
+/** How long to wait for a database that is away: after the take-over no other process serves. */
+const TAKE_OVER_MS_MAX = 60_000
+const TAKE_OVER_PAUSE_MS = 100
+/** Above the server's statement timeout: a take-over whose reply was lost is over by then, and fences nobody later. */
+const TAKE_OVER_AGAIN_MS = 2_500
+
+/** How long a process that is exiting tries to store its counters while the database is away. */
+const LAST_FLUSH_MS_MAX = 2_000
+
+/** After the fence, open writes are first answered with 500, then counted. */
+const COUNT_FENCED_AFTER_MS = 50
+
+/**
+ * Takes over the ledger and opens it. The schema must exist. The previous writer serves until everything that can fail has been
+ * tried: what is needed is read once before the take-over, as a trial, and again after it, when the result is final.
+ * @throws Error when the database does not answer, or when `isCalledOff` says that the take-over is no longer wanted
+ */
+export async function openLedger(options: {
+  databaseUrl: string
+  clock: Clock
+  limits: LedgerLimits
+  watch: LedgerWatch
+  /** Who writes, for `writer_fence`: host and process. */
+  holder: string
+  /** A change of a booking is durable: its webhooks are due. Called with each. */
+  onBookingChange?: (agencyId: string) => void
+  /** True: the process is shutting down and no longer waits for the database. */
+  isCalledOff?: () => boolean
+}): Promise<Ledger> {
+  const { databaseUrl, clock, limits, watch } = options
+  const sql = connect(databaseUrl, { purpose: 'queries' })
+  const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
+  const probes = connect(databaseUrl, { purpose: 'probes' })
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
+  const catalogueStore = new PostgresCatalogueStore(sql)
+  const catalogue = new Catalogue(catalogueStore)
+  const rows = new PostgresBookingRows(sql)
+
+  const usageRows = new PostgresUsageRows(sql)
+  const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
+  const rateRows = new PostgresRateRows(sql)
+
+  const { isCalledOff = () => false } = options
+  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
+  if (isCalledOff()) throw new Error('Cannot take over the ledger: the process is shutting down')
+  const patience = {
+    ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
+    isOver: isCalledOff,
+    onFailure: watch.onTakeOverFailure,
+  }
+  const tenure = await untilAnswered(() => store.takeOver(options.holder), {
+    ...patience,
+    pauseMs: TAKE_OVER_AGAIN_MS,
+    onFailure: (error) => {
+      // The outcome is unknown. A second take-over fences out the first.
+      store.reconnect()
+      watch.onTakeOverFailure(error)
+    },
+  })
+  await untilAnswered(() => catalogue.load(), patience)
+  const used = await untilAnswered(usedSoFar, patience)
+  const passed = await untilAnswered(() => rateRows.load(), patience)
+
+  const journal = new Journal({
+    store,
+    clock,
+    tenure,
+    limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, heldMsMax: limits.heldMsMax },
+    onFenced: (cause, settled) => {
+      const counted = settled
+        .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
+        .then(() => refusals.flush())
+        .catch(watch.onCountersNotWritten)
+      watch.onFenced(cause, counted)
+    },
+    newBatchId: () => Bun.randomUUIDv7(),
+  })
+  const directory = new UnitDirectory({
+    store,
+    clock,
+    limits: {
+      residentMax: limits.residentUnitsMax,
+      mailboxMax: limits.mailboxMax,
+      idleMs: limits.unitIdleMs,
+      snapshotEvery: limits.snapshotEvery,
+    },
+    onDefect: (defect, { agencyId, unitId, seq }) => watch.onSnapshotDefect({ defect, agencyId, unitId, seq }),
+    onSnapshotFailure: watch.onSnapshotFailure,
+  })
+  const desk = new BookingDesk({
+    catalogue,
+    directory,
+    journal,
+    rows,
+    announce,
+    clock,
+    newId: systemIds,
+    heldMsMax: limits.heldMsMax,
+    onDurable: ({ after }, agency) => {
+      options.onBookingChange?.(agency.id)
+      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+    },
+  })
+  const holdTimer = new HoldTimer({
+    clock,
+    watch: {
+      onFailure: watch.onHoldTimerFailure,
+      onHoldFailure: ({ agencyId, unitId, bookingId }, err) =>
+        watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
+      onBug: watch.onBug,
+    },
+    book: {
+      mayPass,
+      nextExpiry: (at) => rows.nextExpiry(at),
+      lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
+      expire: async ({ agencyId, bookingId }) => {
+        const agency = catalogue.agencyById(agencyId)
+        if (agency === null) throw new Error('Cannot end a hold: its agency is not in the catalogue')
+        await desk.expire(agency, bookingId)
+      },
+    },
+  })
+
+  // An empty record: whoever waits for it is told by `onFenced`.
+  const tellFenced = async (): Promise<void> => {
+    await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
+  }
+  // Where nothing is written but counters, they find the fence first.
+  const unlessFenced = async (write: Promise<void>): Promise<void> => {
+    try {
+      await write
+    } catch (error) {
+      if (classifyDatabaseError(error) === 'fenced') await tellFenced()
+      throw error
+    }
+  }
+  const usage = new UsageMeter({
+    clock,
+    persist: (totals) => unlessFenced(usageRows.keep(journal.epoch, totals)),
+    onFailure: watch.onCountersNotWritten,
+  })
+  usage.load(used)
+  const rateSlots = new RateSlots({
+    clock,
+    bootTime,
+    persist: (keep) => unlessFenced(rateRows.keep({ epoch: journal.epoch, term: tenure.epoch }, keep)),
+    onFailure: watch.onCountersNotWritten,
+  })
+  const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
+  limiter.restore(passedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
+  const gate = new PartnerGate({ catalogue, clock, limiter, meter: usage })
+  const refusalRows = new PostgresRefusalRows(sql)
+  const refusals = new RefusalCounter({
+    clock,
+    persist: (lines) => refusalRows.keep(lines),
+    onFailure: watch.onCountersNotWritten,
+  })
+
+  const idempotencyRows = new PostgresIdempotencyRows(sql)
+  const idempotency = new IdempotencyDesk({ find: (scope, newerThan) => idempotencyRows.find(scope, newerThan), clock })
+  const expiredAnswers = new ExpiredAnswers({
+    deleteExpired: (asked) => idempotencyRows.deleteExpired(asked),
+    clock,
+    onFailure: watch.onHousekeepingFailure,
+  })
+
+  holdTimer.start()
+  expiredAnswers.start()
+  const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
+  sweep.unref()
+
+  return {
+    sql,
+    databaseUrl,
+    lists,
+    probes,
+    clock,
+    newId: systemIds,
+    catalogue,
+    catalogueStore,
+    desk,
+    bookingRows: rows,
+    bookingList: new PostgresBookingList(sql, lists),
+    guestList: new PostgresGuestList(sql, lists),
+    directory,
+    holdTimer,
+    journal,
+    gate,
+    usage,
+    refusals,
+    idempotency,
+    get epoch() {
+      return journal.epoch
+    },
+    tellFenced: () => void tellFenced(),
+    close: async () => {
+      clearInterval(sweep)
+      let isAway = false
+      const stopCounting = async (...counters: Counters[]): Promise<void> => {
+        // A database that is away is waited for once: the process must end in time.
+        for (const failure of await lastFlush(counters, clock, isAway ? 0 : LAST_FLUSH_MS_MAX)) {
+          isAway = true
+          watch.onCountersNotWritten(failure)
+        }
+      }
+      await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
+      await journal.close()
+      // Counts the writes that the journal has refused in the meantime.
+      await stopCounting(refusals)
+      // Without snapshots only the next activation is slower, so do not wait for a database that is away.
+      if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
+      await store.close()
+      await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
+    },
+  }
+}

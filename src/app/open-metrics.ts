@@ -1,0 +1,65 @@
+/** The composition root of the metrics page. */
+import type { Ledger } from './open-ledger.ts'
+import { poolVitals } from '../postgres/client/client-pool.ts'
+import { deliveryBacklog } from '../postgres/stores/delivery-backlog.ts'
+import { probeFence } from '../postgres/stores/fence.ts'
+import type { RequestTally } from '../observability/request-stats.ts'
+import type { MetricsPage } from '../api/server/metrics.ts'
+import { EventLoopDelay } from '../lib/event-loop-delay.ts'
+import { VERSION } from '../lib/version.ts'
+import { ALL_METRICS } from '../observability/all-metrics.ts'
+import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
+import { readProcess } from '../observability/process-stats.ts'
+import type { ServiceVitals } from '../observability/service-stats.ts'
+import type { SenderProcess } from '../webhooks/sender-process.ts'
+
+export interface MetricsOptions {
+  readonly ledger: Ledger
+  readonly sender: Pick<SenderProcess, 'vitals'>
+  readonly tally: RequestTally
+  /** Requests that have no answer yet. */
+  openRequests(): number
+}
+
+/** Begins to sample the event loop, for as long as the process runs. */
+export function openMetrics(options: MetricsOptions): MetricsPage {
+  const eventLoop = new EventLoopDelay(options.ledger.clock)
+  eventLoop.start()
+  return {
+    contentType: METRICS_CONTENT_TYPE,
+    text: async () => metricsText(ALL_METRICS, await read(options, eventLoop)),
+  }
+}
+
+/** A database that is away, or slow, is told of by what is missing: the rest is known without it. */
+async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
+  const { ledger, sender, tally } = options
+  const [fence, backlog] = await Promise.all([
+    probeFence(ledger.probes).catch(() => null),
+    deliveryBacklog(ledger.probes).catch(() => null),
+  ])
+  return {
+    nowMs: ledger.clock.now(),
+    version: VERSION,
+    bun: Bun.version,
+    epoch: ledger.epoch,
+    routes: tally.counts(),
+    openRequests: options.openRequests(),
+    gate: ledger.gate.vitals,
+    refusedWrites: ledger.refusals.vitals,
+    idempotentRequests: ledger.idempotency.open,
+    journal: ledger.journal.vitals,
+    units: ledger.directory.vitals,
+    holdsFailing: ledger.holdTimer.failing,
+    pools: {
+      queries: poolVitals(ledger.sql),
+      lists: ledger.lists.vitals,
+      probes: poolVitals(ledger.probes),
+    },
+    sender: sender.vitals,
+    fenceEpoch: fence?.epoch ?? null,
+    backlog,
+    eventLoopDelay: eventLoop.read(),
+    process: readProcess(),
+  }
+}

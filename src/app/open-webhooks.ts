@@ -1,0 +1,90 @@
+/** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
+import type { Ledger } from './open-ledger.ts'
+import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
+import { sameProgram } from './same-program.ts'
+import { SEND_WEBHOOKS } from './send-webhooks.ts'
+import { DnsResolver } from '../webhooks/dns-resolver.ts'
+import { EndpointHolders } from '../webhooks/endpoint-holders.ts'
+import { guardedPost } from '../webhooks/guarded-post.ts'
+import { SecretBox } from '../webhooks/secret-box.ts'
+import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
+import { WebhookDesk } from '../webhooks/webhook-commands.ts'
+
+export interface WebhookOptions {
+  readonly databaseUrl: string
+  /** 32 bytes. */
+  readonly secretKey: Uint8Array
+  /** `host:port`, lower case. */
+  readonly allowHosts: readonly string[]
+  readonly logLevel: string
+  /** PEM; tests have authorities of their own. */
+  readonly trustedCa?: readonly string[]
+  /** The sender ended by itself and is started again after `restartMs`. */
+  onSenderExit(fields: SenderExit): void
+}
+
+export interface Webhooks {
+  /** What the portal's routes call. */
+  readonly desk: WebhookDesk
+  /** Its `vitals` are for the metrics page. */
+  readonly sender: SenderProcess
+  /** A booking of the agency changed: to be called after each change. */
+  bookingChanged(agencyId: string): void
+}
+
+/** Starts the sender; `sender.stop` ends it. `bookingChanged` is to be called after each change of a booking. */
+export function openWebhooks(
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
+  options: WebhookOptions,
+): Webhooks {
+  const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
+  const sender = new SenderProcess({
+    settings: {
+      ...{ databaseUrl, allowHosts, logLevel, trustedCa },
+      secretKeyHex: Buffer.from(secretKey).toString('hex'),
+      // A getter, because the epoch may have risen when the sender is restarted.
+      get epoch() {
+        return ledger.epoch
+      },
+    },
+    command: sameProgram(SEND_WEBHOOKS),
+    clock: ledger.clock,
+    onExit: options.onSenderExit,
+  })
+  sender.start()
+  const holders = new EndpointHolders()
+  // Until they are read, and if they cannot be, every booking wakes the sender.
+  new PostgresEndpointRows(ledger.sql, ledger.lists, () => ledger.epoch).agencies().then(
+    (agencyIds) => holders.load(agencyIds),
+    () => {},
+  )
+  const desk = openWebhookDesk(ledger, {
+    ...options,
+    onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
+    onRegister: (agencyId) => holders.add(agencyId),
+  })
+  const bookingChanged = (agencyId: string) => {
+    if (holders.mayHave(agencyId)) sender.wake()
+  }
+  return { desk, sender, bookingChanged }
+}
+
+/** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
+export function openWebhookDesk(
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
+  options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
+    onChange?: (change: { agencyId: string; endpointId: string }) => void
+    onRegister?: (agencyId: string) => void
+  },
+): WebhookDesk {
+  const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
+  const { sql, clock, newId } = ledger
+  const resolver = new DnsResolver()
+  return new WebhookDesk({
+    rows: new PostgresEndpointRows(sql, ledger.lists, () => ledger.epoch),
+    resolver,
+    post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
+    box: new SecretBox(secretKey),
+    ...{ clock, newId, allowHosts, onChange, onRegister },
+  })
+}

@@ -1,0 +1,47 @@
+/** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
+import { connect } from '../postgres/client/connect.ts'
+import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
+import { isOfDatabase } from '../lib/database-failure.ts'
+import type { FromVerifier, ToVerifier } from '../verify/verification-messages.ts'
+import { type LiveUnits, verify } from '../verify/verify.ts'
+import type { LiveUnit } from '../verify/verify-unit.ts'
+
+/** Gets the database URL from the service, reports the result of the verification, and exits when the service is gone. */
+export function runVerification(): void {
+  if (process.send === undefined) {
+    console.error('Cannot verify: only the service starts this process. Run nightledger verify instead.')
+    process.exit(1)
+  }
+  process.on('disconnect', () => process.exit(0))
+  let answer: (live: ReadonlyMap<string, LiveUnit>) => void = () => {}
+  const live: LiveUnits = (unitIds) => {
+    const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, LiveUnit>>()
+    answer = resolve
+    say({ kind: 'ask_live', unitIds })
+    return promise
+  }
+  process.on('message', (message: ToVerifier) => {
+    if (message.kind === 'live') answer(new Map(message.units))
+    else void run(message.databaseUrl, live)
+  })
+  say({ kind: 'up' })
+}
+
+/** The service ends this process when it has the result. */
+async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
+  try {
+    const sql = connect(databaseUrl, { purpose: 'verification' })
+    say({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    if (isOfDatabase(error)) say({ kind: 'failed', message })
+    else {
+      console.error('Cannot verify because of a bug:', error)
+      say({ kind: 'broken', message })
+    }
+  }
+}
+
+function say(message: FromVerifier): void {
+  process.send?.(message)
+}

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalToken, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
+import { makeFolder } from '../lib/make-folder.ts'
+import { keepPrivateFile } from '../lib/private-file.ts'
+
+/** `portalTokenFile`: where the token can be read, null when it came from the environment. `secretKey`: 32 bytes. */
+export type Secrets = {
+  readonly portalToken: string
+  readonly portalTokenFile: string | null
+  readonly secretKey: Uint8Array
+}
+
+/** A secret kept in the data folder cannot be used. */
+export class SecretsError extends Error {
+  override readonly name = 'SecretsError'
+}
+
+/**
+ * The environment's secrets; those that it lacks are made once and kept in the data folder, mode 0600.
+ * @throws SecretsError when a kept secret was damaged
+ */
+export function loadSecrets({
+  dataDir,
+  portalToken,
+  secretKey,
+}: Pick<Config, 'dataDir' | 'portalToken' | 'secretKey'>): Secrets {
+  const tokenFile = join(dataDir, 'portal-token')
+  const keyFile = join(dataDir, 'secret-key')
+  if (portalToken === null || secretKey === null) makeFolder(dataDir)
+  const token = portalToken ?? parsePortalToken(keepPrivateFile(tokenFile, () => randomBytes(32).toString('base64url')))
+  const key = secretKey ?? parseSecretKey(keepPrivateFile(keyFile, () => randomBytes(SECRET_KEY_BYTES).toString('hex')))
+  if (token === null) {
+    throw new SecretsError(
+      `Cannot read the portal token: ${tokenFile} has fewer than ${PORTAL_TOKEN_LENGTH_MIN} characters, or unusual ones. Remove the file to get a new token.`,
+    )
+  }
+  if (key === null) {
+    throw new SecretsError(
+      `Cannot read the secret key: ${keyFile} is not ${SECRET_KEY_BYTES} bytes in hexadecimal or base64. Bring the file back as it was: webhook secrets are encrypted with it.`,
+    )
+  }
+  return { portalToken: token, portalTokenFile: portalToken === null ? tokenFile : null, secretKey: key }
+}

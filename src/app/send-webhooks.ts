@@ -1,0 +1,152 @@
+/** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
+import { accessSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import { PostgresSenderStore } from '../postgres/stores/postgres-sender-store.ts'
+import { sleep, systemClock } from '../lib/clock.ts'
+import { type Log, openLog } from './log.ts'
+import { sameProgram } from './same-program.ts'
+import { DnsResolver } from '../webhooks/dns-resolver.ts'
+import { guardedPost } from '../webhooks/guarded-post.ts'
+import { SecretBox } from '../webhooks/secret-box.ts'
+import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-messages.ts'
+import { SenderOverError } from '../webhooks/sender-store.ts'
+import { WebhookSender } from '../webhooks/webhook-sender.ts'
+
+/** The argument of main.ts that makes it this process. */
+export const SEND_WEBHOOKS = 'send-webhooks'
+
+const VITALS_EVERY_MS = 1_000
+const TAKE_OVER_AGAIN_MS = 500
+/** The service is gone: attempts under way may finish for so long. */
+const ORPHANED_MS_MAX = 2_000
+const EXIT_OVER = 3
+
+/** The program that sends webhooks is not where it was when this process began. */
+export class SenderCommandError extends Error {
+  override readonly name = 'SenderCommandError'
+}
+
+/**
+ * What can be told of the sender before it is started.
+ * @throws SenderCommandError
+ */
+export function checkSenderCommand(command: readonly string[] = sameProgram(SEND_WEBHOOKS)): void {
+  for (const file of command.filter(isAbsolute)) {
+    try {
+      accessSync(file)
+    } catch (cause) {
+      throw new SenderCommandError(`Cannot start: ${file}, which sends the webhooks, no longer exists. Restore it.`, {
+        cause,
+      })
+    }
+  }
+}
+
+/** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */
+export function sendWebhooks(): void {
+  if (process.send === undefined) {
+    console.error('Cannot send webhooks: only the service starts this process. Run nightledger without arguments.')
+    process.exit(1)
+  }
+  // The service decides when to stop; a terminal and some supervisors signal both.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  let run: Promise<SenderRun> | null = null
+  process.on('message', (message: ToSender) => {
+    if (message.kind === 'start') {
+      run ??= SenderRun.start(message.settings)
+      run.catch((error) => {
+        console.error(error)
+        process.exit(error instanceof SenderOverError ? EXIT_OVER : 1)
+      })
+    } else if (message.kind === 'stop' && run === null) process.exit(0)
+    else void run?.then((running) => running.heard(message), alreadyEnding)
+  })
+  process.on('disconnect', () => {
+    if (run === null) process.exit(0)
+    setTimeout(() => process.exit(0), ORPHANED_MS_MAX + 500)
+    void run.then((running) => running.end(ORPHANED_MS_MAX), alreadyEnding)
+  })
+  say({ kind: 'up' })
+}
+
+/** A run that did not start ends the process by itself; a fault of one that runs is a bug, and is not caught. */
+function alreadyEnding(): void {}
+
+class SenderRun {
+  readonly #store: PostgresSenderStore
+  readonly #sender: WebhookSender
+
+  private constructor(store: PostgresSenderStore, sender: WebhookSender) {
+    this.#store = store
+    this.#sender = sender
+  }
+
+  static async start(settings: SenderSettings): Promise<SenderRun> {
+    const log = openLog(settings.logLevel as Parameters<typeof openLog>[0])
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+      process.on(event, (err) => {
+        log.fatal({ err }, 'webhook sender ended by a bug')
+        process.exit(1)
+      })
+    }
+    const store = new PostgresSenderStore(settings.databaseUrl)
+    const tenure = await takeOver(store, settings.epoch, log)
+    const sender = new WebhookSender({
+      store,
+      tenure,
+      clock: systemClock,
+      dice: Math.random,
+      box: new SecretBox(Uint8Array.fromHex(settings.secretKeyHex)),
+      post: guardedPost({
+        resolver: new DnsResolver(),
+        allowHosts: settings.allowHosts,
+        ...(settings.trustedCa === null ? {} : { trustedCa: settings.trustedCa }),
+      }),
+      watch: {
+        onSwitchedOff: (fields) => log.warn(fields, 'webhook endpoint switched off'),
+        onFailure: (fields) => log.warn(fields, 'webhook sender cannot reach the database'),
+        onSecretClosed: (fields) => log.error(fields, 'webhook secret cannot be opened'),
+        onOver: (cause) => {
+          log.warn({ err: cause }, 'webhook sender was replaced')
+          process.exit(EXIT_OVER)
+        },
+      },
+    })
+    setInterval(() => say({ kind: 'vitals', vitals: sender.vitals }), VITALS_EVERY_MS)
+    log.info({ tenure, pid: process.pid }, 'webhook sender up')
+    sender.wake()
+    return new SenderRun(store, sender)
+  }
+
+  heard(message: ToSender): void {
+    if (message.kind === 'wake') this.#sender.wake()
+    else if (message.kind === 'endpoint_changed') this.#sender.endpointChanged(message.endpointId)
+    else if (message.kind === 'stop') void this.end(message.withinMs)
+  }
+
+  async end(withinMs: number): Promise<void> {
+    await this.#sender.stop(withinMs)
+    await this.#store.close()
+    process.exit(0)
+  }
+}
+
+async function takeOver(store: PostgresSenderStore, epoch: number, log: Log): Promise<number> {
+  for (;;) {
+    try {
+      return await store.takeOver(epoch)
+    } catch (error) {
+      if (error instanceof SenderOverError) throw error
+      log.warn({ err: error }, 'webhook sender waits for the database')
+      await sleep(systemClock, TAKE_OVER_AGAIN_MS)
+    }
+  }
+}
+
+function say(message: FromSender): void {
+  try {
+    process.send?.(message)
+  } catch {
+    // The service is gone; the disconnect says so too.
+  }
+}

@@ -1,0 +1,170 @@
+/** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { openLedger } from './open-ledger.ts'
+import { openMetrics } from './open-metrics.ts'
+import { openPortal } from './open-portal.ts'
+import { openWebhooks } from './open-webhooks.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { ServerError } from '../postgres/client/check-server.ts'
+import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
+import { probeFence } from '../postgres/stores/fence.ts'
+import { MigrationError } from '../postgres/schema/migrate.ts'
+import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
+import { offerDemo } from '../demo/offer-demo.ts'
+import { requestIdOf } from '../api/http/request-id.ts'
+import { RequestTally } from '../observability/request-stats.ts'
+import { createApp } from '../api/server/app.ts'
+import { healthRoutes } from '../api/server/health.ts'
+import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
+import { ListenError } from '../api/server/listen-error.ts'
+import { Listener } from '../api/server/listener.ts'
+import { metricsRoute } from '../api/server/metrics.ts'
+import { notServing } from '../api/server/not-serving.ts'
+import { systemClock } from '../lib/clock.ts'
+import { systemIds } from '../lib/ids.ts'
+import { type Log, openLog } from './log.ts'
+import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { openDatabase, UnreachableError } from './open-database.ts'
+import { loadSecrets, SecretsError } from './secrets.ts'
+import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
+import { Service } from './service.ts'
+import { writeServiceFile } from './service-file.ts'
+import { welcome } from './welcome.ts'
+
+/** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
+const EXPLAINED = [
+  ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
+  ...[SecretKeyError, SenderCommandError],
+]
+
+/**
+ * Runs the service until it is told to stop. Never returns before.
+ * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
+ */
+export async function serve(env: Record<string, string | undefined>): Promise<void> {
+  try {
+    await run(readConfig(env))
+  } catch (error) {
+    const isExplained = EXPLAINED.some((kind) => error instanceof kind)
+    console.error(isExplained && error instanceof Error ? error.message : error)
+    process.exit(1)
+  }
+}
+
+/**
+ * Opens what the service needs: first everything that can fail, while another process may still serve, and the take-over last
+ * (J5). Requests get 503 until everything is open.
+ */
+async function run(config: Config): Promise<void> {
+  ignoreProxies()
+  const log = openLog(config.logLevel)
+  if (config.databaseUrl === null) await mustHavePostgres()
+  const listener = new Listener(config, notServing('starting', systemIds))
+  const service = new Service(log, listener, config.dataDir)
+  log.info({ host: config.host, port: listener.port }, 'starting')
+  try {
+    await start(config, { log, listener, service })
+  } catch (error) {
+    await service.giveUp()
+    throw error
+  }
+}
+
+async function start(
+  config: Config,
+  { log, listener, service }: { log: Log; listener: Listener; service: Service },
+): Promise<void> {
+  const secrets = loadSecrets(config)
+  checkSenderCommand()
+  const onStep = (step: string) => console.log(step)
+  const database = await service.during(openDatabase(config, { secretKey: secrets.secretKey, onStep }), (opened) =>
+    service.has({ database: opened }),
+  )
+  const opening = openLedger({
+    databaseUrl: database.url,
+    clock: systemClock,
+    limits: config.limits,
+    onBookingChange: (agencyId) => service.bookingChanged(agencyId),
+    holder: `${hostname()} ${process.pid}`,
+    watch: {
+      onFenced: (cause, settled) => service.endAfterFence(cause, settled),
+      onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
+      onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
+      onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
+      onHoldFailure: (fields) => log.error(fields, 'hold not released'),
+      onBug: (error) => service.endAfterBug(error),
+      onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
+      onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
+      onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
+    },
+    isCalledOff: () => service.isEnding,
+  })
+  const ledger = await service.during(opening, (opened) => service.has({ ledger: opened }))
+  const webhooks = openWebhooks(ledger, {
+    databaseUrl: database.url,
+    secretKey: secrets.secretKey,
+    allowHosts: config.webhookAllowHosts,
+    logLevel: config.logLevel,
+    onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
+  })
+  service.has({ webhooks })
+  const demo = database.isEmbedded ? await service.during(offerDemo(ledger, config.dataDir, onStep)) : null
+  const tally = new RequestTally({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
+  const app = createApp({
+    ledger,
+    portal: {
+      ledger: openPortal(ledger, {
+        secretKey: secrets.secretKey,
+        webhooks: webhooks.desk,
+        draining: service.draining,
+        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+      }),
+      token: secrets.portalToken,
+    },
+    mounts: [({ onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
+    tally,
+    log,
+    onBug: (error) => service.endAfterBug(error),
+    onFenced: () => ledger.tellFenced(),
+  })
+  const watched = {
+    tally,
+    requestIdFor: (request: Request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId),
+  }
+  app.use(
+    healthRoutes(
+      {
+        epoch: () => ledger.journal.epoch,
+        vitals: () => ledger.journal.vitals,
+        fence: () => probeFence(ledger.probes),
+      },
+      watched,
+    ),
+  )
+  const openRequests = () => listener.server.pendingRequests
+  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, tally, openRequests }), watched))
+  listener.serve(app)
+
+  const { port } = listener
+  log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
+  if (database.isEmbedded) {
+    writeServiceFile(config.dataDir, { url: `http://127.0.0.1:${port}`, pid: process.pid })
+    const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
+    console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
+  }
+}
+
+/** Before anything is written: a binary that was started without DATABASE_URL leaves no folder behind. */
+async function mustHavePostgres(): Promise<void> {
+  const { findPostgresPackage } = await import('../postgres/embedded/postgres-binaries.ts')
+  findPostgresPackage()
+}
+
+/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md). */
+function ignoreProxies(): void {
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
+    delete process.env[name]
+    delete process.env[name.toLowerCase()]
+  }
+}

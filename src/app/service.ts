@@ -1,0 +1,135 @@
+/** The process's life: what must be closed, in which order, and how it ends. */
+import type { Ledger } from './open-ledger.ts'
+import type { Webhooks } from './open-webhooks.ts'
+import { drain } from '../api/server/drain.ts'
+import type { Listener } from '../api/server/listener.ts'
+import { notServing } from '../api/server/not-serving.ts'
+import { sleep, systemClock } from '../lib/clock.ts'
+import { systemIds } from '../lib/ids.ts'
+import type { Log } from './log.ts'
+import type { Database } from './open-database.ts'
+import { removeServiceFile } from './service-file.ts'
+
+/** SIGTERM to exit takes at most this long (design, Running it). */
+const DRAIN_MS_MAX = 9_500
+
+/** How long open requests may take to be answered: longer than a write waits for a database that is away. */
+const ANSWERS_MS_MAX = 6_000
+
+/** How long webhook attempts in progress may take to finish. Interrupted ones are repeated after the next start. */
+const SENDER_DRAIN_MS_MAX = 5_000
+
+/**
+ * How long a stop waits for the current step of the start, so that what the step opens can be closed, such as our own PostgreSQL
+ * that is starting up. A step that takes longer, because it waits for another server's lock, is abandoned.
+ */
+const STEP_MS_MAX = 5_000
+
+/** Time for answers that are being sent; nothing more can be written. */
+const FENCED_MS = 200
+
+export class Service {
+  readonly #log: Log
+  readonly #listener: Listener
+  readonly #dataDir: string
+  /** The current step of the start. */
+  #step: Promise<unknown> = Promise.resolve()
+  #database: Database | null = null
+  #ledger: Ledger | null = null
+  #webhooks: Webhooks | null = null
+  #isEnding = false
+  #isFenced = false
+  readonly #draining = new AbortController()
+
+  /** Installs the signal handlers: from now on a signal shuts the process down in order. */
+  constructor(log: Log, listener: Listener, dataDir: string) {
+    this.#log = log
+    this.#listener = listener
+    this.#dataDir = dataDir
+    process.on('SIGTERM', () => void this.#drain('SIGTERM'))
+    process.on('SIGINT', () => void this.#drain('SIGINT'))
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+      process.on(event, (error: unknown) => this.endAfterBug(error))
+    }
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  /** Aborted when the drain begins: work that may take longer than that ends now. */
+  get draining(): AbortSignal {
+    return this.#draining.signal
+  }
+
+  /**
+   * Runs a step of the start. Never settles when the process is shutting down, because nothing more may be started then.
+   * @param opened gets the result of the step before anything else uses it
+   */
+  async during<T>(step: Promise<T>, opened: (yielded: T) => void = () => {}): Promise<T> {
+    this.#step = step.then(opened)
+    await this.#step
+    if (this.#isEnding) await new Promise(() => {})
+    return step
+  }
+
+  /** Registers what is open, so that it is closed at the end. */
+  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks }): void {
+    this.#database = open.database ?? this.#database
+    this.#ledger = open.ledger ?? this.#ledger
+    this.#webhooks = open.webhooks ?? this.#webhooks
+  }
+
+  bookingChanged(agencyId: string): void {
+    this.#webhooks?.bookingChanged(agencyId)
+  }
+
+  /** The start has failed: stops our own PostgreSQL, if any. Never settles when the process is exiting for another reason. */
+  async giveUp(): Promise<void> {
+    if (this.#isEnding) return new Promise(() => {})
+    await this.#database?.stop()
+  }
+
+  /**
+   * J5: a stale writer stops serving at once, including reads, because its memory may be out of date. It exits non-zero when
+   * its open commands have been answered.
+   * @param settled resolves when every command has its outcome
+   */
+  endAfterFence(cause: unknown, settled: Promise<void>): void {
+    this.#log.fatal({ err: cause }, 'fenced by another writer')
+    this.#isFenced = true
+    this.#listener.answerWith(notServing('fenced', systemIds), { isDraining: this.#isEnding })
+    if (this.#isEnding) return
+    this.#isEnding = true
+    void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
+  }
+
+  /** An invariant is broken: memory can no longer be trusted, but the journal can. Exit now; the next process recovers from it. */
+  endAfterBug(error: unknown): void {
+    this.#log.fatal({ err: error }, 'ended by a bug')
+    process.exit(1)
+  }
+
+  async #drain(signal: string): Promise<void> {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.#log.info({ signal }, 'draining')
+    this.#draining.abort()
+    const overdue = setTimeout(() => {
+      this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
+      process.exit(1)
+    }, DRAIN_MS_MAX)
+    // Something half open cannot be closed. A step that fails closes what it had opened.
+    await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
+    if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
+    const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)
+    if (!(await drain(this.#listener, systemClock, ANSWERS_MS_MAX))) {
+      this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
+    }
+    await Promise.all([senderEnded, this.#ledger?.close()])
+    await this.#database?.stop()
+    clearTimeout(overdue)
+    this.#log.info({ signal }, 'stopped')
+    process.exit(this.#isFenced ? 1 : 0)
+  }
+}

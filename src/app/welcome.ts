@@ -1,0 +1,30 @@
+import { resolve } from 'node:path'
+import type { Demo } from '../demo/offer-demo.ts'
+
+const DAY_MS = 86_400_000
+
+/** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
+export function welcome(input: { port: number; demo: Demo | null; portalTokenFile: string | null; now: Date }): string {
+  const base = `http://127.0.0.1:${input.port}`
+  const lines = ['', `nightledger serves ${base}/partner/v1 (guide: ${base}/docs)`]
+  if (input.portalTokenFile !== null) lines.push(`  portal token in   ${input.portalTokenFile}`)
+  if (input.demo === null) return [...lines, ''].join('\n')
+  const keyFile = resolve(input.demo.keyFile)
+  const authorization = `-H "Authorization: Bearer $(cat ${quoted(keyFile)})"`
+  const day = (offset: number) => new Date(input.now.getTime() + offset * DAY_MS).toISOString().slice(0, 10)
+  const quote = JSON.stringify({ unit: 'baixa-studio', arrival: day(200), departure: day(204) })
+  return [
+    ...lines,
+    `  demo API key in   ${keyFile}`,
+    '',
+    'Try it:',
+    `  curl -s ${authorization} ${base}/partner/v1/units`,
+    `  curl -s ${authorization} "${base}/partner/v1/availability?unit=baixa-studio&from=${day(0)}&to=${day(31)}"`,
+    `  curl -s ${authorization} -H "Content-Type: application/json" -d '${quote}' ${base}/partner/v1/quote`,
+    '',
+  ].join('\n')
+}
+
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}

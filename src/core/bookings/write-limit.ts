@@ -1,0 +1,71 @@
+/**
+ * How long the caller of a write waits for its answer. Before a write is handed to the journal, nothing of it can be written, so it is
+ * refused after `heldMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
+ * sent and not confirmed may have been written: its caller is told so after `OUTCOME_KNOWN_MS_MAX`, and the unit keeps waiting for the
+ * outcome.
+ */
+import { JournalError } from '../journal/journal-error.ts'
+import type { Clock } from '../../lib/clock.ts'
+
+/** From the start of a write until its caller is told that the outcome is unknown. */
+export const OUTCOME_KNOWN_MS_MAX = 30_000
+
+export class WriteLimit {
+  readonly #clock: Clock
+  readonly #heldMsMax: number
+  /** Monotonic milliseconds. */
+  readonly since: number
+  #state: 'waiting' | 'handed_over' | 'refused' = 'waiting'
+
+  private constructor(clock: Clock, heldMsMax: number) {
+    this.#clock = clock
+    this.#heldMsMax = heldMsMax
+    this.since = clock.monotonicMs()
+  }
+
+  /**
+   * Settles as `write` does, or rejects when the time is up. `write` then continues without a caller, and writes nothing unless it
+   * has already handed its record over.
+   * @throws JournalError `held_too_long`: not written. `outcome_unknown`: it may have been written, or may still be.
+   */
+  static run<T>(
+    { clock, heldMsMax }: { clock: Clock; heldMsMax: number },
+    write: (limit: WriteLimit) => Promise<T>,
+  ): Promise<T> {
+    const limit = new WriteLimit(clock, heldMsMax)
+    return new Promise((resolve, reject) => {
+      let callOff = clock.after(heldMsMax, () => {
+        if (limit.#state === 'handed_over') callOff = clock.after(OUTCOME_KNOWN_MS_MAX - heldMsMax, tellUnknown)
+        else reject(limit.#refuse())
+      })
+      const tellUnknown = () => reject(outcomeUnknown())
+      write(limit)
+        .then(resolve, reject)
+        .finally(() => callOff())
+    })
+  }
+
+  /** @throws JournalError `held_too_long` when the caller was told, or must be told, that nothing is written */
+  mustBeOpen(): void {
+    if (this.#state === 'handed_over') return
+    if (this.#state === 'refused' || this.#clock.monotonicMs() - this.since >= this.#heldMsMax) throw this.#refuse()
+  }
+
+  /**
+   * Call this right before the journal: from then on only the journal knows the outcome.
+   * @throws JournalError as `mustBeOpen`
+   */
+  handOver(): void {
+    this.mustBeOpen()
+    this.#state = 'handed_over'
+  }
+
+  #refuse(): JournalError {
+    this.#state = 'refused'
+    return new JournalError('held_too_long', `Cannot take a command: it waited ${this.#heldMsMax} ms`)
+  }
+}
+
+function outcomeUnknown(): JournalError {
+  return new JournalError('outcome_unknown', 'Cannot tell whether the change was made: the database does not answer')
+}

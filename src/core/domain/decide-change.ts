@@ -1,0 +1,121 @@
+/** What the agency may change of a booking (design, Portal API, PATCH bookings). Pure (U3). */
+import { assert } from '../../lib/assert.ts'
+import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
+import { cancelled, type Decision, reject, type Tariff, totalOf } from './decide.ts'
+import type { BookingCancelled, BookingChanged } from './event.ts'
+import { formatNight, type Night } from './night.ts'
+import { nightConflict } from './night-guard.ts'
+import type { InvalidChange, Rejection } from './rejection.ts'
+import { nightsOf, STAY_NIGHTS_MAX } from './stay.ts'
+import type { UnitState } from './unit-state.ts'
+
+/** Members left out stay as they are. */
+export interface BookingChange {
+  readonly status?: BookingStatus
+  readonly arrival?: Night
+  readonly departure?: Night
+  readonly unitId?: string
+  /** An instant at or before the command's ends the hold now. */
+  readonly holdExpiresAt?: Instant
+  readonly expectedUntil?: Night | null
+}
+
+export interface ChangeBooking {
+  /** The current row. */
+  readonly booking: Booking
+  readonly change: BookingChange
+  readonly tariff: Tariff
+  readonly at: Instant
+}
+
+/**
+ * Decides a change with the unit the booking is in and the unit it shall be in: the same state twice unless it moves
+ * (U4). New dates or another unit are priced anew by the same engine; nothing else changes a total.
+ */
+export function decideChange(
+  from: UnitState,
+  to: UnitState,
+  command: ChangeBooking,
+): Decision<BookingChanged | BookingCancelled> {
+  const { booking, change, at } = command
+  assert(booking.unitId === from.unitId, 'Cannot change a booking: it belongs to another unit')
+  assert((change.unitId ?? booking.unitId) === to.unitId, 'Cannot change a booking: it moves to another unit')
+
+  const refused = refusedTransition(booking, change) ?? refusedChange(booking, change)
+  if (refused !== null) return reject(refused)
+  if (change.status === 'cancelled' && isLive(booking)) {
+    return { kind: 'accepted', event: cancelled(booking, null, at) }
+  }
+  const changed = withChange(booking, change)
+  if (isUnchanged(booking, changed)) return { kind: 'unchanged', booking }
+  if (changed.holdExpiresAt !== null && changed.holdExpiresAt <= at) {
+    return { kind: 'accepted', event: cancelled(booking, 'hold_expired', at) }
+  }
+
+  const moves = from !== to
+  const restays = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
+  if (restays) {
+    const conflict = nightConflict(to, changed, moves ? { binding: 'agency' } : { binding: 'agency', own: booking })
+    if (conflict !== null) return reject(conflict)
+  }
+  const after: Booking = {
+    ...changed,
+    totalAmount: restays ? totalOf(to, changed, command.tariff) : booking.totalAmount,
+    updatedAt: at,
+    version: booking.version + 1,
+  }
+  return { kind: 'accepted', event: { kind: 'booking_changed', before: booking, after } }
+}
+
+function refusedTransition(booking: Booking, change: BookingChange): Rejection | null {
+  const possible: readonly BookingStatus[] = TRANSITIONS[booking.status]
+  const to = change.status ?? booking.status
+  // A cancelled booking has released its nights: nothing of it can change, not even without a new status.
+  const stays = to === booking.status && isLive(booking)
+  if (stays || possible.includes(to)) return null
+  const asksForTheSame = change.status === booking.status && Object.keys(change).length === 1
+  if (asksForTheSame) return null
+  return { code: 'INVALID_TRANSITION', from: booking.status, to, possible }
+}
+
+function refusedChange(booking: Booking, change: BookingChange): InvalidChange | null {
+  const changed = withChange(booking, change)
+  const nights = nightsOf(changed)
+  if (nights < 1) return invalid('departure', `departure must be after arrival (${formatNight(changed.arrival)})`)
+  if (nights > STAY_NIGHTS_MAX)
+    return invalid('departure', `departure must be at most ${STAY_NIGHTS_MAX} nights after arrival`)
+  if (change.holdExpiresAt !== undefined && !isHold(changed.status))
+    return invalid('holdExpiresAt', 'holdExpiresAt can be set only while the status is draft or option')
+  if (change.expectedUntil !== undefined && change.expectedUntil !== null) {
+    if (changed.status !== 'checked_in')
+      return invalid('expectedUntil', 'expectedUntil can be set only while the status is checked_in')
+    if (change.expectedUntil <= changed.departure)
+      return invalid('expectedUntil', `expectedUntil must be after departure (${formatNight(changed.departure)})`)
+  }
+  return null
+}
+
+function withChange(booking: Booking, change: BookingChange): Booking {
+  const status = change.status ?? booking.status
+  const departure = change.departure ?? booking.departure
+  const expectedUntil = change.expectedUntil === undefined ? booking.expectedUntil : change.expectedUntil
+  return {
+    ...booking,
+    status,
+    arrival: change.arrival ?? booking.arrival,
+    departure,
+    unitId: change.unitId ?? booking.unitId,
+    holdExpiresAt: isHold(status) ? (change.holdExpiresAt ?? booking.holdExpiresAt) : null,
+    // The expectation is over once the guest has left, or the booked departure has reached it.
+    expectedUntil:
+      status === 'checked_in' && expectedUntil !== null && expectedUntil > departure ? expectedUntil : null,
+  }
+}
+
+function isUnchanged(a: Booking, b: Booking): boolean {
+  return (Object.keys(a) as (keyof Booking)[]).every((member) => a[member] === b[member])
+}
+
+function invalid(field: string, message: string): InvalidChange {
+  return { code: 'VALIDATION', field, message }
+}

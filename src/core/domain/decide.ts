@@ -1,0 +1,101 @@
+/**
+ * What a unit answers to a command. Pure (U3): the time, the ids and the prices' surroundings come in with the command,
+ * the answer is a value, and nothing is changed here. Commands on an existing booking carry its current row, which the
+ * caller has read while it alone may write to the unit.
+ */
+import { assert } from '../../lib/assert.ts'
+import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
+import type { BookingCancelled, BookingCreated } from './event.ts'
+import { type Binding, firstStayConflict, nightConflict } from './night-guard.ts'
+import { effectiveMinStay, priceStay } from './pricing.ts'
+import type { Rejection } from './rejection.ts'
+import type { FeeType } from './rules.ts'
+import { nightsOf } from './stay.ts'
+import type { UnitState } from './unit-state.ts'
+
+/** What pricing needs beside the unit's own rules. */
+export interface Tariff {
+  readonly currency: string
+  readonly feeTypes: readonly FeeType[]
+}
+
+/** `totalAmount` is not in it: it comes from the pricing engine at the moment of writing (contract, POST /bookings). */
+export type NewBooking = Omit<Booking, 'totalAmount' | 'updatedAt' | 'version'>
+
+export interface BookStay {
+  readonly booking: NewBooking
+  readonly tariff: Tariff
+  readonly binding: Binding
+}
+
+export type Decision<Event> =
+  | { readonly kind: 'accepted'; readonly event: Event }
+  | { readonly kind: 'unchanged'; readonly booking: Booking }
+  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+
+export function reject(rejection: Rejection): { readonly kind: 'rejected'; readonly rejection: Rejection } {
+  return { kind: 'rejected', rejection }
+}
+
+/** Order of checks: minimum stay, cleaning block, expected extension, night guard (contract, POST /bookings rule 3). */
+export function decideBookStay(state: UnitState, command: BookStay): Decision<BookingCreated> {
+  const { booking, binding } = command
+  if (binding === 'partner') {
+    const minStay = effectiveMinStay(state.rules, booking.arrival)
+    if (nightsOf(booking) < minStay) return reject({ code: 'MIN_STAY', minStay })
+  }
+  if (isLive(booking)) {
+    const conflict =
+      binding === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { binding })
+    if (conflict !== null) return reject(conflict)
+  }
+  const totalAmount = totalOf(state, booking, command.tariff)
+  return {
+    kind: 'accepted',
+    event: { kind: 'booking_created', after: { ...booking, totalAmount, updatedAt: booking.createdAt, version: 1 } },
+  }
+}
+
+export interface CancelBooking {
+  /** The current row. */
+  readonly booking: Booking
+  readonly reason: string | null
+  readonly at: Instant
+}
+
+/** Cancelling twice is not an error: the booking stays as it is (contract, POST /bookings/{id}/cancel). */
+export function decideCancel(state: UnitState, command: CancelBooking): Decision<BookingCancelled> {
+  const { booking, reason, at } = command
+  assert(booking.unitId === state.unitId, 'Cannot cancel a booking: it belongs to another unit')
+  if (!isLive(booking)) return { kind: 'unchanged', booking }
+  return { kind: 'accepted', event: cancelled(booking, reason, at) }
+}
+
+/** Ends a hold whose lifetime has elapsed at `at`; anything else stays as it is. Never early. */
+export function decideExpiry(state: UnitState, command: Omit<CancelBooking, 'reason'>): Decision<BookingCancelled> {
+  const { booking, at } = command
+  assert(booking.unitId === state.unitId, 'Cannot expire a hold: it belongs to another unit')
+  const lapsed = isHold(booking.status) && booking.holdExpiresAt !== null && booking.holdExpiresAt <= at
+  if (!lapsed) return { kind: 'unchanged', booking }
+  return { kind: 'accepted', event: cancelled(booking, HOLD_EXPIRED, at) }
+}
+
+export function cancelled(booking: Booking, reason: string | null, at: Instant): BookingCancelled {
+  const after: Booking = {
+    ...booking,
+    status: 'cancelled',
+    holdExpiresAt: null,
+    expectedUntil: null,
+    cancelledAt: at,
+    cancelReason: reason,
+    updatedAt: at,
+    version: booking.version + 1,
+  }
+  return { kind: 'booking_cancelled', before: booking, after }
+}
+
+/** Only a guest pays: owner stays, maintenance and blocks have a total of 0. */
+export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): number {
+  if (booking.type !== 'guest') return 0
+  return priceStay({ rules: state.rules, stay: booking, ...booking, ...tariff }).total
+}

@@ -1,0 +1,220 @@
+import { assert, unreachable } from '../../lib/assert.ts'
+import { type MinorUnits, pctOfBasisPoints, percentOf } from './money.ts'
+import { isoWeekday, type Night } from './night.ts'
+import type { FeeType, LengthOfStayDiscount, Season, UnitRules, WeekdayAdjustment } from './rules.ts'
+import { nightsOf, STAY_NIGHTS_MAX, type Stay } from './stay.ts'
+
+/** The price of a stay. `total` is the sum of the lines (design, Pricing). */
+export interface Quote {
+  readonly nights: number
+  readonly currency: string
+  readonly total: MinorUnits
+  readonly lines: readonly QuoteLine[]
+}
+
+/**
+ * One line of a quote. Members are null where they do not apply: `from`, `to` (exclusive) only on accommodation,
+ * `quantity` and `unitAmount` on all but percentages (their product is `amount`), `pct` only on percentages, as
+ * configured, `feeTypeId` only on fees. A discount's `amount` is negative.
+ */
+export interface QuoteLine {
+  readonly kind: 'accommodation' | 'discount' | 'cleaning' | 'extra_bed' | 'fee'
+  readonly label: string
+  readonly from: Night | null
+  readonly to: Night | null
+  readonly quantity: number | null
+  readonly unitAmount: MinorUnits | null
+  readonly pct: number | null
+  readonly amount: MinorUnits
+  readonly feeTypeId: string | null
+}
+
+export interface PriceStayInput {
+  readonly rules: UnitRules
+  readonly stay: Stay
+  readonly children: number
+  /** Ignored without children (contract, POST /bookings). */
+  readonly extraBed: boolean
+  /** The agency's catalogue; fee lines come in its order. */
+  readonly feeTypes: readonly FeeType[]
+  readonly currency: string
+}
+
+const NIGHTLY_RATE_LABEL = 'Nightly rate'
+
+/** Nights a stay must have to arrive on `arrival`: its season's minimum, else the unit's (design, Pricing). */
+export function effectiveMinStay(rules: UnitRules, arrival: Night): number {
+  return seasonOn(rules.rates.seasons, arrival)?.minStay ?? rules.minStay
+}
+
+/**
+ * Prices a stay of 1 to 366 nights, in integers, each line rounded half away from zero (design, Pricing): nights,
+ * length-of-stay discount, cleaning, extra bed, fees of every stay. What is configured at 0 (a cleaning or extra-bed
+ * fee, a discount) has no line; a night or a fee type at 0 has one.
+ */
+export function priceStay(input: PriceStayInput): Quote {
+  const { rules, stay, currency } = input
+  const nights = nightsOf(stay)
+  assert(nights >= 1 && nights <= STAY_NIGHTS_MAX, 'Cannot price a stay: it does not have 1 to 366 nights')
+
+  const lines: QuoteLine[] = []
+  addAccommodation(lines, rules, stay)
+  const accommodation = sumOf(lines)
+  addDiscount(lines, rules.rates.lengthOfStayDiscounts, nights, accommodation)
+  const discounted = sumOf(lines)
+  if (rules.cleaningFee !== 0) lines.push(perPiece('cleaning', 'Cleaning', 1, rules.cleaningFee))
+  if (input.extraBed && input.children > 0 && rules.extraBedFee !== 0)
+    lines.push(perPiece('extra_bed', 'Extra bed', nights, rules.extraBedFee))
+  for (const feeType of input.feeTypes)
+    if (feeType.active && feeType.application === 'every_stay') lines.push(feeLine(feeType, discounted))
+
+  const total = sumOf(lines)
+  assert(Number.isSafeInteger(total), 'Cannot price a stay: the total is not a safe integer')
+  return { nights, currency, total, lines }
+}
+
+/** Walks the stay season by season, so that the seasons are searched once per change of season and not per night. */
+function addAccommodation(lines: QuoteLine[], rules: UnitRules, stay: Stay): void {
+  const { seasons, weekdayAdjustments } = rules.rates
+  const basisPoints = weekdayAdjustments.length === 0 ? null : basisPointsByWeekday(weekdayAdjustments)
+  let from = stay.arrival
+  while (from < stay.departure) {
+    const season = seasonOn(seasons, from)
+    const end = season?.to ?? nextSeasonStart(seasons, from)
+    const to = end !== null && end < stay.departure ? end : stay.departure
+    const label = season?.name ?? NIGHTLY_RATE_LABEL
+    const price = season?.nightlyPrice ?? rules.basePrice
+    if (basisPoints === null) lines.push(nightsLine(label, from, to, price))
+    else addAdjustedNights(lines, { label, from, to, price, basisPoints })
+    from = to
+  }
+}
+
+/** Nights of one season: those of equal adjusted price that follow one another form one line. */
+function addAdjustedNights(
+  lines: QuoteLine[],
+  run: { label: string; from: Night; to: Night; price: MinorUnits; basisPoints: readonly number[] },
+): void {
+  const { label, to, price, basisPoints } = run
+  let weekday: number = isoWeekday(run.from)
+  let lineFrom = run.from
+  let linePrice = adjusted(price, basisPoints[weekday])
+  for (let night = run.from + 1; night < to; night++) {
+    weekday = weekday === 7 ? 1 : weekday + 1
+    const nightPrice = adjusted(price, basisPoints[weekday])
+    if (nightPrice === linePrice) continue
+    lines.push(nightsLine(label, lineFrom, night as Night, linePrice))
+    lineFrom = night as Night
+    linePrice = nightPrice
+  }
+  lines.push(nightsLine(label, lineFrom, to, linePrice))
+}
+
+function adjusted(price: MinorUnits, basisPoints: number | undefined): MinorUnits {
+  return basisPoints === undefined || basisPoints === 0 ? price : percentOf(price, 10_000 + basisPoints)
+}
+
+/** Indexed by ISO weekday; index 0 is not used. */
+function basisPointsByWeekday(adjustments: readonly WeekdayAdjustment[]): readonly number[] {
+  const basisPoints = [0, 0, 0, 0, 0, 0, 0, 0]
+  for (const adjustment of adjustments) basisPoints[adjustment.weekday] = adjustment.basisPoints
+  return basisPoints
+}
+
+/** Seasons do not overlap (`ratesProblems`), so at most one covers a night; their order does not matter. */
+function seasonOn(seasons: readonly Season[], night: Night): Season | null {
+  for (const season of seasons) if (season.from <= night && night < season.to) return season
+  return null
+}
+
+function nextSeasonStart(seasons: readonly Season[], night: Night): Night | null {
+  let next: Night | null = null
+  for (const { from } of seasons) if (from > night && (next === null || from < next)) next = from
+  return next
+}
+
+/** The discount with the most `minNights` the stay reaches, even where one for fewer nights would take off more. */
+function addDiscount(
+  lines: QuoteLine[],
+  discounts: readonly LengthOfStayDiscount[],
+  nights: number,
+  accommodation: MinorUnits,
+): void {
+  let best: LengthOfStayDiscount | null = null
+  for (const discount of discounts)
+    if (discount.minNights <= nights && (best === null || discount.minNights > best.minNights)) best = discount
+  if (best === null || best.basisPoints === 0) return
+  const amount = percentOf(accommodation, -best.basisPoints)
+  lines.push(percentLine('discount', 'Length-of-stay discount', best.basisPoints, amount, null))
+}
+
+function feeLine(feeType: FeeType, discounted: MinorUnits): QuoteLine {
+  switch (feeType.kind) {
+    case 'fixed':
+      assert(feeType.amount !== null, 'Cannot price a fixed fee: it has no amount')
+      return perPiece('fee', feeType.label, 1, feeType.amount, feeType.id)
+    case 'percent':
+      assert(feeType.basisPoints !== null, 'Cannot price a percent fee: it has no percentage')
+      return percentLine(
+        'fee',
+        feeType.label,
+        feeType.basisPoints,
+        percentOf(discounted, feeType.basisPoints),
+        feeType.id,
+      )
+    default:
+      return unreachable(feeType.kind)
+  }
+}
+
+function nightsLine(label: string, from: Night, to: Night, price: MinorUnits): QuoteLine {
+  const quantity = to - from
+  return {
+    kind: 'accommodation',
+    label,
+    from,
+    to,
+    quantity,
+    unitAmount: price,
+    pct: null,
+    amount: quantity * price,
+    feeTypeId: null,
+  }
+}
+
+function perPiece(
+  kind: QuoteLine['kind'],
+  label: string,
+  quantity: number,
+  unitAmount: MinorUnits,
+  feeTypeId: string | null = null,
+): QuoteLine {
+  return {
+    kind,
+    label,
+    from: null,
+    to: null,
+    quantity,
+    unitAmount,
+    pct: null,
+    amount: quantity * unitAmount,
+    feeTypeId,
+  }
+}
+
+function percentLine(
+  kind: QuoteLine['kind'],
+  label: string,
+  basisPoints: number,
+  amount: MinorUnits,
+  feeTypeId: string | null,
+): QuoteLine {
+  const pct = pctOfBasisPoints(basisPoints)
+  return { kind, label, from: null, to: null, quantity: null, unitAmount: null, pct, amount, feeTypeId }
+}
+
+function sumOf(lines: readonly QuoteLine[]): MinorUnits {
+  let sum = 0
+  for (const line of lines) sum += line.amount
+  return sum
+}

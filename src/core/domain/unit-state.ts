@@ -1,0 +1,164 @@
+/**
+ * What a unit actor knows, and how an event changes it.
+ *
+ * - U3 `apply` is pure in the sense that matters: no clock, no dice, no I/O. The same events in the same order give the
+ *   same state, live and in recovery.
+ *
+ * The state holds no list of bookings: every rule can be answered from two layers of nights and the few guests who are
+ * expected to stay on. So a unit costs the same however many bookings it has seen.
+ */
+import { assert, unreachable } from '../../lib/assert.ts'
+import { type Booking, isCleanedAfter, isLive } from './booking.ts'
+import type { UnitEvent } from './event.ts'
+import { addNights, type Night } from './night.ts'
+import { NightBitmap } from './night-bitmap.ts'
+import { NO_RATES, type UnitRules } from './rules.ts'
+
+/** A guest in house who is expected to stay on: `[from, to)` are the nights after the booked departure. */
+export interface ExpectedExtension {
+  readonly bookingId: string
+  readonly from: Night
+  readonly to: Night
+}
+
+const RULES_BEFORE_CREATION: UnitRules = {
+  basePrice: 0,
+  cleaningFee: 0,
+  extraBedFee: 0,
+  minStay: 1,
+  turnoverNights: 0,
+  rates: NO_RATES,
+}
+
+/** Everything a snapshot must hold; `UnitState` is this with its derived layer. */
+export interface UnitFacts {
+  readonly rules: UnitRules
+  readonly occupied: NightBitmap
+  /** The dates on which a guest or owner stay leaves. At most one leaves on a date, so a set is enough. */
+  readonly departures: NightBitmap
+  /** Sorted by booking id. */
+  readonly extensions: readonly ExpectedExtension[]
+  /** The journal's sequence number of the last event applied; 0 before the first. */
+  readonly seq: number
+}
+
+export class UnitState implements UnitFacts {
+  readonly unitId: string
+  readonly occupied: NightBitmap
+  readonly departures: NightBitmap
+  /** The nights after departures that are kept for cleaning. Derived; a night of it may also be occupied. */
+  cleaning = new NightBitmap()
+  rules: UnitRules
+  extensions: readonly ExpectedExtension[]
+  seq: number
+
+  private constructor(unitId: string, facts: UnitFacts) {
+    this.unitId = unitId
+    this.occupied = facts.occupied
+    this.departures = facts.departures
+    this.rules = facts.rules
+    this.extensions = facts.extensions
+    this.seq = facts.seq
+    this.#rebuildCleaning()
+  }
+
+  static empty(unitId: string): UnitState {
+    return new UnitState(unitId, {
+      rules: RULES_BEFORE_CREATION,
+      occupied: new NightBitmap(),
+      departures: new NightBitmap(),
+      extensions: [],
+      seq: 0,
+    })
+  }
+
+  /** Takes ownership of the bitmaps. */
+  static of(unitId: string, facts: UnitFacts): UnitState {
+    return new UnitState(unitId, facts)
+  }
+
+  /** Applies a durable event. `seq` must be higher than any applied before. */
+  apply(event: UnitEvent, seq: number): void {
+    assert(seq > this.seq, 'Cannot apply an event: its sequence number is not newer than the state')
+    switch (event.kind) {
+      case 'unit_set':
+        assert(event.unit.id === this.unitId, 'Cannot apply an event: it belongs to another unit')
+        this.#setRules(event.unit.rules)
+        break
+      case 'booking_created':
+        this.#occupy(event.after)
+        break
+      case 'booking_changed':
+      case 'booking_cancelled':
+        this.#vacate(event.before)
+        this.#occupy(event.after)
+        break
+      default:
+        unreachable(event)
+    }
+    this.seq = seq
+  }
+
+  #setRules(rules: UnitRules): void {
+    const turnoverChanged = rules.turnoverNights !== this.rules.turnoverNights
+    this.rules = rules
+    if (turnoverChanged) this.#rebuildCleaning()
+  }
+
+  #occupy(booking: Booking): void {
+    if (booking.unitId !== this.unitId || !isLive(booking)) return
+    assert(!this.occupied.anyIn(booking.arrival, booking.departure), 'Cannot occupy nights: one is taken')
+    this.occupied.setRange(booking.arrival, booking.departure)
+    if (isCleanedAfter(booking.type)) {
+      this.departures.setRange(booking.departure, addNights(booking.departure, 1))
+      this.#clean(booking.departure)
+    }
+    const extension = extensionOf(booking)
+    if (extension !== null) this.extensions = withExtension(this.extensions, extension)
+  }
+
+  #vacate(booking: Booking): void {
+    if (booking.unitId !== this.unitId || !isLive(booking)) return
+    for (let night = booking.arrival; night < booking.departure; night = addNights(night, 1))
+      assert(this.occupied.has(night), 'Cannot vacate nights: one is free')
+    this.occupied.clearRange(booking.arrival, booking.departure)
+    if (isCleanedAfter(booking.type)) {
+      this.departures.clearRange(booking.departure, addNights(booking.departure, 1))
+      this.#uncleanAfter(booking.departure)
+    }
+    if (this.extensions.length > 0) this.extensions = this.extensions.filter((e) => e.bookingId !== booking.id)
+  }
+
+  #clean(departure: Night): void {
+    this.cleaning.setRange(departure, addNights(departure, this.rules.turnoverNights))
+  }
+
+  /** Blocks of neighbouring departures may overlap, so those that reach into the cleared range are set again. */
+  #uncleanAfter(departure: Night): void {
+    const turnover = this.rules.turnoverNights
+    this.cleaning.clearRange(departure, addNights(departure, turnover))
+    const neighbours = this.departures.nightsIn(addNights(departure, 1 - turnover), addNights(departure, turnover))
+    for (const neighbour of neighbours) this.#clean(neighbour)
+  }
+
+  #rebuildCleaning(): void {
+    this.cleaning = new NightBitmap()
+    if (this.rules.turnoverNights === 0) return
+    for (const departure of allNights(this.departures)) this.#clean(departure)
+  }
+}
+
+/** All nights a bitmap can hold; it skips what it has not allocated. */
+function allNights(bitmap: NightBitmap): Night[] {
+  return bitmap.nightsIn(0 as Night, 65_536 as Night)
+}
+
+function extensionOf(booking: Booking): ExpectedExtension | null {
+  if (booking.status !== 'checked_in' || booking.expectedUntil === null) return null
+  if (booking.expectedUntil <= booking.departure) return null
+  return { bookingId: booking.id, from: booking.departure, to: booking.expectedUntil }
+}
+
+function withExtension(extensions: readonly ExpectedExtension[], added: ExpectedExtension): ExpectedExtension[] {
+  return [...extensions, added].sort((a, b) => (a.bookingId < b.bookingId ? -1 : 1))
+}

@@ -1,0 +1,114 @@
+/**
+ * The one owner of a unit's nights and prices.
+ *
+ * - U1 Log first, then memory, then answer: `append` applies an event only after the journal says it is durable.
+ *   Reads look at `state` directly and never wait for a write.
+ * - U2 One write in flight per unit: turns run one after the other. The mailbox is bounded and refuses at the door.
+ */
+
+import type { UnitState } from '../domain/unit-state.ts'
+import { assert } from '../../lib/assert.ts'
+import { BoundedQueue } from '../../lib/bounded-queue.ts'
+
+/** The unit's mailbox is full. Surely not written; safe to retry. */
+export class MailboxFullError extends Error {
+  override readonly name = 'MailboxFullError'
+}
+
+type Turn = () => Promise<void>
+
+export class UnitActor {
+  readonly agencyId: string
+  readonly state: UnitState
+  readonly #mailbox: BoundedQueue<Turn>
+  #running = false
+  /** Events since the snapshot that recovery started from, and how many of them a later one covers, or was to cover. */
+  #events: number
+  #covered = 0
+  #tried = 0
+  /** Looked at since the directory last passed by (its second-chance bit). */
+  touched = true
+  lastTouchedMs: number
+
+  constructor(options: {
+    agencyId: string
+    state: UnitState
+    mailboxMax: number
+    /** Events replayed on the snapshot that recovery started from. */
+    tailLength: number
+    nowMs: number
+  }) {
+    this.agencyId = options.agencyId
+    this.state = options.state
+    this.#events = options.tailLength
+    this.lastTouchedMs = options.nowMs
+    this.#mailbox = new BoundedQueue(options.mailboxMax)
+  }
+
+  get unitId(): string {
+    return this.state.unitId
+  }
+
+  /** Events that recovery would replay: those after the newest snapshot known to be written. */
+  get tailLength(): number {
+    return this.#events - this.#covered
+  }
+
+  /** Of these, the ones for which no snapshot was attempted: a failed write is not repeated at every event. */
+  get untriedEvents(): number {
+    return this.#events - this.#tried
+  }
+
+  /** A snapshot of the current state is about to be written. Call the returned function once it is written. */
+  trySnapshot(): () => void {
+    const events = this.#events
+    this.#tried = events
+    return () => {
+      // A snapshot that was started earlier may be finished later.
+      this.#covered = Math.max(this.#covered, events)
+    }
+  }
+
+  /** No turn runs and none waits: the actor may be passivated. */
+  get isIdle(): boolean {
+    return !this.#running && this.#mailbox.size === 0
+  }
+
+  /** The next turn would be refused. */
+  get isFull(): boolean {
+    return this.#mailbox.isFull
+  }
+
+  get waiting(): number {
+    return this.#mailbox.size
+  }
+
+  /**
+   * Runs `turn` when every turn before it has ended; until its promise settles nobody else may write to this unit.
+   * @throws MailboxFullError when too many turns already wait
+   */
+  turn<T>(turn: (state: UnitState) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const taken = this.#mailbox.push(() => turn(this.state).then(resolve, reject))
+      if (!taken) {
+        reject(
+          new MailboxFullError(`Cannot take a command: ${this.#mailbox.size} already wait for unit ${this.unitId}`),
+        )
+        return
+      }
+      if (!this.#running) void this.#run()
+    })
+  }
+
+  /** Records that an event was applied to the state; the caller has applied it inside its turn. */
+  noteApplied(): void {
+    assert(this.#running, 'Cannot apply an event: nobody has the turn')
+    this.#events += 1
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    for (let turn = this.#mailbox.shift(); turn !== undefined; turn = this.#mailbox.shift()) await turn()
+    this.#running = false
+  }
+}

@@ -1,0 +1,187 @@
+import { byLabel, type Metric, only, type Sample } from './metric.ts'
+import type { PoolVitals, ServiceVitals } from './service-stats.ts'
+
+/** Millisecond readings told in seconds. */
+const FROM_MS = 0.001
+
+const STATES = ['idle', 'flushing', 'fenced', 'closed'] as const
+
+const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_journal_state',
+    type: 'gauge',
+    help: 'The state of the writer: 1 for the one it is in. fenced: another process has taken over, this one is ending.',
+    labels: ['state'],
+    read: ({ journal }) => STATES.map((state) => ({ labels: { state }, value: journal.state === state ? 1 : 0 })),
+  },
+  {
+    name: 'nightledger_journal_records_waiting',
+    type: 'gauge',
+    help: 'Records waiting for a journal batch.',
+    read: ({ journal }) => only(journal.waiting),
+  },
+  {
+    name: 'nightledger_journal_oldest_record_age_seconds',
+    type: 'gauge',
+    help: 'Journal lag: the age of the oldest record that is not durable yet, in flight or waiting; 0 when there is none.',
+    read: ({ journal }) => only(journal.oldestMs * FROM_MS),
+  },
+  {
+    name: 'nightledger_journal_batch_in_flight_seconds',
+    type: 'gauge',
+    help: 'How long the current batch has been in flight; 0 when there is none.',
+    read: ({ journal }) => only(journal.inFlightMs * FROM_MS),
+  },
+  {
+    name: 'nightledger_journal_append_duration_seconds',
+    type: 'histogram',
+    help: "From a batch's first send until it was known to be durable.",
+    read: ({ journal }) => [{ reading: journal.appendMs, scale: FROM_MS }],
+  },
+  {
+    name: 'nightledger_journal_batch_records',
+    type: 'histogram',
+    help: 'Records of each durable batch: how many writes share a commit.',
+    read: ({ journal }) => [{ reading: journal.batchSizes, scale: 1 }],
+  },
+  {
+    name: 'nightledger_journal_batch_records_max',
+    type: 'gauge',
+    help: 'Current limit of records per batch: below JOURNAL_BATCH_MAX after batches were too slow for the database.',
+    read: ({ journal }) => only(journal.batchMax),
+  },
+  {
+    name: 'nightledger_journal_batches_resent_total',
+    type: 'counter',
+    help: 'Batches sent again because the outcome was unknown or the database was away.',
+    read: ({ journal }) => only(journal.resends),
+  },
+  {
+    name: 'nightledger_journal_records_refused_total',
+    type: 'counter',
+    help: 'Records that did not become durable, by reason: each was a request answered with 500.',
+    labels: ['reason'],
+    read: ({ journal }) => byLabel('reason', journal.refused),
+  },
+  {
+    name: 'nightledger_journal_durable_seq',
+    type: 'gauge',
+    help: 'The highest sequence number that is durable.',
+    read: ({ journal }) => only(journal.durableSeq),
+  },
+]
+
+const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_units_resident',
+    type: 'gauge',
+    help: 'Units in memory.',
+    read: ({ units }) => only(units.resident),
+  },
+  {
+    name: 'nightledger_units_activating',
+    type: 'gauge',
+    help: 'Units that are being read from snapshot and journal.',
+    read: ({ units }) => only(units.activating),
+  },
+  {
+    name: 'nightledger_unit_activations_total',
+    type: 'counter',
+    help: 'Units loaded into memory.',
+    read: ({ units }) => only(units.activations),
+  },
+  {
+    name: 'nightledger_unit_passivations_total',
+    type: 'counter',
+    help: 'Units evicted from memory.',
+    read: ({ units }) => only(units.passivations),
+  },
+  {
+    name: 'nightledger_unit_snapshots_total',
+    type: 'counter',
+    help: 'Unit snapshots started.',
+    read: ({ units }) => only(units.snapshots),
+  },
+  {
+    name: 'nightledger_mailbox_commands_waiting',
+    type: 'gauge',
+    help: 'Commands waiting in mailboxes, all units in memory together.',
+    read: ({ units }) => only(units.waiting),
+  },
+  {
+    name: 'nightledger_mailbox_commands_waiting_deepest',
+    type: 'gauge',
+    help: 'Commands waiting in the deepest mailbox.',
+    read: ({ units }) => only(units.deepest),
+  },
+  {
+    name: 'nightledger_mailbox_refusals_total',
+    type: 'counter',
+    help: 'Commands that found the mailbox of their unit full: each was a request answered with 500.',
+    read: ({ units }) => only(units.refused),
+  },
+  {
+    name: 'nightledger_holds_failing',
+    type: 'gauge',
+    help: 'Expired holds that could not be released at the last attempt. Each is retried at least every five minutes.',
+    read: ({ holdsFailing }) => only(holdsFailing),
+  },
+]
+
+const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_database_up',
+    type: 'gauge',
+    help: 'Whether the database answered a query when these metrics were asked for: 1 or 0.',
+    read: ({ fenceEpoch }) => only(fenceEpoch === null ? 0 : 1),
+  },
+  {
+    name: 'nightledger_writer_epoch',
+    type: 'gauge',
+    help: 'The epoch in which this process writes.',
+    read: ({ epoch }) => only(epoch),
+  },
+  {
+    name: 'nightledger_fence_epoch',
+    type: 'gauge',
+    help: 'The epoch that may write, according to the database: higher than nightledger_writer_epoch when another process has taken over.',
+    read: ({ fenceEpoch }) => only(fenceEpoch),
+  },
+]
+
+const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_database_statements_running',
+    type: 'gauge',
+    labels: ['pool'],
+    help: 'Statements in progress, by pool: queries (look-ups and portal writes), lists, probes.',
+    read: ({ pools }) => byPool(pools, ({ running }) => running),
+  },
+  {
+    name: 'nightledger_database_statements_waiting',
+    type: 'gauge',
+    labels: ['pool'],
+    help: "Statements waiting for a connection; in the lists pool, also those waiting for their agency's share.",
+    read: ({ pools }) => byPool(pools, ({ waiting }) => waiting),
+  },
+  {
+    name: 'nightledger_database_statements_refused_total',
+    type: 'counter',
+    labels: ['pool'],
+    help: 'Statements that got no connection in time: each was a request answered with 500.',
+    read: ({ pools }) => byPool(pools, ({ refused }) => refused),
+  },
+  {
+    name: 'nightledger_database_connections_lost_total',
+    type: 'counter',
+    labels: ['pool'],
+    help: "Connections that were cut, or given up because they no longer answered; the journal's is not counted.",
+    read: ({ pools }) => byPool(pools, ({ lost }) => lost),
+  },
+]
+
+function byPool(pools: ServiceVitals['pools'], read: (pool: PoolVitals) => number): readonly Sample[] {
+  return Object.entries(pools).map(([pool, vitals]) => ({ labels: { pool }, value: read(vitals) }))
+}
+
+export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS, ...POOL_METRICS]

@@ -1,0 +1,84 @@
+import type { RouteCounts } from './request-stats.ts'
+import { byLabel, type Metric, only } from './metric.ts'
+import type { ServiceVitals } from './service-stats.ts'
+
+/** Millisecond readings told in seconds. */
+const FROM_MS = 0.001
+
+const ROUTE_LABELS = ['surface', 'method', 'route'] as const
+
+function labelsOf({ surface, method, path }: ServiceVitals['routes'][number]['route']) {
+  return { surface, method, route: path }
+}
+
+/** Routes that nobody has asked for would be most of the page. */
+function answeredRoutes(routes: ServiceVitals['routes']): ServiceVitals['routes'] {
+  return routes.filter(({ statuses }) => statuses.length > 0)
+}
+
+/** A series that begins with its first fault has a rate of 0 at that moment: this one begins before. */
+function withFaults(statuses: RouteCounts['statuses']): RouteCounts['statuses'] {
+  return statuses.some(({ status }) => status === 500) ? statuses : [...statuses, { status: 500, count: 0 }]
+}
+
+export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
+  {
+    name: 'nightledger_http_requests_total',
+    type: 'counter',
+    help: 'Requests answered, by surface, route template, method and status. What leads nowhere has the one route "unknown".',
+    labels: [...ROUTE_LABELS, 'status'],
+    read: ({ routes }) =>
+      answeredRoutes(routes).flatMap(({ route, statuses }) =>
+        withFaults(statuses).map(({ status, count }) => ({ labels: { ...labelsOf(route), status }, value: count })),
+      ),
+  },
+  {
+    name: 'nightledger_http_request_duration_seconds',
+    type: 'histogram',
+    help: 'From the arrival of a request in the process until its answer was ready to be sent.',
+    labels: ROUTE_LABELS,
+    read: ({ routes }) =>
+      answeredRoutes(routes).map(({ route, latencies }) => ({
+        labels: labelsOf(route),
+        reading: latencies,
+        scale: FROM_MS,
+      })),
+  },
+  {
+    name: 'nightledger_http_requests_open',
+    type: 'gauge',
+    help: 'Requests that have no answer yet.',
+    read: ({ openRequests }) => only(openRequests),
+  },
+  {
+    name: 'nightledger_key_refusals_total',
+    type: 'counter',
+    help: 'REST and MCP requests refused before they ran: no valid key, a plan without API access, the rate limit per minute, the quota per month.',
+    labels: ['reason'],
+    read: ({ gate }) =>
+      byLabel('reason', {
+        unauthorized: gate.unauthorized,
+        feature_disabled: gate.featureDisabled,
+        rate_limited: gate.rateLimited,
+        quota_exceeded: gate.quotaExceeded,
+      }),
+  },
+  {
+    name: 'nightledger_refused_write_lines',
+    type: 'gauge',
+    help: 'Audit lines in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',
+    read: ({ refusedWrites }) => only(refusedWrites.rows),
+  },
+  {
+    name: 'nightledger_refused_writes_unrecorded_total',
+    type: 'counter',
+    help: 'Writes answered with 401, 429 or 500 that could not be counted in the audit trail.',
+    read: ({ refusedWrites }) => only(refusedWrites.uncounted),
+  },
+  {
+    name: 'nightledger_idempotent_requests_open',
+    type: 'gauge',
+    help: 'Open requests with an Idempotency-Key, including those waiting for an earlier request with the same key.',
+    read: ({ idempotentRequests }) => only(idempotentRequests),
+  },
+]

@@ -1,0 +1,299 @@
+/**
+ * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is thrown away at the first sign
+ * of trouble; statements that find no room wait here, not in postgres.js.
+ *
+ * A pool of postgres.js 3.4.9 goes on with a connection that was cut, and what its socket left behind may never be
+ * flushed again: whatever is sent on it later waits for ever (upstream #1176, #1208, LanternOps/breeze#3225). A statement
+ * sent between the socket's error and its close is forgotten as well. A client that was never cut has neither.
+ */
+import type postgres from 'postgres'
+import { BoundedQueue } from '../../lib/bounded-queue.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { classifyDatabaseError } from './database-error.ts'
+
+type Sql = postgres.Sql
+
+export interface PoolOptions {
+  /** Connections at most. They are opened as they are needed. */
+  readonly size: number
+  /** Statements at most that are under way on one connection, when all are busy. They share its fate. */
+  readonly pipelined: number
+  /**
+   * How long a connection may settle nothing, connecting included, before it counts as dead, ms: above the server's own
+   * statement timeout. Null when statements may take their time.
+   */
+  readonly runMsMax: number | null
+  /**
+   * How long a statement may wait for a connection, ms. Whoever asked has given up by then; sending it all the same would
+   * make those who still wait, after an outage, wait behind thousands that nobody wants. Null: as long as it takes.
+   */
+  readonly waitMsMax: number | null
+  /** Called whenever a connection is lost; those that `end` closes are not. */
+  readonly onLost?: () => void
+  readonly clock?: Clock
+}
+
+/** What the metrics read. */
+export interface PoolVitals {
+  /** Statements under way, and those that wait for a connection. */
+  readonly running: number
+  readonly waiting: number
+  /** Connections that were lost so far, and statements that found no connection in time. */
+  readonly lost: number
+  readonly refused: number
+}
+
+/** What postgres.js makes of a tagged template: `handler` is called once, when it is first awaited. */
+interface Statement {
+  handler: (statement: Statement) => void
+  resolve: (result: unknown) => void
+  reject: (error: unknown) => void
+}
+
+interface Waiting {
+  readonly statement: Statement
+  readonly since: number
+}
+
+/**
+ * A client that is ended while it has statements of its own queue makes one more connection, which nobody uses (postgres.js
+ * 3.4.9). It is closed when it should be there, and once more when it surely is: above every connect_timeout, ms.
+ */
+const REAP_AFTER_MS = [200, 6_000] as const
+/** More than any load that is still answered in time. */
+export const WAITING_MAX = 20_000
+
+interface Connection {
+  readonly client: Sql
+  readonly send: Statement['handler']
+  /** Statements under way. */
+  running: number
+  stopWatching: () => void
+}
+
+/**
+ * @param open makes a postgres.js client of one connection, which calls `onClose` when that is closed
+ * @returns a `Sql` for statements, fragments and `end`; without `begin` and `reserve`
+ */
+export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions): Sql {
+  const pool = new ClientPool(open, options)
+  // Only builds statements, never connects.
+  const builder = open(() => {})
+  const sql = new Proxy(builder, {
+    apply: (target, self, args) =>
+      pool.taking(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)),
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (name === 'end') return (how?: { timeout?: number | undefined }) => pool.end(how)
+      if (name === 'unsafe' && typeof member === 'function') {
+        return (...args: unknown[]) => pool.taking(member.apply(target, args))
+      }
+      return name === 'begin' || name === 'reserve' ? undefined : member
+    },
+  })
+  POOLS.set(sql, pool)
+  return sql
+}
+
+const POOLS = new WeakMap<Sql, { readonly vitals: PoolVitals }>()
+
+/** @throws TypeError when `sql` is not what `pooled` has made */
+export function poolVitals(sql: Sql): PoolVitals {
+  const pool = POOLS.get(sql)
+  if (pool === undefined) throw new TypeError('Cannot tell how a pool is: this is none')
+  return pool.vitals
+}
+
+class ClientPool {
+  readonly #open: (onClose: () => void) => Sql
+  readonly #options: PoolOptions
+  readonly #clock: Clock
+  readonly #connections: Connection[] = []
+  readonly #waiting = new BoundedQueue<Waiting>(WAITING_MAX)
+  readonly #drained: (() => void)[] = []
+  /** Clients thrown away, and what calls their second end off. */
+  readonly #lost = new Map<Sql, () => void>()
+  #lostCount = 0
+  #refusedCount = 0
+  #isEnding = false
+
+  constructor(open: (onClose: () => void) => Sql, options: PoolOptions) {
+    this.#open = open
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+  }
+
+  get vitals(): PoolVitals {
+    return {
+      running: this.#connections.reduce((sum, { running }) => sum + running, 0),
+      waiting: this.#waiting.size,
+      lost: this.#lostCount,
+      refused: this.#refusedCount,
+    }
+  }
+
+  /** Fragments, arrays and other helpers are made by the same call as statements: they pass unchanged, as never awaited. */
+  taking<T>(made: T): T {
+    if (isStatement(made)) made.handler = (statement) => this.#run(statement)
+    return made
+  }
+
+  #run(statement: Statement): void {
+    if (this.#isEnding) statement.reject(ended())
+    else if (this.#waiting.push({ statement, since: this.#clock.monotonicMs() })) this.#sendNext()
+    else this.#refuse(statement, 'CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`)
+  }
+
+  #sendNext(): void {
+    while (this.#waiting.size > 0) {
+      const connection = this.#withRoom()
+      if (connection === null) return
+      const next = this.#waiting.shift()
+      if (next === undefined) break
+      if (this.#hasWaitedTooLong(next)) {
+        this.#refuse(next.statement, 'CONNECTION_WAIT_TIMEOUT', 'no connection was free in time')
+      } else {
+        this.#sendOn(connection, next.statement)
+      }
+    }
+    if (this.#connections.every(({ running }) => running === 0))
+      for (const resolve of this.#drained.splice(0)) resolve()
+  }
+
+  #refuse(statement: Statement, code: string, why: string): void {
+    this.#refusedCount += 1
+    statement.reject(refusal(code, why))
+  }
+
+  #hasWaitedTooLong({ since }: Waiting): boolean {
+    const { waitMsMax } = this.#options
+    return waitMsMax !== null && this.#clock.monotonicMs() - since > waitMsMax
+  }
+
+  /** An idle one, else a new one, else the one with the least to do; null when there is room nowhere. */
+  #withRoom(): Connection | null {
+    let least: Connection | null = null
+    for (const connection of this.#connections) {
+      if (connection.running === 0) return connection
+      if (least === null || connection.running < least.running) least = connection
+    }
+    if (this.#connections.length < this.#options.size) return this.#add()
+    return least !== null && least.running < this.#options.pipelined ? least : null
+  }
+
+  #add(): Connection {
+    const client = this.#open(() => this.#lose(connection))
+    const probe: unknown = client``
+    if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
+    const connection: Connection = { client, send: probe.handler, running: 0, stopWatching: () => {} }
+    this.#connections.push(connection)
+    return connection
+  }
+
+  #sendOn(connection: Connection, statement: Statement): void {
+    const { resolve, reject } = statement
+    let isSettled = false
+    const settle = (): void => {
+      if (isSettled) return
+      isSettled = true
+      connection.running -= 1
+      this.#watch(connection)
+      // A turn later: postgres.js settles a statement before it is ready for the next one.
+      queueMicrotask(() => this.#sendNext())
+    }
+    statement.resolve = (result) => {
+      settle()
+      resolve(result)
+    }
+    statement.reject = (error) => {
+      if (!isSettled && mustBeThrownAway(error)) this.#lose(connection)
+      settle()
+      reject(error)
+    }
+    connection.running += 1
+    if (connection.running === 1) this.#watch(connection)
+    connection.send(statement)
+  }
+
+  /** Statements of a connection settle one after the other: each is given its time from when the last one has. */
+  #watch(connection: Connection): void {
+    connection.stopWatching()
+    const { runMsMax } = this.#options
+    if (runMsMax === null || connection.running === 0 || !this.#connections.includes(connection)) return
+    connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
+  }
+
+  /** Whatever still is on the connection is rejected by this, as what has an unknown outcome. */
+  #lose(connection: Connection): void {
+    const at = this.#connections.indexOf(connection)
+    if (at === -1) return
+    this.#connections.splice(at, 1)
+    connection.stopWatching()
+    const { client } = connection
+    void Promise.allSettled([client.end({ timeout: 0 })])
+    if (!this.#isEnding) {
+      this.#lostCount += 1
+      this.#reap(client)
+      this.#options.onLost?.()
+    }
+    this.#sendNext()
+  }
+
+  #reap(client: Sql, [wait, ...later]: readonly number[] = REAP_AFTER_MS): void {
+    this.#lost.delete(client)
+    if (wait === undefined) return
+    const again = (): void => {
+      void Promise.allSettled([closeAgain(client)])
+      this.#reap(client, later)
+    }
+    this.#lost.set(client, this.#clock.after(wait, again))
+  }
+
+  /** @param timeout how long what is under way may take to finish, seconds; without it, as long as it takes */
+  async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
+    this.#isEnding = true
+    if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
+      await new Promise<void>((resolve) => {
+        const stopWaiting = timeout === undefined ? () => {} : this.#clock.after(timeout * 1000, resolve)
+        this.#drained.push(() => {
+          stopWaiting()
+          resolve()
+        })
+      })
+    }
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      next.statement.reject(ended())
+    }
+    for (const [client, callOff] of this.#lost) {
+      callOff()
+      void Promise.allSettled([closeAgain(client)])
+    }
+    const open = this.#connections.splice(0)
+    for (const { stopWatching } of open) stopWatching()
+    await Promise.all(open.map(({ client, running }) => client.end({ timeout: running > 0 ? 0 : 1 })))
+  }
+}
+
+/** A server that was demoted or is out of space keeps its sessions. A new connection may reach a server that works. */
+function mustBeThrownAway(error: unknown): boolean {
+  const of = classifyDatabaseError(error)
+  return of === 'connection' || of === 'unfit'
+}
+
+function isStatement(made: unknown): made is Statement {
+  return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
+}
+
+/** `close` is there, but not in the types of postgres.js. Unlike `end` it can be asked twice. */
+function closeAgain(client: Sql): Promise<void> {
+  return (client as unknown as { close(): Promise<void> }).close()
+}
+
+/** As postgres.js says it. */
+function ended(): Error {
+  return refusal('CONNECTION_ENDED', 'the client has ended')
+}
+
+function refusal(code: string, why: string): Error {
+  return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createWhole, readIfPresent } from '../../lib/private-file.ts'
+import { identityOf, isSameRun, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { EmbeddedError } from './embedded-error.ts'
+
+const LOCK_FILE = 'service.lock'
+/** Of a file that says who is about to remove a stale lock. */
+const ANNOUNCEMENT_END = '.removing'
+const ROUNDS_MAX = 40
+/** Those that are in each other's way draw lots for how long they stay out of it, for longer each time. */
+const PAUSE_MS_FIRST = 4
+const PAUSE_MS_MAX = 500
+
+/** Of two services on one data folder only the first runs. Left behind by `kill -9`, the lock counts for nothing. */
+export type DataDirLock = { release(): void }
+
+/**
+ * Takes the folder for this process.
+ * @throws EmbeddedError when another living process, or this one, holds it
+ */
+export function takeDataDir(dataDir: string): DataDirLock {
+  const path = join(dataDir, LOCK_FILE)
+  const own = identityOf(process.pid)
+  if (own === null) throw new EmbeddedError(`Cannot lock ${dataDir}: this process cannot see its own start time`)
+  const content = `${JSON.stringify(own)}\n`
+  // Every round ends, removes a stale lock, or lets another process do so; others may race for the place that it leaves.
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    if (createWhole(path, content)) return { release: () => release(path, own) }
+    const held = readIfPresent(path)
+    if (held === null) continue
+    const holder = parse(held)
+    if (holder !== null && isSameRun(holder)) {
+      throw new EmbeddedError(
+        `Cannot use the data folder ${dataDir}: process ${holder.pid} is using it. Stop that service, or give this one another DATA_DIR.`,
+      )
+    }
+    if (!removeStale(path, held, content)) {
+      Bun.sleepSync(Math.random() * Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** round))
+    }
+  }
+  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep taking and leaving it`)
+}
+
+/** The living process that holds the folder, if any. */
+export function holderOf(dataDir: string): ProcessIdentity | null {
+  const holder = parse(readIfPresent(join(dataDir, LOCK_FILE)) ?? '')
+  return holder !== null && isSameRun(holder) ? holder : null
+}
+
+/**
+ * Removes a stale lock, one process at a time: of two that both saw it, the slower one would else remove the living lock that
+ * a third has put in its place. Each announces itself before it looks for others, so the later of two sees the earlier; what a
+ * `kill -9` leaves of that counts as little as a stale lock does.
+ * @returns false when another process is at it
+ */
+function removeStale(path: string, stale: string, content: string): boolean {
+  const announcement = `${path}.${randomBytes(6).toString('hex')}${ANNOUNCEMENT_END}`
+  const draft = `${announcement}.tmp`
+  writeFileSync(draft, content, { mode: 0o600 })
+  // Whole or absent: a process whose announcement cannot be read would count as none.
+  renameSync(draft, announcement)
+  try {
+    if (!isAlone(announcement)) return false
+    if (readIfPresent(path) === stale) rmSync(path)
+    return true
+  } finally {
+    rmSync(announcement)
+  }
+}
+
+/** Whether no other living process has announced itself. */
+function isAlone(announcement: string): boolean {
+  const folder = dirname(announcement)
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    if (!name.startsWith(LOCK_FILE) || !name.endsWith(ANNOUNCEMENT_END) || path === announcement) continue
+    const other = parse(readIfPresent(path) ?? '')
+    if (other !== null && isSameRun(other)) return false
+    // Nobody ever makes a file of that name again.
+    rmSync(path, { force: true })
+  }
+  return true
+}
+
+function release(path: string, own: ProcessIdentity): void {
+  const holder = parse(readIfPresent(path) ?? '')
+  if (holder?.pid === own.pid && holder.startedAt === own.startedAt) rmSync(path, { force: true })
+}
+
+function parse(content: string): ProcessIdentity | null {
+  try {
+    const { pid, startedAt } = JSON.parse(content)
+    return Number.isInteger(pid) && pid > 0 && typeof startedAt === 'string' ? { pid, startedAt } : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { withDeadline } from '../../lib/deadline.ts'
+import { makeFolder } from '../../lib/make-folder.ts'
+import { keepPrivateFile } from '../../lib/private-file.ts'
+import { createCluster, findCluster, removeDrafts, SUPERUSER } from './cluster.ts'
+import { connect, type Sql } from '../client/connect.ts'
+import { takeDataDir } from './data-dir-lock.ts'
+import { EmbeddedError } from './embedded-error.ts'
+import { findPostgresPackage, type PostgresPackage, postgresBinaries } from './postgres-binaries.ts'
+import { endPostmaster } from './postmaster.ts'
+import { type RunningServer, runServer } from './run-server.ts'
+import { canEnter, type ServerAccount, serverAccount } from './server-account.ts'
+
+/**
+ * `url`: the service's database on the server, as a superuser, password included. `firstStart`: this call made the
+ * database files. `stop` ends the server within STOP_MS_MAX, never rejects, and may be called again.
+ */
+export type EmbeddedServer = { url: string; firstStart: boolean; stop(): Promise<void> }
+
+const DATABASE = 'nightledger'
+const PATIENCE_MS = 5_000
+/** Upper bound of `stop`: patience with the fast shutdown, then the harder signals. */
+export const STOP_MS_MAX = PATIENCE_MS + 2_000
+const ANSWER_MS_MAX = 3_000
+
+type Step = (step: string) => void
+
+/**
+ * Starts a real PostgreSQL in `dataDir`/postgres, on 127.0.0.1 and a free port, with durable settings. A server that
+ * outlived a `kill -9` of the service is taken over while it runs. One service per data folder.
+ * @throws EmbeddedError when the folder is in use, the programs are missing, or the server does not start
+ */
+export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onStep: Step }): Promise<EmbeddedServer> {
+  if (process.platform === 'win32') {
+    throw new EmbeddedError(
+      'Cannot start a PostgreSQL of our own on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
+    )
+  }
+  const programs = findPostgresPackage()
+  const folder = resolve(dataDir)
+  makeFolder(folder)
+  const lock = takeDataDir(folder)
+  try {
+    const { server, cluster, url, firstStart } = await bringUp(folder, programs, onStep)
+    const stop = async () => {
+      await endPostmaster(server.pid, cluster, { patienceMs: PATIENCE_MS })
+      lock.release()
+    }
+    let stopping: Promise<void> | undefined
+    return {
+      url,
+      firstStart,
+      stop: () => {
+        stopping ??= stop()
+        return stopping
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+type Up = { server: RunningServer; cluster: string; url: string; firstStart: boolean }
+
+async function bringUp(folder: string, programs: PostgresPackage, onStep: Step): Promise<Up> {
+  removeDrafts(folder)
+  const known = findCluster(folder)
+  const account = serverAccount({ cluster: known, onStep })
+  const binaries = postgresBinaries(programs, { account, onStep })
+  const password = keepPrivateFile(join(folder, 'postgres-password'), () => randomBytes(24).toString('hex'))
+  if (known === null) openFolderTo(folder, account)
+  const cluster = known ?? (await createCluster(folder, { binaries, account, password, onStep }))
+  const urlAt = (port: number, database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+  const server = await runServer({
+    cluster,
+    binaries,
+    account,
+    onStep,
+    logFile: join(folder, 'postgres.log'),
+    answers: (port) => answers(urlAt(port, 'postgres'), cluster),
+  })
+  try {
+    await ensureDatabase(urlAt(server.port, 'postgres'))
+  } catch (error) {
+    await endPostmaster(server.pid, cluster, { patienceMs: PATIENCE_MS })
+    throw error
+  }
+  return { server, cluster, url: urlAt(server.port, DATABASE), firstStart: known === null }
+}
+
+/** Our own folder may be opened; those above it belong to someone else, and createCluster goes around them. */
+function openFolderTo(folder: string, account: ServerAccount): void {
+  if (canEnter(folder, account) || !canEnter(dirname(folder), account)) return
+  chmodSync(folder, (statSync(folder).mode & 0o777) | 0o011)
+}
+
+async function answers(url: string, cluster: string): Promise<boolean> {
+  try {
+    const [row] = await once(
+      url,
+      (sql) => sql<{ folder: string }[]>`select current_setting('data_directory') as folder`,
+    )
+    // By inode: an adopted server may have been started under a name that the folder no longer has.
+    return row !== undefined && (row.folder === cluster || statSync(row.folder).ino === statSync(cluster).ino)
+  } catch {
+    return false
+  }
+}
+
+async function ensureDatabase(url: string): Promise<void> {
+  await once(url, async (sql) => {
+    const isThere = async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1
+    if (await isThere()) return
+    try {
+      await sql.unsafe(`create database ${DATABASE}`)
+    } catch (error) {
+      // On a server taken over, a start that was killed may have left the same statement running.
+      if (!(await isThere())) throw error
+    }
+  })
+}
+
+/** One piece of work on a client of its own, within ANSWER_MS_MAX. */
+async function once<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const sql = connect(url, { purpose: 'admin' })
+  try {
+    return await withDeadline(work(sql), ANSWER_MS_MAX)
+  } finally {
+    await sql.end({ timeout: 0 })
+  }
+}

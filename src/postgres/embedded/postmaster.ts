@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { readIfPresent } from '../../lib/private-file.ts'
+import { isAlive } from '../../lib/process-identity.ts'
+
+/** What postmaster.pid tells of the server that runs, or ran, on a cluster. `port` is 0 until it listens. */
+export type Postmaster = { pid: number; port: number; status: 'ready' | 'other' }
+
+const POLL_MS = 5
+/** Orphaned server processes see at once that the server is gone. */
+const REMAINS_MS_MAX = 1_000
+
+/** @returns null when there is no postmaster.pid, or one without a pid */
+export function readPostmaster(cluster: string): Postmaster | null {
+  // Lines: 1 pid, 2 data folder, 3 start, 4 port, 5 socket folder, 6 address, 7 shared memory key, 8 status.
+  const lines = readIfPresent(pidFileOf(cluster))
+    ?.split('\n')
+    .map((line) => line.trim())
+  const pid = Number(lines?.[0])
+  if (lines === undefined || !Number.isInteger(pid) || pid <= 0) return null
+  return { pid, port: Number(lines[3]) || 0, status: lines[7] === 'ready' ? 'ready' : 'other' }
+}
+
+function pidFileOf(cluster: string): string {
+  return join(cluster, 'postmaster.pid')
+}
+
+/**
+ * Whether the server of this cluster runs under this pid. Looks at the process itself, as a pid is given to some other
+ * process sooner or later: the server works inside its data folder, even after that was renamed.
+ */
+export function isServerOf(cluster: string, pid: number): boolean {
+  return isAlive(pid) && (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster))
+}
+
+/**
+ * Ends the server, ever harder: fast shutdown (SIGINT), immediate shutdown (SIGQUIT, recovery at the next start), SIGKILL.
+ * Committed data survives each of them.
+ * @param patienceMs how long the fast shutdown may take; the rest takes at most 2 s more
+ */
+export async function endPostmaster(
+  pid: number,
+  cluster: string,
+  { patienceMs }: { patienceMs: number },
+): Promise<void> {
+  const steps = [
+    ['SIGINT', patienceMs],
+    ['SIGQUIT', 1_000],
+    ['SIGKILL', 1_000],
+  ] as const
+  for (const [name, waitMs] of steps) {
+    if (!isServerOf(cluster, pid)) return
+    signal(pid, name)
+    if (await goneWithin(pid, waitMs)) return
+  }
+}
+
+/**
+ * Clears away what a server that no longer runs has left: processes of its that still work in the cluster, and then
+ * postmaster.pid. Postgres itself would refuse to start as long as the pid in there is taken: by some other program, or by
+ * a zombie, which stays for ever where process 1 collects nothing (a container started without an init).
+ */
+export async function clearRemains(cluster: string): Promise<void> {
+  // Elsewhere a process's folder cannot be told, and Postgres's own check is all there is.
+  if (process.platform !== 'linux') return
+  const end = performance.now() + REMAINS_MS_MAX
+  let remains = processesIn(cluster)
+  while (remains.length > 0 && performance.now() < end) {
+    await Bun.sleep(POLL_MS)
+    remains = processesIn(cluster)
+  }
+  for (const pid of remains) {
+    signal(pid, 'SIGKILL')
+    await goneWithin(pid, 1_000)
+  }
+  rmSync(pidFileOf(cluster), { force: true })
+}
+
+function processesIn(cluster: string): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid > 0 && isAlive(pid) && worksIn(pid, cluster))
+}
+
+function signal(pid: number, name: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended between the look and the signal.
+  }
+}
+
+async function goneWithin(pid: number, waitMs: number): Promise<boolean> {
+  const end = performance.now() + waitMs
+  while (performance.now() < end) {
+    if (!isAlive(pid)) return true
+    await Bun.sleep(POLL_MS)
+  }
+  return !isAlive(pid)
+}
+
+function worksIn(pid: number, cluster: string): boolean {
+  try {
+    // The server's own command line, or the title that each of its processes gives itself.
+    const program = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
+    // stat follows the link into the folder itself, which keeps its inode under any name.
+    const [theirs, folder] = [statSync(`/proc/${pid}/cwd`), statSync(cluster)]
+    return /postgres/.test(program) && theirs.dev === folder.dev && theirs.ino === folder.ino
+  } catch {
+    return false
+  }
+}
+
+function wasStartedOn(pid: number, cluster: string): boolean {
+  try {
+    const command = execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
+    return command.includes('postgres') && command.includes(`-D ${cluster} `)
+  } catch {
+    return false
+  }
+}

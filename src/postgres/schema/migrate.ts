@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import type { Sql } from '../client/connect.ts'
+import { EXTENSIONS, MIGRATIONS, type Migration } from './migrations.ts'
+
+/** The database's schema and this program do not fit. The message says what to do; a retry does not help. */
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError'
+}
+
+/** `applied`: versions this call applied, in order. `version`: where the schema stands now, 0 for an empty one. */
+export type MigrationOutcome = { applied: number[]; version: number }
+
+type Applied = { version: number; name: string; checksum: string }
+
+/** Any constant will do, as long as every version of this program takes the same one. */
+const LOCK_KEY = 7_310_577_216_190_001n
+const ALREADY_APPLIED_SQLSTATE = 'NL900'
+const EXTENSIONS_THERE_SQLSTATE = 'NL901'
+const LOCK_NOT_AVAILABLE_SQLSTATE = '55P03'
+/**
+ * A migration that waits for a lock keeps everybody waiting who comes after it, the process that still serves among them: so
+ * it gives up soon, and tries again.
+ */
+const LOCK_MS_MAX = 1_000
+const LOCK_AGAIN_MS = 2_000
+const LOCK_ATTEMPTS_MAX = 60
+
+/**
+ * Brings the schema up to date; safe to run from several processes at once. Each migration is one multi-statement simple
+ * query, which Postgres runs as one transaction, so a crash leaves it applied as a whole or not at all.
+ * @param sql a client of purpose `admin`: a migration may take longer than other purposes' statement timeout
+ * @throws MigrationError when an applied migration was edited or is missing, the schema is newer, or a statement fails
+ */
+export async function migrate(
+  sql: Sql,
+  {
+    migrations = MIGRATIONS,
+    onStep = () => {},
+  }: { migrations?: readonly Migration[]; onStep?: (step: string) => void } = {},
+): Promise<MigrationOutcome> {
+  checkNumbers(migrations)
+  await createLedger(sql)
+  const applied: number[] = []
+  for (;;) {
+    const done = await readApplied(sql)
+    checkApplied(done, migrations)
+    const next = migrations[done.length]
+    if (next === undefined) return { applied, version: done.length }
+    if (applied.length === 0) await mustHaveExtensions(sql)
+    onStep(`Applying migration ${fileOf(next)}`)
+    if (await apply(sql, next, onStep)) applied.push(next.version)
+  }
+}
+
+/** What `schema_migration` holds for this text: SHA-256 in hex, whatever line ends the checkout has. */
+export function checksumOf({ sql }: Migration): string {
+  return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
+}
+
+async function createLedger(sql: Sql): Promise<void> {
+  // Under the lock, as two concurrent `create table if not exists` can both try and one then fails.
+  await sql
+    .unsafe(
+      `select pg_advisory_xact_lock(${LOCK_KEY});
+      do $$ begin
+        if to_regclass('schema_migration') is null then
+          create table schema_migration (
+            version integer primary key,
+            name text not null,
+            checksum text not null,
+            applied_at timestamptz not null default now()
+          );
+        end if;
+      end $$`,
+    )
+    .simple()
+}
+
+async function readApplied(sql: Sql): Promise<Applied[]> {
+  return await sql<Applied[]>`select version, name, checksum from schema_migration order by version`
+}
+
+/**
+ * Tries to create every extension that a migration needs, and takes it back: a schema that is half migrated fits no program.
+ * @throws MigrationError when one cannot be had; nothing was changed
+ */
+async function mustHaveExtensions(sql: Sql): Promise<void> {
+  const creations = EXTENSIONS.map((name) => `create extension if not exists ${name};`).join(' ')
+  const script = `do $$ begin
+    perform pg_advisory_xact_lock(${LOCK_KEY});
+    ${creations}
+    raise exception 'they are there' using errcode = '${EXTENSIONS_THERE_SQLSTATE}';
+  end $$`
+  try {
+    await sql.unsafe(script).simple()
+  } catch (error) {
+    if (codeOf(error) === EXTENSIONS_THERE_SQLSTATE) return
+    throw new MigrationError(
+      `Cannot migrate: the extensions ${EXTENSIONS.join(', ')} are needed, and one of them cannot be created: ${
+        error instanceof Error ? error.message : String(error)
+      }. Nothing was changed. Install PostgreSQL's contrib modules, or have the database's provider allow them.`,
+      { cause: error },
+    )
+  }
+}
+
+/** @returns false when another process applied it first */
+async function apply(sql: Sql, migration: Migration, onStep: (step: string) => void): Promise<boolean> {
+  const { version, name } = migration
+  const script = `select pg_advisory_xact_lock(${LOCK_KEY});
+    do $$ begin
+      if exists (select from schema_migration where version = ${version}) then
+        raise exception 'already applied' using errcode = '${ALREADY_APPLIED_SQLSTATE}';
+      end if;
+    end $$;
+    select set_config('lock_timeout', '${LOCK_MS_MAX}', true);
+    ${migration.sql}
+    ;insert into schema_migration (version, name, checksum) values (${version}, '${name}', '${checksumOf(migration)}')`
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await sql.unsafe(script).simple()
+      return true
+    } catch (error) {
+      if (codeOf(error) === ALREADY_APPLIED_SQLSTATE) return false
+      if (codeOf(error) === LOCK_NOT_AVAILABLE_SQLSTATE && attempt < LOCK_ATTEMPTS_MAX) {
+        if (attempt === 1) onStep(`Migration ${fileOf(migration)} waits for a lock that somebody else holds`)
+        await Bun.sleep(LOCK_AGAIN_MS)
+        continue
+      }
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new MigrationError(
+        `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`,
+        { cause: error },
+      )
+    }
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null
+}
+
+/** Where in its file the migration failed, if Postgres says so: it counts characters of the whole script. */
+function lineOf(error: unknown, migration: Migration, script: string): string {
+  const position = error instanceof Error && 'position' in error ? Number(error.position) : Number.NaN
+  const offset = position - 1 - script.indexOf(migration.sql)
+  if (!(offset >= 0 && offset < migration.sql.length)) return ''
+  return ` (line ${migration.sql.slice(0, offset).split('\n').length})`
+}
+
+function checkNumbers(migrations: readonly Migration[]): void {
+  for (const [index, migration] of migrations.entries()) {
+    if (migration.version !== index + 1) {
+      throw new MigrationError(
+        `Cannot migrate: ${fileOf(migration)} stands where number ${index + 1} is due. Number the files of sql/ from 0001 without a gap.`,
+      )
+    }
+    if (!/^[a-z0-9_]+$/.test(migration.name)) {
+      throw new MigrationError(
+        `Cannot migrate: the name of ${fileOf(migration)} may only have lower-case letters, digits and underscores.`,
+      )
+    }
+  }
+}
+
+function checkApplied(done: readonly Applied[], migrations: readonly Migration[]): void {
+  const newest = done.at(-1)?.version ?? 0
+  if (newest > migrations.length) {
+    throw new MigrationError(
+      `Cannot start on this database: its schema is at version ${newest} and this program knows versions up to ${migrations.length}. Start the newer program that migrated it, or point DATABASE_URL at another database.`,
+    )
+  }
+  for (const [index, row] of done.entries()) {
+    const migration = migrations[index]
+    if (row.version !== index + 1 || migration === undefined) {
+      throw new MigrationError(
+        `Cannot migrate: schema_migration lacks version ${index + 1} but has ${row.version}. Restore that row, or the database from a backup.`,
+      )
+    }
+    if (row.checksum !== checksumOf(migration)) {
+      throw new MigrationError(
+        `Cannot migrate: ${fileOf(migration)} is not the text that was applied to this database as version ${row.version} (${row.name}). Put the file back as it was, and make the change in a new migration.`,
+      )
+    }
+  }
+}
+
+function fileOf({ version, name }: Migration): string {
+  return `${String(version).padStart(4, '0')}_${name}.sql`
+}

@@ -1,0 +1,33 @@
+import ledger from '../../../sql/0001_ledger.sql' with { type: 'text' }
+import webhooks from '../../../sql/0002_webhooks.sql' with { type: 'text' }
+import calendarFeed from '../../../sql/0003_calendar_feed.sql' with { type: 'text' }
+import nightWallByHash from '../../../sql/0004_night_wall_by_hash.sql' with { type: 'text' }
+import rowsAsComposites from '../../../sql/0005_rows_as_composites.sql' with { type: 'text' }
+import renewEpoch from '../../../sql/0006_renew_epoch.sql' with { type: 'text' }
+import secretKeyCheck from '../../../sql/0007_secret_key_check.sql' with { type: 'text' }
+import fencedPortalWrites from '../../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
+import countedRequests from '../../../sql/0009_counted_requests.sql' with { type: 'text' }
+import guestSearch from '../../../sql/0010_guest_search.sql' with { type: 'text' }
+
+/** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
+export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
+
+/**
+ * Every file of sql/, in order, embedded so that the compiled binary carries them. Forward only: an applied migration is
+ * never edited, a mistake is mended by the next one. A test holds this list against the folder.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'ledger', sql: ledger },
+  { version: 2, name: 'webhooks', sql: webhooks },
+  { version: 3, name: 'calendar_feed', sql: calendarFeed },
+  { version: 4, name: 'night_wall_by_hash', sql: nightWallByHash },
+  { version: 5, name: 'rows_as_composites', sql: rowsAsComposites },
+  { version: 6, name: 'renew_epoch', sql: renewEpoch },
+  { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
+  { version: 8, name: 'fenced_portal_writes', sql: fencedPortalWrites },
+  { version: 9, name: 'counted_requests', sql: countedRequests },
+  { version: 10, name: 'guest_search', sql: guestSearch },
+]
+
+/** What the migrations create, all of them trusted: a test holds this list against sql/. */
+export const EXTENSIONS: readonly string[] = ['btree_gist', 'btree_gin', 'pg_trgm']

@@ -1,0 +1,70 @@
+import { WriteError } from '../../core/bookings/write-error.ts'
+import { JournalError } from '../../core/journal/journal-error.ts'
+import type { AuditDraft } from '../../core/journal/record.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
+import { failedWrite } from '../client/failed-write.ts'
+
+/**
+ * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
+ * must not change what the new one has in memory.
+ * @param audit a line that is there already stays as it is: the same change may be written again after an unknown outcome
+ * @param change ends with a `returning` clause, and returns one row at most
+ * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
+ *   `(select held from fence)`, so that all statements lock in the same order
+ * @param alone whether no batch may be in progress at the same time
+ * @returns the row that `change` returned, or null. The audit line is written only if there is a row
+ * @throws JournalError of kind `fenced` when another process has taken over, WriteError for every other failure
+ */
+export async function auditedWrite<R extends object>(
+  sql: Sql,
+  {
+    agencyId,
+    epoch,
+    audit,
+    change,
+    before = sql``,
+    alone = false,
+  }: {
+    agencyId: string
+    epoch: number
+    audit: AuditDraft
+    change: Fragment
+    before?: Fragment
+    alone?: boolean
+  },
+): Promise<R | null> {
+  const [row] = await fencedWrite(
+    sql<(R & { isChanged: boolean })[]>`
+      with fence as (select check_fence(${epoch}, ${alone}) as held),
+      ${before} changed as (${change}), audited as (
+        insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
+        select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
+               ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
+               ${audit.requestId}::text, ${audit.count}::text::bigint
+        from changed on conflict (agency_id, audit_id) do nothing)
+      select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
+  )
+  if (row?.isChanged !== true) return null
+  const { isChanged: _, ...changed } = row
+  return changed as unknown as R
+}
+
+/**
+ * Runs one statement that checks the fence, and translates its failure.
+ * @throws as `auditedWrite` does
+ */
+export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
+  try {
+    return await withDeadline(statement, QUERY_DEADLINE_MS)
+  } catch (error) {
+    const failure = failedWrite(error)
+    if (failure === 'fenced')
+      throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {
+        cause: error,
+      })
+    const state = failure === 'unknown' ? 'the outcome is unknown' : 'the database did not accept the change'
+    throw new WriteError(failure, `Cannot change the data of an agency: ${state}`, { cause: error })
+  }
+}

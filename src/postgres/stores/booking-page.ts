@@ -1,0 +1,48 @@
+import type { BookingFilter, Listed } from '../../core/bookings/booking-list.ts'
+import { formatNight } from '../../core/domain/night.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
+import type { ListReads } from './list-reads.ts'
+
+/** The condition of every list of bookings (contract, GET /bookings). */
+export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter): Fragment {
+  return sql`
+    booking.agency_id = ${agencyId}
+    ${filter.from === null ? sql`` : sql`and booking.departure >= ${formatNight(filter.from)}::text::date`}
+    ${filter.to === null ? sql`` : sql`and booking.arrival <= ${formatNight(filter.to)}::text::date`}
+    ${filter.status === null ? sql`` : sql`and booking.status = ${filter.status}`}
+    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${filter.unitId}`}`
+}
+
+/**
+ * One page of bookings, newest arrival first, ties by id, with the count of all. One statement, so that both are of the same
+ * moment, and a page beyond the end still has a count. The page is cut out first, and only its rows are written out: for the
+ * fiftieth page that is a tenth of the work.
+ * @param columns what is selected of `booking` and `joined`; the booking's id as "id" and its arrival as "arrival" among it
+ * @param joined joins that keep every booking once
+ */
+export async function bookingPage<Row extends { id: string }>(
+  lists: ListReads,
+  agencyId: string,
+  { columns, joined, wanted }: { columns: Fragment; joined?: Fragment; wanted: Fragment },
+  page: { offset: number; limit: number },
+): Promise<Listed<Row>> {
+  const { sql } = lists
+  const rows = await lists.read(
+    agencyId,
+    sql<(Row & { total: number })[]>`
+      select counted.total, page.*
+      from (select count(*)::float8 as total from booking where ${wanted}) counted
+      left join lateral (
+        select ${columns}
+        from (
+          select * from booking where ${wanted}
+          order by booking.arrival desc, booking.booking_id
+          offset ${page.offset}::text::bigint limit ${page.limit}
+        ) booking
+        ${joined ?? sql``}
+      ) page on true
+      order by page."arrival" desc, page."id"`,
+  )
+  // Without a row on the page, the count comes alone.
+  return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null) }
+}

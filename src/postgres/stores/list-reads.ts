@@ -1,0 +1,77 @@
+/**
+ * Reads pages of lists over separate connections, so that long lists never delay look-ups, writes and probes. Agencies share
+ * these connections fairly, so that one agency's searches never delay another's lists.
+ */
+import { ListReadError } from '../../core/bookings/list-read-error.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
+import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { type PoolVitals, poolVitals } from '../client/client-pool.ts'
+import type { Sql } from '../client/connect.ts'
+
+/** Lists read at once, all agencies together: as many as the pool has connections (`connect`, purpose `lists`). */
+export const LISTS_RUNNING_MAX = 4
+/** Lists of one agency read at once. */
+export const LISTS_PER_AGENCY_MAX = 2
+/** Lists of one agency that wait. */
+export const LISTS_WAITING_PER_AGENCY_MAX = 32
+/** Half of the time that a list may take in all. A list that starts later would usually not finish in time. */
+const WAIT_MS_MAX = QUERY_DEADLINE_MS / 2
+
+const QUERY_CANCELED = '57014'
+
+export class ListReads {
+  /** Builds statements and their parts; only `read` runs them. */
+  readonly sql: Sql
+  readonly #shares: FairShares
+
+  /** @param sql of purpose `lists`; `end` closes it */
+  constructor(sql: Sql, { clock }: { clock?: Clock } = {}) {
+    this.sql = sql
+    this.#shares = new FairShares({
+      runningMax: LISTS_RUNNING_MAX,
+      shareMax: LISTS_PER_AGENCY_MAX,
+      waitingPerOwnerMax: LISTS_WAITING_PER_AGENCY_MAX,
+      waitMsMax: WAIT_MS_MAX,
+      ...(clock === undefined ? {} : { clock }),
+    })
+  }
+
+  /**
+   * @param statement built with `sql` and not awaited yet: it is sent when it is the agency's turn
+   * @throws ListReadError when the agency's share is in use, or the list takes longer than 5 s, waiting included; a database
+   * error otherwise
+   */
+  async read<T>(agencyId: string, statement: PromiseLike<T>): Promise<T> {
+    try {
+      return await withDeadline(
+        this.#shares.run(agencyId, () => statement),
+        QUERY_DEADLINE_MS,
+      )
+    } catch (error) {
+      if (error instanceof NoPlaceError)
+        throw new ListReadError('busy', "Cannot read a list: the agency's share is in use", { cause: error })
+      if (error instanceof DeadlineError || isCanceled(error))
+        throw new ListReadError('slow', `Cannot read a list: it takes longer than ${QUERY_DEADLINE_MS} ms`, {
+          cause: error,
+        })
+      throw error
+    }
+  }
+
+  /** The pool's stats, including statements that wait for their agency's turn or were refused one. */
+  get vitals(): PoolVitals {
+    const pool = poolVitals(this.sql)
+    const { waiting, refused } = this.#shares.vitals
+    return { ...pool, waiting: pool.waiting + waiting, refused: pool.refused + refused }
+  }
+
+  async end(how: { timeout: number }): Promise<void> {
+    await this.sql.end(how)
+  }
+}
+
+function isCanceled(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === QUERY_CANCELED
+}

@@ -1,0 +1,92 @@
+/**
+ * - W6 A deleted endpoint has no pending deliveries, unless its deletion was interrupted; `verify` reports what is left.
+ */
+import { WriteError } from '../../core/bookings/write-error.ts'
+import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
+import { fencedWrite } from './audited-write.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
+
+/** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
+export const PENDING_CHUNK = 5_000
+
+interface Settling {
+  readonly agencyId: string
+  readonly endpointId: string
+  readonly choice: PendingChoice
+  /** Wall clock; the same in every statement of one request, so that no statement repeats the work of an earlier one. */
+  readonly at: number
+}
+
+/**
+ * Ends the pending deliveries of an endpoint or makes them due now. It uses the index on pending deliveries and no join: before the
+ * tables are analysed, the planner would compare every delivery with every other.
+ * @param which an additional condition
+ */
+export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settling, which: Fragment): Fragment {
+  const change =
+    choice === 'drop'
+      ? sql`status = 'dropped', next_attempt_at = null, finished_at = ${new Date(at)}, claimed_by = null`
+      : sql`tries = 0, next_attempt_at = ${new Date(at)}`
+  return sql`
+    update webhook_delivery set ${change}
+    where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${which}`
+}
+
+/**
+ * Settles the pending deliveries of an endpoint with this status, in chunks under the fence, until less than a chunk is left.
+ * @returns whether anything was settled
+ * @throws WriteError, JournalError; what was settled before stays settled
+ */
+export async function settleFlood(
+  sql: Sql,
+  epoch: number,
+  settling: Settling & { readonly status: 'disabled' | 'deleted' },
+): Promise<boolean> {
+  const { agencyId, endpointId, choice, at, status } = settling
+  const left = choice === 'drop' ? sql`true` : sql`(tries <> 0 or next_attempt_at <> ${new Date(at)})`
+  const chunk = () =>
+    fencedWrite(sql`
+      with fence as (select check_fence(${epoch}) as held)
+      ${settlement(
+        sql,
+        settling,
+        sql`${left} and (select held from fence)
+            and (select e.status from webhook_endpoint e
+                 where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}) = ${status}
+            and (next_attempt_at, delivery_id) <= (
+              select next_attempt_at, delivery_id from webhook_delivery
+              where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${left}
+              order by next_attempt_at, delivery_id offset ${PENDING_CHUNK - 1} limit 1)`,
+      )}`)
+  if ((await chunk()).count === 0) return false
+  while ((await begun(chunk())).count > 0);
+  return true
+}
+
+/**
+ * Drops the pending deliveries of a deleted endpoint.
+ * @throws WriteError, JournalError; what was dropped before stays dropped
+ */
+export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
+  const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
+  const isBegun = await settleFlood(sql, epoch, settling)
+  const rest = fencedWrite(sql`
+    with fence as (select check_fence(${epoch}) as held)
+    ${settlement(
+      sql,
+      settling,
+      sql`(select held from fence)
+          and (select e.status from webhook_endpoint e
+               where e.agency_id = ${asked.agencyId} and e.endpoint_id = ${asked.endpointId}) = 'deleted'`,
+    )}`)
+  await (isBegun ? begun(rest) : rest)
+}
+
+/** A part of the change is already durable: whatever happens to the rest, something was changed. */
+export async function begun<T>(rest: Promise<T>): Promise<T> {
+  try {
+    return await rest
+  } catch (error) {
+    throw new WriteError('begun', 'Cannot finish a change that has begun', { cause: error })
+  }
+}

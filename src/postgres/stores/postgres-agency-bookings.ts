@@ -1,0 +1,69 @@
+import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
+import type { Listed } from '../../core/bookings/booking-list.ts'
+import type { Guest } from '../../core/bookings/guest-list.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { bookingFilter, bookingPage } from './booking-page.ts'
+import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
+import type { Sql } from '../client/connect.ts'
+import type { ListReads } from './list-reads.ts'
+
+interface StoredAgencyBooking extends StoredBooking {
+  guest: (Omit<Guest, 'createdAt'> & { createdAt: string }) | null
+}
+
+/** Bookings with guest and notes, for their agency only. */
+export class PostgresAgencyBookings implements AgencyBookings {
+  readonly #sql: Sql
+
+  readonly #lists: ListReads
+
+  constructor(sql: Sql, lists: ListReads) {
+    this.#sql = sql
+    this.#lists = lists
+  }
+
+  async find(agencyId: string, bookingId: string): Promise<AgencyBooking | null> {
+    const sql = this.#sql
+    const [row] = await withDeadline(
+      sql<StoredAgencyBooking[]>`
+        select ${bookingColumns(sql)}, ${guestColumn(sql)} from booking ${guestJoin(sql)}
+        where booking.agency_id = ${agencyId} and booking.booking_id = ${bookingId}`,
+      QUERY_DEADLINE_MS,
+    )
+    return row === undefined ? null : agencyBookingOf(row)
+  }
+
+  async list(
+    agencyId: string,
+    filter: AgencyBookingFilter,
+    page: { offset: number; limit: number },
+  ): Promise<Listed<AgencyBooking>> {
+    const { sql } = this.#lists
+    const wanted = sql`
+      ${bookingFilter(sql, agencyId, filter)}
+      ${filter.type === null ? sql`` : sql`and booking.type = ${filter.type}`}
+      ${filter.source === null ? sql`` : sql`and booking.source = ${filter.source}`}
+      ${filter.sourceRef === null ? sql`` : sql`and booking.source_ref = ${filter.sourceRef}`}
+      ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${filter.guestId}`}`
+    const columns = sql`${bookingColumns(sql)}, ${guestColumn(sql)}`
+    const selection = { columns, joined: guestJoin(sql), wanted }
+    const { total, rows } = await bookingPage<StoredAgencyBooking>(this.#lists, agencyId, selection, page)
+    return { total, rows: rows.map(agencyBookingOf) }
+  }
+}
+
+function guestJoin(sql: Sql) {
+  return sql`left join guest on guest.agency_id = booking.agency_id and guest.guest_id = booking.guest_id`
+}
+
+function guestColumn(sql: Sql) {
+  return sql`
+    case when guest.guest_id is null then null else jsonb_build_object(
+      'id', guest.guest_id, 'firstName', guest.first_name, 'lastName', guest.last_name, 'email', guest.email,
+      'phone', guest.phone, 'nationality', guest.nationality, 'createdAt', guest.created_at) end as "guest"`
+}
+
+function agencyBookingOf(row: StoredAgencyBooking): AgencyBooking {
+  const guest = row.guest === null ? null : { ...row.guest, createdAt: Date.parse(row.guest.createdAt) }
+  return { booking: bookingRowOf(row).booking, guest, notes: row.notes }
+}

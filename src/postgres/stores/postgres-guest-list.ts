@@ -1,0 +1,88 @@
+import type { Listed } from '../../core/bookings/booking-list.ts'
+import type { Guest, GuestList } from '../../core/bookings/guest-list.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import type { Sql } from '../client/connect.ts'
+import { guestMatches } from './guest-search.ts'
+import type { ListReads } from './list-reads.ts'
+
+interface StoredGuest extends Omit<Guest, 'createdAt'> {
+  createdAt: Date
+}
+
+export class PostgresGuestList implements GuestList {
+  readonly #sql: Sql
+  readonly #lists: ListReads
+
+  constructor(sql: Sql, lists: ListReads) {
+    this.#sql = sql
+    this.#lists = lists
+  }
+
+  async list(agencyId: string, search: string | null, page: { offset: number; limit: number }): Promise<Listed<Guest>> {
+    const { sql } = this.#lists
+    const statement = search === null ? allGuests(sql, agencyId, page) : foundGuests(sql, { agencyId, search, page })
+    const rows = await this.#lists.read(agencyId, statement)
+    const found = rows.filter((row) => row.id !== null)
+    return { total: rows[0]?.total ?? 0, rows: found.map(guestOf) }
+  }
+
+  async find(agencyId: string, guestId: string): Promise<Guest | null> {
+    const sql = this.#sql
+    const [row] = await withDeadline(
+      sql<StoredGuest[]>`
+        select ${guestColumns(sql)} from guest where agency_id = ${agencyId} and guest_id = ${guestId}`,
+      QUERY_DEADLINE_MS,
+    )
+    return row === undefined ? null : guestOf(row)
+  }
+}
+
+interface Page {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** One page with the total count; a page beyond the end has only the count. Both use an index. */
+function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
+  return sql<(StoredGuest & { total: number })[]>`
+    select counted.total, page.*
+    from (select count(*)::float8 as total from guest where agency_id = ${agencyId}) counted
+    left join lateral (
+      select ${guestColumns(sql)} from guest where agency_id = ${agencyId}
+      order by created_at desc, guest_id offset ${offset}::text::bigint limit ${limit}
+    ) page on true
+    order by page."createdAt" desc, page."id"`
+}
+
+/**
+ * As `allGuests`, for the guests that match. The matches are found once, for both count and page. A page query of its own would
+ * read from the newest guest until the page is full, which is all guests when few match. Only the rows of the page are returned.
+ */
+export function foundGuests(sql: Sql, wanted: { agencyId: string; search: string; page: Page }) {
+  const { agencyId, search, page } = wanted
+  return sql<(StoredGuest & { total: number })[]>`
+    with hit as materialized (
+      select ctid as place, guest_id, created_at from guest where ${guestMatches(sql, agencyId, search)}
+    )
+    select counted.total, page.*
+    from (select count(*)::float8 as total from hit) counted
+    left join lateral (
+      select ${guestColumns(sql)}
+      from (
+        select * from hit order by hit.created_at desc, hit.guest_id
+        offset ${page.offset}::text::bigint limit ${page.limit}
+      ) newest join guest on guest.ctid = newest.place
+    ) page on true
+    order by page."createdAt" desc, page."id"`
+}
+
+function guestColumns(sql: Sql) {
+  return sql`guest.guest_id as "id", guest.first_name as "firstName", guest.last_name as "lastName", guest.email,
+             guest.phone, guest.nationality, guest.created_at as "createdAt"`
+}
+
+function guestOf(row: StoredGuest): Guest {
+  const { id, firstName, lastName, email, phone, nationality, createdAt } = row
+  return { id, firstName, lastName, email, phone, nationality, createdAt: createdAt.getTime() }
+}

@@ -1,0 +1,53 @@
+import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import type { Sql } from '../client/connect.ts'
+
+/**
+ * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
+ * only when both the caller's clock and the database's clock say so: either of them may have jumped forward (I5).
+ */
+export class PostgresIdempotencyRows {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /**
+   * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none.
+   * @throws DeadlineError, or what the database answers
+   */
+  async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
+    const { agencyId, keyId, route, idempotencyKey } = scope
+    const [row] = await withDeadline(
+      this.#sql<KeptAnswer[]>`
+        select request_hash as "requestHash", status, body from idempotency
+        where agency_id = ${agencyId} and key_id = ${keyId} and route = ${route}
+          and idempotency_key = ${idempotencyKey}
+          and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`,
+      QUERY_DEADLINE_MS,
+    )
+    return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
+  }
+
+  /**
+   * Deletes answers kept at `notAfter` or before and longer than 24 hours ago by the clock of the database, the oldest
+   * first, at most `limit`.
+   * @returns how many were deleted
+   */
+  async deleteExpired({ notAfter, limit }: { notAfter: number; limit: number }): Promise<number> {
+    // A row that a batch has just replaced has moved: its old place is no longer deleted, and its new time is not due.
+    const deleted = await withDeadline(
+      this.#sql`
+        with due as materialized (
+          select least(${new Date(notAfter)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond') as at
+        )
+        delete from idempotency
+        where created_at <= (select at from due) and ctid = any (array(
+          select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`,
+      QUERY_DEADLINE_MS,
+    )
+    return deleted.count
+  }
+}

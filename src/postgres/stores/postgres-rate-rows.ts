@@ -1,0 +1,44 @@
+import type { RateSlotsToKeep, StoredRateSlot } from '../../access/rate-slots.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import type { Sql } from '../client/connect.ts'
+
+/** The read at start may take longer than a request may. */
+const LOAD_DEADLINE_MS = 30_000
+
+/** The requests of the last minute, some 120 rows: every write deletes what is older. */
+export class PostgresRateRows {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** The slots of all previous writers, including one that was fenced out a moment ago. */
+  async load(): Promise<readonly StoredRateSlot[]> {
+    const rows = await withDeadline(
+      this.#sql<(Omit<StoredRateSlot, 'counts'> & { counts: string })[]>`
+        select extract(epoch from clock_timestamp() - ended_at)::float8 * 1000 as "ageMs", wall_ms as "wallMs",
+               boot_id as "bootId", boot_ms as "bootMs", counts
+        from rate_slot`,
+      LOAD_DEADLINE_MS,
+    )
+    return rows.map((row) => ({ ...row, counts: JSON.parse(row.counts) as Record<string, number> }))
+  }
+
+  /**
+   * @param term the epoch in which this process began to write
+   * @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers
+   */
+  async keep(
+    { epoch, term }: { readonly epoch: number; readonly term: number },
+    { slots, keepFrom, dropEarlier }: RateSlotsToKeep,
+  ): Promise<void> {
+    const rows = JSON.stringify(slots.map(({ counts, ...slot }) => ({ ...slot, counts: JSON.stringify(counts) })))
+    await withDeadline(
+      this.#sql`
+        select keep_rate(${epoch}::text::bigint, ${term}::text::bigint, ${rows}::text::jsonb, ${keepFrom}::text::bigint, ${dropEarlier})`,
+      QUERY_DEADLINE_MS,
+    )
+  }
+}

@@ -1,0 +1,57 @@
+import type { Resealed, SealedSecrets } from '../../webhooks/re-encrypt.ts'
+import type { Sql } from '../client/connect.ts'
+
+/** The secrets of every endpoint that is not deleted; deleted endpoints have none. */
+export async function sealedSecrets(sql: Sql): Promise<readonly SealedSecrets[]> {
+  return await sql<SealedSecrets[]>`
+    select agency_id as "agencyId", endpoint_id as "endpointId",
+           secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
+           coalesce(previous_secret_until <= now(), true) as "isPreviousOver"
+    from webhook_endpoint where status <> 'deleted' order by agency_id, endpoint_id`
+}
+
+/** The key was not changed, and neither was anything else. */
+export class RotationError extends Error {
+  override readonly name = 'RotationError'
+}
+
+/** Raised by `rotate_secret_key` (sql/). */
+const REASONS: Record<string, string> = {
+  NL010:
+    'the key of this database is neither SECRET_KEY_OLD nor SECRET_KEY. Set SECRET_KEY_OLD to the key of this database; if that key is lost, see --old-key-lost',
+  NL011: 'webhook endpoints changed in the meantime. Stop the service and run this command again',
+}
+
+/**
+ * Stores the changed secrets and the new check value in one statement, all or nothing, and fences out the current writer.
+ * @param knownChecks check values that the database may have; null for any
+ * @param endpointsRead how many endpoints `sealedSecrets` returned
+ * @throws RotationError when the database has another key, or an endpoint has changed since it was read
+ */
+export async function rotateSecrets(
+  sql: Sql,
+  rotation: {
+    knownChecks: readonly string[] | null
+    newCheck: string
+    endpointsRead: number
+    changes: readonly Resealed[]
+  },
+): Promise<void> {
+  const { knownChecks, newCheck, endpointsRead } = rotation
+  const known = knownChecks === null ? null : JSON.stringify(knownChecks)
+  const changes = rotation.changes.map(({ before, after }) => ({
+    agency_id: before.agencyId,
+    endpoint_id: before.endpointId,
+    secret_before: before.secretSealed,
+    secret_after: after.secretSealed,
+    previous_before: before.previousSecretSealed,
+    previous_after: after.previousSecretSealed,
+  }))
+  try {
+    await sql`select rotate_secret_key(${known}::text::jsonb, ${newCheck}::text, ${endpointsRead}::int, ${JSON.stringify(changes)}::text::jsonb)`
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? REASONS[String(error.code)] : undefined
+    if (reason === undefined) throw error
+    throw new RotationError(`Cannot change the key: ${reason}. Nothing was changed.`, { cause: error })
+  }
+}

@@ -1,0 +1,297 @@
+import type { Instant } from '../core/domain/booking.ts'
+import type { AuditDraft } from '../core/journal/record.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { coarseReason, isAccepted } from './attempt-outcome.ts'
+import type { WebhookDelivery } from './delivery.ts'
+import type { EndpointChange, EndpointRows, StoredEndpoint } from './endpoint-rows.ts'
+import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
+import { checkTarget, type NameResolver } from './name-resolver.ts'
+import type { PostOnce } from './post-once.ts'
+import type { SecretBox } from './secret-box.ts'
+import { signedHeaders } from './signature.ts'
+import { newSecret, openSecrets } from './signing-secret.ts'
+import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
+
+export type RegisterOutcome =
+  /** `secret` is shown this once. */
+  | { readonly kind: 'registered'; readonly endpoint: WebhookEndpoint; readonly secret: string }
+  | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
+  | { readonly kind: 'too_many'; readonly max: number }
+
+export type ChangeOutcome =
+  | { readonly kind: 'changed'; readonly endpoint: WebhookEndpoint }
+  | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
+  | { readonly kind: 'not_found' }
+
+export type RotateOutcome =
+  | { readonly kind: 'rotated'; readonly endpoint: WebhookEndpoint; readonly secret: string }
+  | { readonly kind: 'not_found' }
+
+export type PingOutcome =
+  | { readonly kind: 'pinged'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' }
+  /** `PINGS_AT_ONCE_MAX` are under way. */
+  | { readonly kind: 'busy' }
+
+export type ResendOutcome =
+  | { readonly kind: 'resent'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }
+
+/** Pings are sent by the process that serves requests, so only a few at once; for all agencies together. */
+export const PINGS_AT_ONCE_MAX = 8
+/** How long a registration may wait for the name to resolve. */
+const RESOLVE_MS_MAX = 5_000
+const HOUR_MS = 3_600_000
+
+/**
+ * What an agency can do with its webhook endpoints; the portal's routes call it. Expected refusals are values.
+ * Every method rejects with an operational error when the database does not answer; each change is written in one statement with
+ * the line of the audit trail it is given, and its error says what is known of the outcome (`EndpointRows`).
+ */
+export class WebhookDesk {
+  readonly #rows: EndpointRows
+  readonly #resolver: NameResolver
+  readonly #post: PostOnce
+  readonly #box: SecretBox
+  readonly #clock: Clock
+  readonly #newId: IdSource
+  readonly #allowHosts: readonly string[]
+  readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
+  readonly #onRegister: (agencyId: string) => void
+  #pingsAtOnce = 0
+
+  constructor(options: {
+    rows: EndpointRows
+    resolver: NameResolver
+    post: PostOnce
+    box: SecretBox
+    clock: Clock
+    newId: IdSource
+    /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
+    allowHosts: readonly string[]
+    /** The sender should look again: something is due, or an endpoint is not what it was. */
+    onChange: (change: { agencyId: string; endpointId: string }) => void
+    /** The agency may have an endpoint from now on; told before it is stored. */
+    onRegister?: (agencyId: string) => void
+  }) {
+    this.#rows = options.rows
+    this.#resolver = options.resolver
+    this.#post = options.post
+    this.#box = options.box
+    this.#clock = options.clock
+    this.#newId = options.newId
+    this.#allowHosts = options.allowHosts
+    this.#onChange = options.onChange
+    this.#onRegister = options.onRegister ?? (() => {})
+  }
+
+  /** @param description at most `DESCRIPTION_LENGTH_MAX` characters; the caller has checked */
+  async register(
+    agencyId: string,
+    { url, description }: { url: string; description: string | null },
+    audit: AuditDraft,
+  ): Promise<RegisterOutcome> {
+    const checked = await this.#check(url)
+    if (checked.kind === 'url_refused') return checked
+    const now = this.#clock.now()
+    const id = this.#newId('whe')
+    const secret = newSecret()
+    const endpoint: StoredEndpoint = {
+      agencyId,
+      id,
+      url: checked.url,
+      description,
+      status: 'active',
+      disabledReason: null,
+      consecutiveFailures: 0,
+      secretSealed: this.#box.seal(secret, { agencyId, endpointId: id }),
+      previousSecretSealed: null,
+      previousSecretUntil: null,
+      createdAt: now,
+      updatedAt: now,
+    }
+    this.#onRegister(agencyId)
+    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, audit)
+    if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
+    return { kind: 'registered', endpoint: shown(endpoint, now), secret }
+  }
+
+  /** Newest first; at most `ENDPOINTS_PER_AGENCY_MAX`. */
+  async list(agencyId: string): Promise<readonly WebhookEndpoint[]> {
+    const now = this.#clock.now()
+    return (await this.#rows.list(agencyId)).map((endpoint) => shown(endpoint, now))
+  }
+
+  async find(agencyId: string, endpointId: string): Promise<WebhookEndpoint | null> {
+    const endpoint = await this.#rows.find(agencyId, endpointId)
+    return endpoint === null ? null : shown(endpoint, this.#clock.now())
+  }
+
+  /**
+   * All of it or, where the address is refused, nothing. With another address the secret stays, and failures of the old one do not
+   * count. Of an active endpoint `pending` changes nothing.
+   */
+  async change(agencyId: string, endpointId: string, asked: EndpointChange, audit: AuditDraft): Promise<ChangeOutcome> {
+    let { url } = asked
+    if (url !== undefined) {
+      if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
+      const checked = await this.#check(url)
+      if (checked.kind === 'url_refused') return checked
+      url = checked.url
+    }
+    const at = this.#clock.now()
+    const change = { ...asked, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
+    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.change(change, audit))
+    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: shown(endpoint, at) }
+  }
+
+  /** @returns the endpoint as it was, null when there is none */
+  async delete(agencyId: string, endpointId: string, audit: AuditDraft): Promise<WebhookEndpoint | null> {
+    const at = this.#clock.now()
+    const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
+    const endpoint = await this.#changing({ agencyId, endpointId }, deletion)
+    return endpoint === null ? null : shown(endpoint, at)
+  }
+
+  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: so long the old secret signs beside the new one */
+  async rotateSecret(
+    agencyId: string,
+    endpointId: string,
+    { overlapHours }: { overlapHours: number },
+    audit: AuditDraft,
+  ): Promise<RotateOutcome> {
+    assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
+    const secret = newSecret()
+    const at = this.#clock.now()
+    const change = {
+      agencyId,
+      endpointId,
+      secretSealed: this.#box.seal(secret, { agencyId, endpointId }),
+      previousSecretUntil: overlapHours === 0 ? null : at + overlapHours * HOUR_MS,
+      at,
+    }
+    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
+    if (endpoint === null) return { kind: 'not_found' }
+    return { kind: 'rotated', endpoint: shown(endpoint, at), secret }
+  }
+
+  /** One attempt, now, whatever the endpoint's status; it neither counts as a failure nor resets any. */
+  async ping(agencyId: string, endpointId: string, audit: AuditDraft): Promise<PingOutcome> {
+    if (this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
+    this.#pingsAtOnce += 1
+    try {
+      const endpoint = await this.#rows.find(agencyId, endpointId)
+      if (endpoint === null) return { kind: 'not_found' }
+      return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit) }
+    } finally {
+      this.#pingsAtOnce -= 1
+    }
+  }
+
+  /** Newest first, pings too. Null when there is no such endpoint. */
+  async deliveries(
+    agencyId: string,
+    endpointId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number } | null> {
+    if ((await this.#rows.find(agencyId, endpointId)) === null) return null
+    return await this.#rows.deliveries(agencyId, endpointId, page)
+  }
+
+  findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null> {
+    return this.#rows.findDelivery(agencyId, deliveryId)
+  }
+
+  /**
+   * Sends one delivery again, whatever became of it: the same id and bytes, on a new schedule, at once. That of an
+   * endpoint that is switched off is held until it is enabled.
+   */
+  async resend(agencyId: string, deliveryId: string, audit: AuditDraft): Promise<ResendOutcome> {
+    const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
+    if (delivery === null) return { kind: 'not_found' }
+    if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
+    const { endpointId } = delivery
+    const writing = this.#rows.resend(delivery, agencyId, this.#clock.now(), audit)
+    const resent = await this.#changing({ agencyId, endpointId }, writing)
+    return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
+  }
+
+  /** The URL's own rules, then every address its name has now. It is checked again before each send. */
+  async #check(
+    url: string,
+  ): Promise<{ kind: 'accepted'; url: string } | { kind: 'url_refused'; refusal: EndpointRefusal }> {
+    const target = parseEndpointUrl(url, this.#allowHosts)
+    if (typeof target === 'string') return { kind: 'url_refused', refusal: target }
+    if (target.isExempt) return { kind: 'accepted', url: target.url }
+    const checked = await checkTarget(target, this.#resolver, RESOLVE_MS_MAX)
+    switch (checked.kind) {
+      case 'addresses':
+        return { kind: 'accepted', url: target.url }
+      case 'refused':
+        return { kind: 'url_refused', refusal: checked.refusal }
+      case 'unresolved':
+      case 'timed_out':
+        return { kind: 'url_refused', refusal: 'does_not_resolve' }
+    }
+  }
+
+  /** The sender looks again whatever becomes of the change: one whose answer was lost may have been made. */
+  async #changing<T>(which: { agencyId: string; endpointId: string }, change: Promise<T>): Promise<T> {
+    try {
+      return await change
+    } finally {
+      this.#onChange(which)
+    }
+  }
+
+  async #sendPing(endpoint: StoredEndpoint, audit: AuditDraft): Promise<WebhookDelivery> {
+    const at = this.#clock.now()
+    const { agencyId, id: endpointId } = endpoint
+    const eventId = this.#newId('evt')
+    const deliveryId = this.#newId('dlv')
+    const body = JSON.stringify({ id: eventId, event: 'ping', occurredAt: new Date(at).toISOString(), data: {} })
+    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
+    const headers = signedHeaders({ eventId, body, at, secrets })
+    const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
+    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, body, at, durationMs, outcome }, audit)
+    return {
+      id: deliveryId,
+      endpointId,
+      eventId,
+      event: 'ping',
+      status: isAccepted(outcome) ? 'delivered' : 'dead',
+      attempts: [
+        {
+          attempt: 1,
+          at,
+          durationMs,
+          httpStatus: outcome.kind === 'answered' ? outcome.httpStatus : null,
+          reason: coarseReason(outcome),
+        },
+      ],
+      nextAttemptAt: null,
+      createdAt: at,
+      finishedAt: at + durationMs,
+    }
+  }
+}
+
+/** Without the secrets, and without a rotation that is over. */
+function shown(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
+  const { id, url, description, status, disabledReason, consecutiveFailures, createdAt, updatedAt } = endpoint
+  const until = endpoint.previousSecretUntil
+  return {
+    id,
+    url,
+    description,
+    status,
+    disabledReason,
+    consecutiveFailures,
+    previousSecretUntil: until !== null && until > now ? until : null,
+    createdAt,
+    updatedAt,
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import { type Counters, lastFlush } from '../../src/access/last-flush.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+/** Counters whose database is away for the first `awayMs`. */
+function countersOf(clock: FakeClock, awayMs: number): Counters & { attempts: number } {
+  return {
+    attempts: 0,
+    async stop() {
+      this.attempts += 1
+      if (clock.monotonicMs() < awayMs) throw new Error(`no database for ${awayMs} ms`)
+    },
+  }
+}
+
+async function outcome(clock: FakeClock, counters: Counters[]): Promise<string[]> {
+  const ended = lastFlush(counters, clock, 2_000)
+  await clock.advance(2_000)
+  return (await ended).map((failure) => (failure as Error).message)
+}
+
+test('what can be written at once is written once, and no timer is left', async () => {
+  const clock = new FakeClock()
+  const counters = countersOf(clock, 0)
+  expect(await lastFlush([counters], clock, 2_000)).toEqual([])
+  expect([counters.attempts, clock.nextTimerIn]).toEqual([1, null])
+})
+
+test('a database that comes back in time gets what was counted', async () => {
+  const clock = new FakeClock()
+  expect(await outcome(clock, [countersOf(clock, 1_850)])).toEqual([])
+})
+
+test('one that does not is given up after the time, with the reason for each', async () => {
+  const clock = new FakeClock()
+  const answer = await outcome(clock, [countersOf(clock, 0), countersOf(clock, 60_000)])
+  expect(answer).toEqual(['no database for 60000 ms'])
+})
+
+test('one that says nothing does not hold up the end, and a rejection that comes after it goes nowhere', async () => {
+  const clock = new FakeClock()
+  const silent = Promise.withResolvers<void>()
+  const ended = outcome(clock, [{ stop: () => silent.promise }])
+  expect(await ended).toEqual(['Cannot wait any longer: 2000 ms have passed'])
+  silent.reject(new Error('too late'))
+  await clock.advance(1_000)
+})
+
+test('with no time left it is tried once and not waited for, whatever becomes of it', async () => {
+  const clock = new FakeClock()
+  const [there, away] = [countersOf(clock, 0), countersOf(clock, 60_000)]
+  const silent = { stop: () => new Promise<void>(() => {}) }
+  const ended = lastFlush([there, away, silent], clock, 0)
+  await clock.advance(0)
+  expect((await ended).map((failure) => (failure as Error).message)).toEqual([
+    'no database for 60000 ms',
+    'Cannot wait any longer: 0 ms have passed',
+  ])
+  await clock.advance(5_000)
+  expect([there.attempts, away.attempts]).toEqual([1, 1])
+})

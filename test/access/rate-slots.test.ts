@@ -1,0 +1,306 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { type PassedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
+import { passedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
+import type { BootTime } from '../../src/lib/boot-clock.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const LIMIT = 20
+
+/** A machine with a database: what survives its processes. */
+class Machine {
+  readonly clock = new FakeClock()
+  /** By epoch and slot, as `keep_rate` in sql/ keeps them. */
+  readonly rows = new Map<
+    string,
+    { epoch: number; slot: number; endedAt: number; stored: StoredRateSlot; total: number }
+  >()
+  bootId = 'boot-1'
+  databaseOffsetMs = 0
+  isAway = false
+  epoch = 0
+
+  boot(): BootTime {
+    return { bootId: this.bootId, ms: this.clock.monotonicMs() + 1_000_000 }
+  }
+
+  get databaseNow(): number {
+    return this.clock.now() + this.databaseOffsetMs
+  }
+
+  async keep(epoch: number, { slots, keepFrom, dropEarlier }: RateSlotsToKeep): Promise<void> {
+    if (this.isAway) throw new Error('no database')
+    if (epoch !== this.epoch) throw new Error('fenced')
+    for (const { slot, total, ageMs, ...rest } of slots) {
+      const name = `${epoch} ${slot}`
+      if ((this.rows.get(name)?.total ?? 0) >= total) continue
+      this.rows.set(name, { epoch, slot, endedAt: this.databaseNow - ageMs, stored: { ageMs, ...rest }, total })
+    }
+    for (const [name, row] of this.rows) {
+      const isOld = row.epoch === epoch ? row.slot < keepFrom : dropEarlier
+      if (isOld) this.rows.delete(name)
+    }
+  }
+
+  load(): StoredRateSlot[] {
+    return [...this.rows.values()].map(({ stored, endedAt }) => ({ ...stored, ageMs: this.databaseNow - endedAt }))
+  }
+}
+
+/** A process on it: its monotonic clock begins when it starts. */
+class Process {
+  readonly slots: RateSlots
+  readonly limiter: RateLimiter
+  #isDead = false
+
+  constructor(machine: Machine) {
+    const { clock } = machine
+    const since = clock.monotonicMs()
+    const epoch = ++machine.epoch
+    const own: Clock = {
+      now: () => clock.now(),
+      monotonicMs: () => clock.monotonicMs() - since,
+      after: (ms, task) => clock.after(ms, () => this.#isDead || task()),
+    }
+    this.slots = new RateSlots({
+      clock: own,
+      bootTime: () => machine.boot(),
+      persist: (keep) => machine.keep(epoch, keep),
+      onFailure: () => {},
+    })
+    this.limiter = new RateLimiter(own, (keyId, atMs) => this.slots.count(keyId, atMs))
+    this.limiter.restore(passedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
+  }
+
+  take(keyId = 'key_a', limit = LIMIT): boolean {
+    return this.limiter.take(keyId, limit).allowed
+  }
+
+  crash(): void {
+    this.#isDead = true
+  }
+
+  async stop(): Promise<void> {
+    await this.slots.stop()
+    this.#isDead = true
+  }
+}
+
+function burst(process: Process, requests: number): number {
+  let passed = 0
+  for (let i = 0; i < requests; i++) if (process.take()) passed += 1
+  return passed
+}
+
+describe('the rolling minute across restarts', () => {
+  test('in any 60 s no more pass than the budget and what each crash in them forgot, its last half second', async () => {
+    const steps = fc.array(
+      fc.oneof(
+        {
+          weight: 20,
+          arbitrary: fc.record({ kind: fc.constant('requests' as const), n: fc.integer({ min: 1, max: 8 }) }),
+        },
+        {
+          weight: 20,
+          arbitrary: fc.record({ kind: fc.constant('wait' as const), n: fc.integer({ min: 1, max: 3_000 }) }),
+        },
+        {
+          weight: 2,
+          arbitrary: fc.record({ kind: fc.constant('wait' as const), n: fc.integer({ min: 1, max: 70_000 }) }),
+        },
+        {
+          weight: 2,
+          arbitrary: fc.record({ kind: fc.constant('crash' as const), n: fc.integer({ min: 0, max: 2_000 }) }),
+        },
+        {
+          weight: 2,
+          arbitrary: fc.record({ kind: fc.constant('stop' as const), n: fc.integer({ min: 0, max: 2_000 }) }),
+        },
+      ),
+      { minLength: 100, maxLength: 300 },
+    )
+    await fc.assert(
+      fc.asyncProperty(steps, async (wanted) => {
+        const machine = new Machine()
+        const { clock } = machine
+        const passed: number[] = []
+        const forgotten: number[] = []
+        let process = new Process(machine)
+        for (const { kind, n } of wanted) {
+          if (kind === 'wait') await clock.advance(n)
+          else if (kind === 'requests') {
+            for (let i = 0; i < n; i++) if (process.take()) passed.push(clock.monotonicMs())
+          } else {
+            if (kind === 'stop') await process.stop()
+            else {
+              process.crash()
+              const at = clock.monotonicMs()
+              forgotten.push(...passed.filter((when) => when > at - 501))
+            }
+            await clock.advance(n)
+            process = new Process(machine)
+          }
+        }
+        for (const begin of passed) {
+          const inWindow = (at: number) => at >= begin && at < begin + 60_000
+          const excused = forgotten.filter(inWindow).length
+          expect(passed.filter(inWindow).length).toBeLessThanOrEqual(LIMIT + excused)
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('a restart refuses what the process before would have refused, and says when the next one passes', async () => {
+    const machine = new Machine()
+    const first = new Process(machine)
+    expect(burst(first, 30)).toBe(LIMIT)
+    await machine.clock.advance(10_000)
+    await first.stop()
+    const second = new Process(machine)
+    const { allowed, remaining, retryAfterS, resetAtS } = second.limiter.take('key_a', LIMIT)
+    expect([allowed, remaining, retryAfterS]).toEqual([false, 0, 51])
+    expect(resetAtS).toBe(Math.ceil((machine.clock.now() + 50_490) / 1_000))
+    await machine.clock.advance(50_600)
+    expect(burst(second, 30)).toBe(LIMIT)
+  })
+
+  test('a second restart within the minute still knows what passed before the first', async () => {
+    const machine = new Machine()
+    burst(new Process(machine), 30)
+    await machine.clock.advance(1_000)
+    for (let restart = 0; restart < 5; restart++) {
+      const process = new Process(machine)
+      expect(burst(process, 30)).toBe(0)
+      process.crash()
+      await machine.clock.advance(8_000)
+    }
+  })
+
+  test('a stop forgets nothing, whenever it comes', async () => {
+    const machine = new Machine()
+    const first = new Process(machine)
+    burst(first, 13)
+    await first.stop()
+    expect(burst(new Process(machine), 30)).toBe(LIMIT - 13)
+  })
+
+  test('with the database away for a while, everything of the last minute is written once it is back', async () => {
+    const machine = new Machine()
+    const first = new Process(machine)
+    machine.isAway = true
+    burst(first, 7)
+    await machine.clock.advance(20_000)
+    burst(first, 6)
+    await machine.clock.advance(20_000)
+    machine.isAway = false
+    await machine.clock.advance(1_000)
+    first.crash()
+    expect(burst(new Process(machine), 30)).toBe(LIMIT - 13)
+  })
+})
+
+describe('a clock that jumps between two processes', () => {
+  const HOURS = 3_600_000
+  test.each([
+    ['the wall clock, 30 h forward', (machine: Machine) => machine.clock.jumpWall(30 * HOURS)],
+    ['the wall clock, 30 h back', (machine: Machine) => machine.clock.jumpWall(-30 * HOURS)],
+    [
+      'the clock of the database, 30 h forward',
+      (machine: Machine) => {
+        machine.databaseOffsetMs = 30 * HOURS
+      },
+    ],
+    [
+      'the clock of the database, 30 h back',
+      (machine: Machine) => {
+        machine.databaseOffsetMs = -30 * HOURS
+      },
+    ],
+    [
+      'the process moves to another machine whose clock is an hour ahead',
+      (machine: Machine) => {
+        machine.bootId = 'boot-2'
+        machine.clock.jumpWall(HOURS)
+        machine.databaseOffsetMs = -HOURS
+      },
+    ],
+    [
+      'the process moves to another machine, and to a database whose clock is 30 h ahead',
+      (machine: Machine) => {
+        machine.bootId = 'boot-2'
+        machine.databaseOffsetMs = 30 * HOURS
+      },
+    ],
+  ])('%s: nobody gets a second budget, nor waits for more than a minute', async (_, jump) => {
+    const machine = new Machine()
+    const first = new Process(machine)
+    burst(first, 30)
+    await first.stop()
+    jump(machine)
+    const second = new Process(machine)
+    expect(burst(second, 30)).toBe(0)
+    await machine.clock.advance(60_001)
+    expect(burst(second, 30)).toBe(LIMIT)
+  })
+})
+
+describe('the boot clock of a container, which keeps its id and begins anew with each start', () => {
+  const slot = { wallMs: 0, bootId: 'boot-1', bootMs: 900_000, counts: { key_a: 2 } }
+  const readAfter = (ageMs: number, bootMs: number) =>
+    passedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
+
+  test('is not asked when it is behind what was written: an old burst is not one of now', () => {
+    expect(readAfter(600_000, 5_000)).toEqual([])
+    expect(readAfter(30_000, 5_000)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 30_000 }])
+  })
+
+  test('is asked when it is behind by no more than it goes by: the other clocks may have jumped', () => {
+    expect(readAfter(600_000, 900_000 - 10)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 0 }])
+  })
+})
+
+describe('what is kept', () => {
+  test('is one row for each half second in which something passed, however many keys, and only the last minute', async () => {
+    const machine = new Machine()
+    const process = new Process(machine)
+    for (let second = 0; second < 300; second++) {
+      for (let key = 0; key < 50; key++) process.take(`key_${key}`, 1_000)
+      await machine.clock.advance(1_000)
+    }
+    expect(machine.rows.size).toBeLessThanOrEqual(123)
+    expect(process.slots.held).toBeLessThanOrEqual(2)
+  })
+
+  test('of earlier writers goes when it is a minute old', async () => {
+    const machine = new Machine()
+    const first = new Process(machine)
+    burst(first, 5)
+    await first.stop()
+    const second = new Process(machine)
+    await machine.clock.advance(62_000)
+    second.take('key_b')
+    await machine.clock.advance(1_000)
+    expect([...machine.rows.values()].map(({ epoch }) => epoch)).toEqual([2])
+  })
+
+  test('in memory is bounded while the database is away', async () => {
+    const machine = new Machine()
+    machine.isAway = true
+    const process = new Process(machine)
+    for (let second = 0; second < 300; second++) {
+      process.take('key_a', 1_000)
+      await machine.clock.advance(1_000)
+    }
+    expect(process.slots.held).toBeLessThanOrEqual(123)
+  })
+
+  test('counts from the end of its half second, so never in the favour of the caller', () => {
+    const slot = { ageMs: 500, wallMs: 0, bootId: null, bootMs: null, counts: { key_a: 2 } }
+    const passed: PassedRequests[] = passedRequests([slot], { wallMs: 700, boot: null })
+    expect(passed).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 500 }])
+    expect(passedRequests([slot], { wallMs: 60_000_000, boot: null })).toHaveLength(1)
+    expect(passedRequests([{ ...slot, ageMs: 60_000 }], { wallMs: 60_000, boot: null })).toEqual([])
+  })
+})

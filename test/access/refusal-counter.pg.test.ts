@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Ledger } from '../../src/app/open-ledger.ts'
+import { PostgresRefusalRows } from '../../src/postgres/stores/postgres-refusal-rows.ts'
+import { RefusalCounter, type RefusedWrite } from '../../src/access/refusal-counter.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { openTestDatabaseLedger } from '../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const REFUSED: RefusedWrite = {
+  agencyId: 'agc_a',
+  keyId: 'key_a',
+  code: 'RATE_LIMITED',
+  route: 'POST /partner/v1/bookings',
+  requestId: 'req_1',
+}
+
+let database: TestDatabase
+let ledger: Ledger
+let clock: FakeClock
+
+beforeEach(async () => {
+  database = await testDatabase()
+  ledger = await openTestDatabaseLedger(database.url)
+  clock = new FakeClock(Date.UTC(2027, 0, 15, 12))
+})
+
+afterEach(async () => {
+  await ledger.close()
+  await database.drop()
+})
+
+function openCounter(): RefusalCounter {
+  return new RefusalCounter({
+    clock,
+    persist: (lines) => new PostgresRefusalRows(ledger.sql).keep(lines),
+    onFailure: () => {},
+  })
+}
+
+async function count(counter: RefusalCounter, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) counter.count(REFUSED)
+  await counter.flush()
+}
+
+const lines = () => ledger.sql`
+  select actor_kind, actor_id, route, outcome, booking_id, request_id, count::float8 as count from audit order by at`
+
+test('a flood of refused writes is one line of the audit trail, with its number', async () => {
+  const counter = openCounter()
+  for (let i = 0; i < 10; i++) await count(counter, 500)
+  expect([...(await lines())]).toEqual([
+    {
+      actor_kind: 'key',
+      actor_id: 'key_a',
+      route: 'POST /partner/v1/bookings',
+      outcome: 'RATE_LIMITED',
+      booking_id: null,
+      request_id: 'req_1',
+      count: 5_000,
+    },
+  ])
+})
+
+test('a restart within the minute adds no line, and never makes the number smaller', async () => {
+  await count(openCounter(), 40)
+  const restarted = openCounter()
+  await count(restarted, 3)
+  expect((await lines()).map(({ count }) => count)).toEqual([40])
+  await count(restarted, 50)
+  expect((await lines()).map(({ count }) => count)).toEqual([53])
+})
+
+test('250 keys refused in the same minute are 250 lines', async () => {
+  const counter = openCounter()
+  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: `key_${i}` })
+  await counter.stop()
+  expect(await lines()).toHaveLength(250)
+})
+
+test('a line that the database refuses for its data does not keep the others out', async () => {
+  const counter = openCounter()
+  counter.count(REFUSED)
+  counter.count({ ...REFUSED, keyId: 'key_\u0000' })
+  counter.count({ ...REFUSED, keyId: 'key_b' })
+  expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22P05')
+  expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual(['key_a', 'key_b'])
+})
+
+test('a process that was fenced can still write what it has refused', async () => {
+  const counter = openCounter()
+  await ledger.sql`select take_over('another')`
+  await count(counter, 2)
+  expect((await lines()).map(({ count }) => count)).toEqual([2])
+})

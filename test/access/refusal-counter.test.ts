@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'bun:test'
+import { RefusalCounter, type RefusalLine, type RefusedWrite } from '../../src/access/refusal-counter.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const REFUSED: RefusedWrite = {
+  agencyId: 'agc_a',
+  keyId: 'key_a',
+  code: 'RATE_LIMITED',
+  route: 'POST /partner/v1/bookings',
+  requestId: 'req_1',
+}
+/** On a full minute. */
+const NOON = Date.UTC(2027, 0, 15, 12)
+
+function openCounter({ clock = new FakeClock(NOON), rowsMax = 100 } = {}) {
+  const writes: RefusalLine[] = []
+  const failures: unknown[] = []
+  const database = { persist: async (_: readonly RefusalLine[]): Promise<void> => {} }
+  const counter = new RefusalCounter({
+    clock,
+    persist: (lines) => {
+      writes.push(...lines)
+      return database.persist(lines)
+    },
+    onFailure: (error) => failures.push(error),
+    rowsMax,
+  })
+  return { clock, counter, writes, failures, database }
+}
+
+describe('refused write attempts', () => {
+  test('of one key and minute are one line with their number, time, route and request id of the first', async () => {
+    const { clock, counter, writes } = openCounter()
+    await clock.advance(5_000)
+    for (let i = 1; i <= 1_000; i++) counter.count({ ...REFUSED, requestId: `req_${i}` })
+    counter.count({ ...REFUSED, route: 'POST /partner/v1/bookings/{id}/cancel' })
+    await clock.advance(1_000)
+    expect(writes).toEqual([
+      {
+        agencyId: 'agc_a',
+        auditId: expect.stringMatching(/^aud_[0-9a-f]{32}$/),
+        at: NOON + 5_000,
+        actor: { kind: 'key', id: 'key_a' },
+        route: 'POST /partner/v1/bookings',
+        outcome: 'RATE_LIMITED',
+        bookingId: null,
+        requestId: 'req_1',
+        count: 1_001,
+      },
+    ])
+  })
+
+  test('are written once a second while they come, under the same id, with the number so far', async () => {
+    const { clock, counter, writes } = openCounter()
+    for (let i = 0; i < 30; i++) {
+      counter.count(REFUSED)
+      await clock.advance(100)
+    }
+    expect(writes.map(({ count }) => count)).toEqual([10, 20, 30])
+    expect(new Set(writes.map(({ auditId, at }) => `${auditId} ${at}`)).size).toBe(1)
+    await clock.advance(10_000)
+    expect(writes).toHaveLength(3)
+  })
+
+  test('have a line of their own for another key, another code and another minute', async () => {
+    const { clock, counter, writes } = openCounter()
+    counter.count(REFUSED)
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, code: 'QUOTA_EXCEEDED' })
+    await clock.advance(60_000)
+    counter.count(REFUSED)
+    await clock.advance(1_000)
+    expect(new Set(writes.map(({ auditId }) => auditId)).size).toBe(4)
+    expect(writes.map(({ count }) => count)).toEqual([1, 1, 1, 1])
+  })
+
+  test('after a restart within the minute go on under the same id', async () => {
+    const { clock, counter, writes } = openCounter()
+    counter.count(REFUSED)
+    await counter.stop()
+    const restarted = openCounter({ clock })
+    restarted.counter.count(REFUSED)
+    await restarted.counter.flush()
+    expect(restarted.writes[0]?.auditId).toBe(writes[0]?.auditId ?? 'none')
+  })
+})
+
+describe('lines', () => {
+  test('that could not be written are tried again, and those that could are not', async () => {
+    const { clock, counter, writes, failures, database } = openCounter()
+    counter.count(REFUSED)
+    await clock.advance(1_000)
+    database.persist = () => Promise.reject(new Error('no database'))
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    await clock.advance(1_000)
+    expect(failures).toHaveLength(1)
+    database.persist = async () => {}
+    await clock.advance(1_000)
+    expect(writes.map(({ actor }) => actor.id)).toEqual(['key_a', 'key_b', 'key_b'])
+  })
+
+  test('that the database refuses for ever do not hold up the others', async () => {
+    const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
+    const written: RefusalLine[] = []
+    database.persist = async (lines) => {
+      const good = lines.filter(({ actor }) => !actor.id?.startsWith('bad'))
+      written.push(...good)
+      if (good.length < lines.length) throw new Error('no')
+    }
+    for (let i = 0; i < 700; i++) counter.count({ ...REFUSED, keyId: `bad_${i}` })
+    counter.count(REFUSED)
+    await clock.advance(5_000)
+    expect(written.some(({ actor }) => actor.id === 'key_a')).toBe(true)
+  })
+
+  test('that are counted on while they are written are written again', async () => {
+    const { clock, counter, writes, database } = openCounter()
+    const held = Promise.withResolvers<void>()
+    database.persist = () => held.promise
+    counter.count(REFUSED)
+    await clock.advance(1_000)
+    counter.count(REFUSED)
+    held.resolve()
+    await clock.advance(1_000)
+    expect(writes.map(({ count }) => count)).toEqual([1, 2])
+  })
+
+  test('of a minute that is over are forgotten once they are written', async () => {
+    const { clock, counter } = openCounter()
+    counter.count(REFUSED)
+    await clock.advance(60_000)
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    expect(counter.vitals.rows).toBe(1)
+  })
+
+  test('of a minute that is over are not forgotten before', async () => {
+    const { clock, counter, writes, database } = openCounter()
+    database.persist = () => Promise.reject(new Error('no database'))
+    counter.count(REFUSED)
+    await clock.advance(180_000)
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    expect(counter.vitals.rows).toBe(2)
+    database.persist = async () => {}
+    writes.length = 0
+    await clock.advance(1_000)
+    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 1', 'key_b 1'])
+    expect(counter.vitals.rows).toBe(1)
+  })
+
+  test('beyond the bound are not made, and what they would have counted is told', async () => {
+    const { clock, counter, writes } = openCounter({ rowsMax: 2 })
+    for (const keyId of ['key_a', 'key_b', 'key_c', 'key_a', 'key_c']) counter.count({ ...REFUSED, keyId })
+    expect(counter.vitals).toEqual({ rows: 2, uncounted: 2 })
+    await clock.advance(1_000)
+    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 2', 'key_b 1'])
+  })
+
+  test('with no place for another minute, the line of the minute before goes on counting for its key', async () => {
+    const { clock, counter, writes, database } = openCounter({ rowsMax: 2 })
+    database.persist = () => Promise.reject(new Error('no database'))
+    counter.count(REFUSED)
+    counter.count({ ...REFUSED, code: 'INTERNAL' })
+    await clock.advance(60_000)
+    counter.count(REFUSED)
+    counter.count({ ...REFUSED, keyId: 'key_b' })
+    expect(counter.vitals).toEqual({ rows: 2, uncounted: 1 })
+    database.persist = async () => {}
+    writes.length = 0
+    await clock.advance(1_000)
+    expect(writes.map(({ outcome, count }) => `${outcome} ${count}`).sort()).toEqual(['INTERNAL 1', 'RATE_LIMITED 2'])
+    expect(counter.vitals.rows).toBe(0)
+  })
+})

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'bun:test'
+import { calendarMonthAt } from '../../src/access/calendar-month.ts'
+import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
+
+const DAY_MS = 86_400_000
+/** 10 s before February 2027. */
+const BEFORE_MIDNIGHT = Date.UTC(2027, 1, 1) - 10_000
+
+function openMeter(clock = new FakeClock(Date.UTC(2027, 0, 15))) {
+  const writes: UsageDraft[][] = []
+  const failures: unknown[] = []
+  const database = { persist: async (_: UsageDraft[]): Promise<void> => {} }
+  const meter = new UsageMeter({
+    clock,
+    persist: (usage) => {
+      writes.push(usage)
+      return database.persist(usage)
+    },
+    onFailure: (error) => failures.push(error),
+  })
+  return { clock, meter, writes, failures, database }
+}
+
+function taken(meter: UsageMeter, { requests, quota }: { requests: number; quota: number }): number {
+  let allowed = 0
+  for (let i = 0; i < requests; i++) if (meter.take('agc_a', quota).allowed) allowed += 1
+  return allowed
+}
+
+describe('the quota', () => {
+  test('200 requests at 49,990 of 50,000 let exactly 10 pass', () => {
+    const { meter } = openMeter()
+    meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 49_990 }])
+    expect(taken(meter, { requests: 200, quota: 50_000 })).toBe(10)
+  })
+
+  test('goes on from the highest total that is known, whatever is loaded after it', () => {
+    const { meter } = openMeter()
+    for (const used of [7, 9, 8]) meter.load([{ agencyId: 'agc_a', month: '2027-01', used }])
+    expect(meter.take('agc_a', 100).used).toBe(10)
+  })
+
+  test('tells the position with every decision', () => {
+    const { meter } = openMeter()
+    const at = { month: '2027-01', quota: 2, resetsAt: '2027-02-01T00:00:00.000Z' }
+    const untilReset = 17 * 86_400
+    expect(meter.position('agc_a', 2)).toEqual({ ...at, allowed: true, used: 0, remaining: 2, retryAfterS: 0 })
+    expect(meter.take('agc_a', 2)).toEqual({ ...at, allowed: true, used: 1, remaining: 1, retryAfterS: 0 })
+    expect(meter.take('agc_a', 2)).toEqual({ ...at, allowed: true, used: 2, remaining: 0, retryAfterS: untilReset })
+    expect(meter.take('agc_a', 2)).toEqual({ ...at, allowed: false, used: 2, remaining: 0, retryAfterS: untilReset })
+    expect(meter.position('agc_a', 2)).toEqual({
+      ...at,
+      allowed: false,
+      used: 2,
+      remaining: 0,
+      retryAfterS: untilReset,
+    })
+  })
+
+  test('a refused request costs nothing: a larger plan lets all of the difference pass', () => {
+    const { meter } = openMeter()
+    taken(meter, { requests: 10, quota: 3 })
+    expect(taken(meter, { requests: 10, quota: 5 })).toBe(2)
+  })
+
+  test('of a smaller plan than what is used already leaves nothing, not less', () => {
+    const { meter } = openMeter()
+    taken(meter, { requests: 5, quota: 5 })
+    expect(meter.take('agc_a', 3)).toMatchObject({ allowed: false, used: 5, remaining: 0 })
+  })
+
+  test('agencies do not share it', () => {
+    const { meter } = openMeter()
+    meter.take('agc_a', 1)
+    expect(meter.take('agc_b', 1).allowed).toBe(true)
+  })
+})
+
+describe('the month', () => {
+  test('turns at midnight UTC: refused until then, a whole quota after it', async () => {
+    const { clock, meter } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
+    taken(meter, { requests: 3, quota: 3 })
+    await clock.advance(9_999)
+    expect(meter.take('agc_a', 3)).toMatchObject({ allowed: false, month: '2027-01', retryAfterS: 1 })
+    await clock.advance(1)
+    expect(meter.take('agc_a', 3)).toMatchObject({
+      allowed: true,
+      month: '2027-02',
+      used: 1,
+      resetsAt: '2027-03-01T00:00:00.000Z',
+    })
+  })
+
+  test('that is over is written with its own total, after midnight', async () => {
+    const { clock, meter, writes } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
+    await clock.advance(9_900)
+    taken(meter, { requests: 3, quota: 9 })
+    await clock.advance(200)
+    taken(meter, { requests: 2, quota: 9 })
+    await clock.advance(1_000)
+    expect(writes.flat()).toEqual([
+      { agencyId: 'agc_a', month: '2027-01', used: 3 },
+      { agencyId: 'agc_a', month: '2027-02', used: 2 },
+    ])
+  })
+
+  test('a clock that is set back over midnight finds the old count, and the new one afterwards', async () => {
+    const { clock, meter } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
+    taken(meter, { requests: 3, quota: 9 })
+    clock.jumpWall(10_000)
+    taken(meter, { requests: 1, quota: 9 })
+    clock.jumpWall(-1)
+    expect(meter.take('agc_a', 9)).toMatchObject({ month: '2027-01', used: 4 })
+    clock.jumpWall(1)
+    expect(meter.take('agc_a', 9)).toMatchObject({ month: '2027-02', used: 2 })
+  })
+
+  test('an agency that was idle for a month is no longer held', async () => {
+    const { clock, meter } = openMeter()
+    meter.take('agc_a', 9)
+    await clock.advance(31 * DAY_MS)
+    meter.take('agc_b', 9)
+    await clock.advance(28 * DAY_MS)
+    meter.take('agc_b', 9)
+    clock.jumpWall(-59 * DAY_MS)
+    expect(meter.position('agc_a', 9)).toMatchObject({ month: '2027-01', used: 0 })
+  })
+
+  test.each([
+    ['2027-01-31T23:59:59.999Z', '2027-01', '2027-02-01T00:00:00.000Z'],
+    ['2027-02-01T00:00:00.000Z', '2027-02', '2027-03-01T00:00:00.000Z'],
+    ['2028-02-29T12:00:00.000Z', '2028-02', '2028-03-01T00:00:00.000Z'],
+    ['2027-12-31T23:59:59.999Z', '2027-12', '2028-01-01T00:00:00.000Z'],
+  ])('%s is in %s, which ends at %s', (instant, name, endsIso) => {
+    expect(calendarMonthAt(Date.parse(instant))).toMatchObject({ name, endsIso, ends: Date.parse(endsIso) })
+  })
+})
+
+describe('writing', () => {
+  test('happens within half a second of a request, as a total, and not again while nothing is counted', async () => {
+    const { clock, meter, writes } = openMeter()
+    meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 100 }])
+    taken(meter, { requests: 7, quota: 50_000 })
+    await clock.advance(500)
+    expect(writes).toEqual([[{ agencyId: 'agc_a', month: '2027-01', used: 107 }]])
+    await clock.advance(10_000)
+    expect(writes).toHaveLength(1)
+  })
+
+  test('of refused requests and of positions does not happen', async () => {
+    const { clock, meter, writes } = openMeter()
+    meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 5 }])
+    taken(meter, { requests: 3, quota: 5 })
+    meter.position('agc_a', 5)
+    await clock.advance(2_000)
+    expect(writes).toEqual([])
+  })
+
+  test('that fails is reported, and tried again with what has been counted since', async () => {
+    const { clock, meter, writes, failures, database } = openMeter()
+    database.persist = () => Promise.reject(new Error('no database'))
+    meter.take('agc_a', 9)
+    await clock.advance(500)
+    expect(failures).toHaveLength(1)
+    database.persist = async () => {}
+    meter.take('agc_a', 9)
+    await clock.advance(500)
+    await clock.advance(5_000)
+    expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
+  })
+
+  test('waits for the one in flight, and counts what came during it', async () => {
+    const { clock, meter, writes, database } = openMeter()
+    const held = Promise.withResolvers<void>()
+    database.persist = () => held.promise
+    meter.take('agc_a', 9)
+    await clock.advance(500)
+    meter.take('agc_a', 9)
+    await clock.advance(5_000)
+    expect(writes).toHaveLength(1)
+    held.resolve()
+    await clock.advance(500)
+    expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
+  })
+
+  test('of many agencies is done in parts of 1,000', async () => {
+    const { clock, meter, writes } = openMeter()
+    for (let i = 0; i < 2_500; i++) meter.take(`agc_${i}`, 9)
+    await clock.advance(500)
+    expect(writes.map((usage) => usage.length)).toEqual([1_000, 1_000, 500])
+  })
+
+  test('at once, by flush, leaves nothing for the timer', async () => {
+    const { clock, meter, writes } = openMeter()
+    meter.take('agc_a', 9)
+    await meter.flush()
+    expect(writes).toHaveLength(1)
+    expect(clock.nextTimerIn).toBeNull()
+  })
+
+  test('by flush waits for the write in flight, then writes what came after it', async () => {
+    const { clock, meter, writes, database } = openMeter()
+    const held = Promise.withResolvers<void>()
+    database.persist = () => held.promise
+    meter.take('agc_a', 9)
+    await clock.advance(500)
+    meter.take('agc_a', 9)
+    const flushed = meter.flush()
+    await settle()
+    expect(writes).toHaveLength(1)
+    held.resolve()
+    await flushed
+    expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
+  })
+
+  test('by flush that fails is told to the caller, and tried again by the timer', async () => {
+    const { clock, meter, writes, failures, database } = openMeter()
+    database.persist = () => Promise.reject(new Error('no database'))
+    meter.take('agc_a', 9)
+    const outcome = await meter.flush().catch((error: Error) => error.message)
+    expect(outcome).toBe('no database')
+    expect(failures).toEqual([])
+    database.persist = async () => {}
+    await clock.advance(500)
+    expect(writes).toHaveLength(2)
+  })
+
+  test('ends with stop, which writes a last time and sets no timer any more', async () => {
+    const { clock, meter, writes } = openMeter()
+    meter.take('agc_a', 9)
+    await meter.stop()
+    expect(writes).toHaveLength(1)
+    meter.take('agc_a', 9)
+    expect(clock.nextTimerIn).toBeNull()
+  })
+})

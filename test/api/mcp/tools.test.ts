@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'bun:test'
+import { Ajv2020 } from 'ajv/dist/2020'
+import fc from 'fast-check'
+import { SCOPES } from '../../../src/core/catalogue/agency.ts'
+import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
+import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
+import type { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { availabilityText } from '../../../src/api/mcp/tools/get-availability.ts'
+import { belowMinStay } from '../../../src/api/mcp/tools/quote-stay.ts'
+import { TOOLS, toolNamed, toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
+import { AGENCY } from '../../support/memory-ledger.ts'
+import { openMemoryMcp } from '../../support/memory-mcp.ts'
+import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings']
+
+// biome-ignore lint/suspicious/noExplicitAny: schemas are looked into
+type Schema = any
+
+describe('every tool', () => {
+  test('is one of the four, in fixed order, with the scope that the contract says', () => {
+    expect(TOOLS.map(({ name, scope }) => [name, scope])).toEqual([
+      ['list_units', 'read:units'],
+      ['get_availability', 'read:availability'],
+      ['quote_stay', 'read:rates'],
+      ['list_bookings', 'read:bookings'],
+    ])
+  })
+
+  test.each(NAMES)('%s says that it reads, changes nothing, may be repeated and knows no other world', (name) => {
+    const { title, annotations } = toolNamed(name)?.definition ?? {}
+    expect(title).toMatch(/^[A-Z]/)
+    expect(annotations).toEqual({
+      title: title as string,
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    })
+  })
+
+  test.each(NAMES)('%s takes flat arguments, each described, and no others', (name) => {
+    const input: Schema = toolNamed(name)?.definition.inputSchema
+    expect(input.additionalProperties).toBe(false)
+    for (const property of Object.values<Schema>(input.properties)) {
+      expect(['string', 'integer', 'boolean']).toContain(property.type)
+      expect(property.description).toMatch(/\.$/)
+    }
+  })
+
+  test.each(NAMES)('%s is described in three or four sentences, with what it does not do', (name) => {
+    const { description = '' } = toolNamed(name)?.definition ?? {}
+    const sentences = description.split(/(?<=\.) /)
+    expect(sentences.length).toBeGreaterThanOrEqual(3)
+    expect(sentences.length).toBeLessThanOrEqual(4)
+    expect(sentences.at(-1)).toMatch(/\b(neither|no|nothing|not)\b/)
+    expect(description).toMatch(/half-open|per page/)
+  })
+
+  test('is published without ids of schemas, so that one validator takes in all of them', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    for (const { definition } of TOOLS) {
+      expect(JSON.stringify(definition)).not.toContain('"$id"')
+      ajv.compile(definition.inputSchema)
+      ajv.compile(definition.outputSchema ?? {})
+    }
+  })
+
+  test('is listed only to a key that may call it, whatever the order of its scopes', () => {
+    const namesFor = (scopes: Parameters<typeof toolsText>[0]) =>
+      JSON.parse(toolsText(scopes)).map(({ name }: { name: string }) => name)
+    expect(namesFor(SCOPES)).toEqual(NAMES)
+    expect(namesFor(SCOPES.toReversed())).toEqual(NAMES)
+    expect(namesFor(['read:bookings', 'read:units'])).toEqual(['list_units', 'list_bookings'])
+    expect(namesFor(['read:guests', 'write:bookings'])).toEqual([])
+  })
+
+  test('offers what it applies: 25 elements a page, two adults, no children', () => {
+    const defaultOf = (name: string, argument: string) => {
+      const properties: Schema = toolNamed(name)?.definition.inputSchema.properties
+      return properties[argument].default
+    }
+    expect(defaultOf('list_units', 'pageSize')).toBe(25)
+    expect(defaultOf('list_bookings', 'pageSize')).toBe(25)
+    expect(defaultOf('list_bookings', 'page')).toBe(1)
+    expect(defaultOf('quote_stay', 'adults')).toBe(2)
+    expect(defaultOf('quote_stay', 'children')).toBe(0)
+    expect(defaultOf('quote_stay', 'extraBed')).toBe(false)
+  })
+})
+
+describe('what an agent got wrong is told in a sentence that says how to mend it', async () => {
+  const unit = sampleUnit({ rules: sampleRules({ minStay: 5 }) })
+  const { memory } = await openMemoryMcp({ units: [unit] })
+  const { catalogue, desk } = memory
+  const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
+  const call = (name: string, args: Record<string, unknown>) =>
+    toolNamed(name)?.call({ catalogue, desk, bookingList }, AGENCY, args)
+
+  const stay = { unit: 'sea-view', arrival: '2027-03-07', departure: '2027-03-10' }
+  const range = { unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' }
+  test.each<[string, string, Record<string, unknown>, string]>([
+    ['below the minimum stay', 'quote_stay', stay, 'The minimum stay is 5 nights; try departure 2027-03-12.'],
+    [
+      'no departure at all',
+      'quote_stay',
+      { unit: 'sea-view', arrival: '2027-03-07' },
+      'departure is required and must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
+    ],
+    [
+      'a date that does not exist',
+      'quote_stay',
+      { ...stay, arrival: '2027-02-30' },
+      'arrival must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
+    ],
+    [
+      'departure on arrival',
+      'quote_stay',
+      { ...stay, departure: '2027-03-07' },
+      'departure must be after arrival (2027-03-07).',
+    ],
+    [
+      'a stay that is too long',
+      'quote_stay',
+      { ...stay, departure: '2028-03-08' },
+      'departure must be at most 366 nights after arrival (2028-03-07).',
+    ],
+    ['an unknown slug', 'quote_stay', { ...stay, unit: 'sea' }, 'There is no unit "sea": take a slug from list_units.'],
+    ['too many children', 'quote_stay', { ...stay, children: 11 }, 'children must be an integer from 0 to 10.'],
+    ['a number as text', 'quote_stay', { ...stay, adults: '2' }, 'adults must be an integer from 1 to 20.'],
+    [
+      'an argument that it does not have',
+      'quote_stay',
+      { ...stay, guests: 2 },
+      'quote_stay has no argument "guests": it takes unit, arrival, departure, adults, children, extraBed.',
+    ],
+    [
+      'an unknown slug',
+      'get_availability',
+      { ...range, unit: 'x' },
+      'There is no unit "x": take a slug from list_units.',
+    ],
+    [
+      'an end before the begin',
+      'get_availability',
+      { ...range, to: '2027-02-28' },
+      'to must not be before from (2027-03-01).',
+    ],
+    [
+      'a range that is too long',
+      'get_availability',
+      { ...range, to: '2028-03-02' },
+      'to must be at most 366 days after from (2028-03-01).',
+    ],
+    [
+      'no date',
+      'get_availability',
+      { ...range, from: 'tomorrow' },
+      'from must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
+    ],
+    ['an unknown slug', 'list_bookings', { unit: 'x' }, 'There is no unit "x": take a slug from list_units.'],
+    [
+      'an unknown status',
+      'list_bookings',
+      { status: 'paid' },
+      'status must be one of draft, option, confirmed, checked_in, checked_out, cancelled.',
+    ],
+    ['a page that is too large', 'list_bookings', { pageSize: 201 }, 'pageSize must be an integer from 1 to 200.'],
+    ['page zero', 'list_units', { page: 0 }, 'page must be an integer of at least 1.'],
+    [
+      'everything at once',
+      'get_availability',
+      {},
+      'unit is required and must be a non-empty string; from is required and must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31; to is required and must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
+    ],
+  ])('%s: %s', async (_, name, args, sentence) => {
+    expect(await call(name, args)).toEqual({ sentence })
+  })
+
+  test('no departure is offered beyond the last date there is', () => {
+    const stay = { arrival: NIGHT_MAX, departure: addNights(NIGHT_MAX, 1) }
+    expect(belowMinStay(stay, 2)).toEqual({ sentence: 'The minimum stay is 2 nights.' })
+  })
+
+  test('the departure that is offered is accepted', async () => {
+    const answer = await call('quote_stay', { ...stay, departure: '2027-03-12' })
+    expect(JSON.parse(answer as string).quote.nights).toBe(5)
+  })
+})
+
+describe('open ranges', () => {
+  const FROM = night('2027-03-01')
+
+  test('and blocked nights together are the range, whatever is occupied or cleaned', () => {
+    const ranges = fc.array(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 8 })), { maxLength: 12 })
+    fc.assert(
+      fc.property(ranges, ranges, fc.nat(50), (occupied, cleaning, length) => {
+        const state = { occupied: bitmapOf(occupied), cleaning: bitmapOf(cleaning) } as UnitState
+        const from = addNights(FROM, 5)
+        const to = addNights(from, length)
+        const answer = JSON.parse(availabilityText(state, 'a"b', { from, to }))
+
+        const open = answer.openRanges.flatMap((range: { from: string; to: string; nights: number }) => {
+          expect(range.nights).toBe(night(range.to) - night(range.from))
+          expect(range.nights).toBeGreaterThan(0)
+          return Array.from({ length: range.nights }, (_, i) => formatNight(addNights(night(range.from), i)))
+        })
+        const all = Array.from({ length }, (_, i) => formatNight(addNights(from, i)))
+        expect([...open, ...answer.blockedNights].sort()).toEqual(all)
+        expect(open).toEqual([...open].sort())
+        // Neighbours would be one range.
+        for (let i = 1; i < answer.openRanges.length; i++)
+          expect(answer.openRanges[i].from > answer.openRanges[i - 1].to).toBe(true)
+        expect(answer).toMatchObject({ unit: 'a"b', from: formatNight(from), to: formatNight(to) })
+      }),
+    )
+  })
+
+  function bitmapOf(ranges: readonly (readonly [number, number])[]): NightBitmap {
+    const bitmap = new NightBitmap()
+    for (const [at, nights] of ranges) bitmap.setRange(addNights(FROM, at), addNights(FROM, at + nights))
+    return bitmap
+  }
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'bun:test'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { checked } from '../../../src/api/http/checked.ts'
+import { portalDocument } from '../../../src/api/portal/portal-document.ts'
+import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
+
+const A = '/portal/v1/agencies/{agencySlug}'
+
+describe("the portal's document", () => {
+  test("meets Redocly's recommended rules without an error or a warning", async () => {
+    const config = await createConfig({ extends: ['recommended'] })
+    const source = JSON.stringify(JSON.parse(portalDocument(PORTAL_OPERATIONS)), null, 2)
+    const found = await lintFromString({ source, absoluteRef: 'portal.json', config })
+    expect(found.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([])
+  })
+
+  test("has every route of the design's table, and those that were added to it", () => {
+    expect(PORTAL_OPERATIONS.map(({ method, path }) => `${method} ${path.replace(A, '{a}')}`).sort()).toEqual([
+      'DELETE {a}/keys/{keyId}',
+      'DELETE {a}/webhook-endpoints/{endpointId}',
+      'GET /portal/v1/agencies',
+      'GET /portal/v1/verification',
+      'GET {a}',
+      'GET {a}/audit',
+      'GET {a}/bookings',
+      'GET {a}/bookings/{bookingId}',
+      'GET {a}/fee-types',
+      'GET {a}/guests',
+      'GET {a}/guests/{guestId}',
+      'GET {a}/keys',
+      'GET {a}/units',
+      'GET {a}/units/{unitSlug}',
+      'GET {a}/units/{unitSlug}/calendar',
+      'GET {a}/units/{unitSlug}/calendar-feed',
+      'GET {a}/units/{unitSlug}/rates',
+      'GET {a}/usage',
+      'GET {a}/webhook-endpoints',
+      'GET {a}/webhook-endpoints/{endpointId}',
+      'GET {a}/webhook-endpoints/{endpointId}/deliveries',
+      'PATCH {a}',
+      'PATCH {a}/bookings/{bookingId}',
+      'PATCH {a}/fee-types/{feeTypeId}',
+      'PATCH {a}/guests/{guestId}',
+      'PATCH {a}/units/{unitSlug}',
+      'PATCH {a}/webhook-endpoints/{endpointId}',
+      'POST /portal/v1/agencies',
+      'POST {a}/bookings',
+      'POST {a}/bookings/{bookingId}/cancel',
+      'POST {a}/deliveries/{deliveryId}/resend',
+      'POST {a}/fee-types',
+      'POST {a}/keys',
+      'POST {a}/units',
+      'POST {a}/units/{unitSlug}/calendar-feed',
+      'POST {a}/webhook-endpoints',
+      'POST {a}/webhook-endpoints/{endpointId}/ping',
+      'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
+      'PUT {a}/units/{unitSlug}/rates',
+    ])
+  })
+
+  test.each(
+    PORTAL_OPERATIONS.filter(({ body }) => body !== undefined).map((operation) => [operation.id, operation] as const),
+  )('shows a body of %s that passes', (_, { body, bodyExample }) => {
+    if (body === undefined) throw new Error('Expected a body')
+    expect(checked(body, 'body').passes(bodyExample)).toBe(true)
+  })
+})

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+
+let service: PortalService
+let agency: Agency
+let path: string
+
+beforeAll(async () => {
+  service = await startPortalService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  agency = await service.agency()
+  path = `/agencies/${agency.slug}`
+})
+
+const unit = (change: Record<string, unknown> = {}) =>
+  service.ask(`${path}/units`, { slug: 'sea-view', name: 'Sea View', basePrice: 10_000, ...change })
+
+describe('a unit', () => {
+  test('is made with sensible defaults, journaled, and read back', async () => {
+    const made = await unit()
+    expect(made.status).toBe(201)
+    expect(made.body.unit).toMatchObject({
+      ...{ slug: 'sea-view', name: 'Sea View', status: 'active', city: null, area: null, building: null },
+      ...{ bedrooms: 1, beds: 1, bathrooms: 1, maxGuests: 2, sizeSqm: null, basePrice: 10_000, cleaningFee: 0 },
+      ...{
+        extraBedFee: 0,
+        minStay: 1,
+        turnoverNights: 0,
+        checkinTime: '15:00',
+        checkoutTime: '10:00',
+        instantBook: true,
+      },
+    })
+    expect((await service.get(`${path}/units/sea-view`)).body).toEqual(made.body)
+    const [row] = await service.database.sql`select kind from journal where unit_id = ${made.body.unit.id}`
+    expect(row?.['kind']).toBe('unit_set')
+  })
+
+  test('has its slug for itself in the agency, also under concurrency, and archived', async () => {
+    const answers = await Promise.all(Array.from({ length: 10 }, () => unit()))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(409)])
+    await service.patch(`${path}/units/sea-view`, { status: 'archived' })
+    expect((await unit()).body).toMatchObject({ code: 'SLUG_TAKEN', slug: 'sea-view' })
+    const other = await service.agency()
+    const elsewhere = await service.ask(`/agencies/${other.slug}/units`, { slug: 'sea-view', name: 'x', basePrice: 1 })
+    expect(elsewhere.status).toBe(201)
+    expect(service.bugs).toEqual([])
+  })
+
+  test('may change its slug to a free one; of two that want the same one gets it', async () => {
+    await unit({ slug: 'a' })
+    await unit({ slug: 'b' })
+    const answers = await Promise.all(['a', 'b'].map((slug) => service.patch(`${path}/units/${slug}`, { slug: 'c' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect((await service.patch(`${path}/units/c`, { slug: 'c', name: 'C' })).status).toBe(200)
+    const slugs = (await service.get(`${path}/units`)).body.units.map(({ slug }: { slug: string }) => slug)
+    expect(slugs.toSorted()).toEqual(slugs.includes('a') ? ['a', 'c'] : ['b', 'c'])
+  })
+
+  test('keeps what a change leaves out, and its rates', async () => {
+    await unit({ city: 'Lisbon', cleaningFee: 700 })
+    await service.put(`${path}/units/sea-view/rates`, { weekdayAdjustments: [{ weekday: 1, pct: 12.5 }] })
+    await Promise.all([
+      service.patch(`${path}/units/sea-view`, { basePrice: 1 }),
+      service.patch(`${path}/units/sea-view`, { name: 'New' }),
+      service.patch(`${path}/units/sea-view`, { turnoverNights: 2, id: 'unt_x', unknown: 1 }),
+    ])
+    expect((await service.get(`${path}/units/sea-view`)).body.unit).toMatchObject({
+      ...{ name: 'New', basePrice: 1, turnoverNights: 2, city: 'Lisbon', cleaningFee: 700 },
+    })
+    expect((await service.get(`${path}/units/sea-view/rates`)).body.rates.weekdayAdjustments).toEqual([
+      { weekday: 1, pct: 12.5 },
+    ])
+    expect((await service.patch(`${path}/units/sea-view`, { city: null })).body.unit.city).toBeNull()
+  })
+
+  test.each([
+    ['slug', { slug: 'Sea View' }],
+    ['name', { name: '' }],
+    ['basePrice', { basePrice: undefined }],
+    ['basePrice', { basePrice: -1 }],
+    ['basePrice', { basePrice: 100_000_000_001 }],
+    ['basePrice', { basePrice: 1.5 }],
+    ['minStay', { minStay: 0 }],
+    ['turnoverNights', { turnoverNights: 61 }],
+    ['maxGuests', { maxGuests: 0 }],
+    ['checkinTime', { checkinTime: '24:00' }],
+    ['status', { status: 'gone' }],
+    ['instantBook', { instantBook: 'yes' }],
+    ['sizeSqm', { sizeSqm: -1 }],
+  ])('is refused with a wrong %s', async (field, change) => {
+    const answer = await unit(change)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ code: 'VALIDATION', errors: [{ field }] })
+  })
+
+  test('archived is unknown to partners and still listed here', async () => {
+    await unit()
+    const { secret } = await service.key(agency)
+    await service.patch(`${path}/units/sea-view`, { status: 'archived' })
+    expect((await service.asPartner(secret, '/units/sea-view')).status).toBe(404)
+    expect((await service.get(`${path}/units?status=archived`)).body.totalItems).toBe(1)
+    expect((await service.get(`${path}/units?status=active`)).body.totalItems).toBe(0)
+  })
+})
+
+describe('rates', () => {
+  const SUMMER = { name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 20_000, minStay: 3 }
+  const rates = {
+    seasons: [SUMMER],
+    weekdayAdjustments: [{ weekday: 6, pct: 10 }],
+    lengthOfStayDiscounts: [{ minNights: 7, pct: 5.25 }],
+  }
+
+  test('hold together from the next quote on; a booking made keeps its total', async () => {
+    await unit()
+    const { secret } = await service.key(agency)
+    const stay = { unit: 'sea-view', arrival: '2027-06-05', departure: '2027-06-08' }
+    const before = await service.asPartner(secret, '/bookings', stay)
+    expect(before.body.booking.totalAmount).toBe(30_000)
+    const set = await service.put(`${path}/units/sea-view/rates`, rates)
+    expect(set.body).toEqual({ rates })
+    expect((await service.get(`${path}/units/sea-view/rates`)).body).toEqual({ rates })
+    const quote = await service.asPartner(secret, '/quote', { ...stay, arrival: '2027-06-12', departure: '2027-06-15' })
+    expect(quote.body.quote.total).toBe(22_000 + 20_000 + 20_000)
+    const found = await service.get(`${path}/bookings/${before.body.booking.id}`)
+    expect(found.body.booking.totalAmount).toBe(30_000)
+  })
+
+  test('cover the leap day and end with the day before their end', async () => {
+    await unit()
+    await service.put(`${path}/units/sea-view/rates`, {
+      seasons: [{ name: 'Leap', from: '2028-02-28', to: '2028-03-01', nightlyPrice: 1 }],
+    })
+    const { secret } = await service.key(agency)
+    const quote = await service.asPartner(secret, '/quote', {
+      unit: 'sea-view',
+      arrival: '2028-02-27',
+      departure: '2028-03-02',
+    })
+    expect(quote.body.quote.total).toBe(10_000 + 1 + 1 + 10_000)
+  })
+
+  test.each([
+    ['seasons[1].from', { seasons: [SUMMER, { ...SUMMER, from: '2027-08-31', to: '2027-10-01' }] }],
+    ['seasons[0].to', { seasons: [{ ...SUMMER, to: SUMMER.from }] }],
+    ['seasons[0].from', { seasons: [{ ...SUMMER, from: '2027-02-29' }] }],
+    ['seasons[0].nightlyPrice', { seasons: [{ ...SUMMER, nightlyPrice: -5 }] }],
+    ['seasons[0].minStay', { seasons: [{ ...SUMMER, minStay: 400 }] }],
+    ['weekdayAdjustments[0].weekday', { weekdayAdjustments: [{ weekday: 8, pct: 1 }] }],
+    [
+      'weekdayAdjustments[1].weekday',
+      {
+        weekdayAdjustments: [
+          { weekday: 1, pct: 1 },
+          { weekday: 1, pct: 2 },
+        ],
+      },
+    ],
+    ['weekdayAdjustments[0].pct', { weekdayAdjustments: [{ weekday: 1, pct: 0.125 }] }],
+    ['weekdayAdjustments[0].pct', { weekdayAdjustments: [{ weekday: 1, pct: -101 }] }],
+    ['lengthOfStayDiscounts[0].pct', { lengthOfStayDiscounts: [{ minNights: 7, pct: 101 }] }],
+    ['lengthOfStayDiscounts[0].minNights', { lengthOfStayDiscounts: [{ minNights: 0, pct: 1 }] }],
+  ])('are refused naming %s, and the old ones stay', async (field, body) => {
+    await unit()
+    await service.put(`${path}/units/sea-view/rates`, rates)
+    const answer = await service.put(`${path}/units/sea-view/rates`, body)
+    expect(answer.body).toMatchObject({ code: 'VALIDATION', errors: [{ field }] })
+    expect((await service.get(`${path}/units/sea-view/rates`)).body).toEqual({ rates })
+  })
+
+  test('are all replaced: what is left out is gone', async () => {
+    await unit()
+    await service.put(`${path}/units/sea-view/rates`, rates)
+    const empty = { seasons: [], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
+    expect((await service.put(`${path}/units/sea-view/rates`, {})).body).toEqual({ rates: empty })
+  })
+})
+
+describe('the calendar of a unit', () => {
+  test('tells taken and cleaning nights, a taken one once', async () => {
+    await unit({ turnoverNights: 2 })
+    for (const [arrival, departure] of [
+      ['2027-03-01', '2027-03-03'],
+      ['2027-03-04', '2027-03-05'],
+    ])
+      await service.ask(`${path}/bookings`, { unit: 'sea-view', arrival, departure })
+    const { calendar } = (await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2027-04-01`)).body
+    expect(
+      calendar.nights.map(({ night, state }: { night: string; state: string }) => `${night.slice(8)} ${state}`),
+    ).toEqual([...['01 taken', '02 taken', '03 cleaning', '04 taken', '05 cleaning', '06 cleaning']])
+    expect((await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2027-03-01`)).status).toBe(400)
+    expect((await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2028-03-02`)).status).toBe(400)
+    expect((await service.get(`${path}/units/nowhere/calendar?from=2027-03-01&to=2027-04-01`)).status).toBe(404)
+  })
+})
+
+describe('the iCalendar feed of a unit', () => {
+  const feed = async () => (await service.get(`${path}/units/sea-view/calendar-feed`)).body.calendarFeed
+
+  test('is read by its secret address alone, says nothing of guests, and follows the bookings', async () => {
+    await unit({ turnoverNights: 1 })
+    const guest = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
+    const stay = { unit: 'sea-view', arrival: '2090-03-01', departure: '2090-03-04', notes: 'allergic', guest }
+    const { booking } = (await service.ask(`${path}/bookings`, stay)).body
+    const { url, path: address } = await feed()
+    expect(new URL(url).pathname + new URL(url).search).toBe(address)
+    const answer = await service.ask(`/${address}`, undefined, { token: null })
+    expect(answer.headers.get('content-type')).toBe('text/calendar; charset=utf-8')
+    expect(answer.body).toContain('DTSTART;VALUE=DATE:20900301\r\nDTEND;VALUE=DATE:20900305')
+    expect(answer.body).not.toMatch(/Ana|Reis|allergic|bkg_/)
+    await service.ask(`${path}/bookings/${booking.id}/cancel`, {})
+    expect((await service.ask(`/${address}`, undefined, { token: null })).body).not.toContain('VEVENT')
+  })
+
+  test('has another address after a change, and the old one is 404 like any other wrong one', async () => {
+    await unit()
+    const old = await feed()
+    const changed = await service.ask(`${path}/units/sea-view/calendar-feed`, undefined, { method: 'POST' })
+    expect(changed.body.calendarFeed.path).not.toBe(old.path)
+    expect(await feed()).toEqual(changed.body.calendarFeed)
+    const status = async (address: string) => (await service.ask(`/${address}`, undefined, { token: null })).status
+    expect(await status(old.path)).toBe(404)
+    expect(await status(changed.body.calendarFeed.path)).toBe(200)
+    expect(await status(old.path.replace(/token=.*/, ''))).toBe(404)
+    expect(await status(changed.body.calendarFeed.path.replace('sea-view', 'other'))).toBe(404)
+    const [line] = (await service.get(`${path}/audit`)).body.audit
+    expect([line.outcome, line.route]).toEqual([
+      'OK',
+      'POST /portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar-feed',
+    ])
+  })
+
+  test('opens with its own secret only, not with that of another unit', async () => {
+    await unit()
+    await unit({ slug: 'garden' })
+    const garden = (await service.get(`${path}/units/garden/calendar-feed`)).body.calendarFeed.path as string
+    const address = garden.replace('/garden/', '/sea-view/')
+    expect((await service.ask(`/${address}`, undefined, { token: null })).status).toBe(404)
+    expect((await service.ask(`/${garden}`, undefined, { token: null })).status).toBe(200)
+  })
+
+  test('is 404 while the agency is suspended or the unit archived', async () => {
+    await unit()
+    const { path: address } = await feed()
+    const status = async () => (await service.ask(`/${address}`, undefined, { token: null })).status
+    await service.patch(path, { status: 'suspended' })
+    expect(await status()).toBe(404)
+    await service.patch(path, { status: 'active' })
+    expect(await status()).toBe(200)
+    await service.patch(`${path}/units/sea-view`, { status: 'archived' })
+    expect(await status()).toBe(404)
+  })
+})

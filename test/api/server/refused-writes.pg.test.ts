@@ -1,0 +1,53 @@
+/** Contract, Conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
+import { afterEach, expect, test } from 'bun:test'
+import { type PartnerService, startPartnerService } from '../../support/partner-service.ts'
+
+const ATTEMPTS = 60
+const STAY = { arrival: '2030-01-01', departure: '2030-01-02' }
+
+let service: PartnerService
+
+afterEach(() => service.close())
+
+async function attemptAtOnce({ headers = () => ({}) }: { headers?: (i: number) => Record<string, string> } = {}) {
+  const agency = await service.agency()
+  const { secret } = await service.key(agency)
+  await service.unit(agency, { slug: 'sea-view' })
+  const answers = await Promise.all(
+    Array.from({ length: ATTEMPTS }, (_, i) =>
+      service.call('/bookings', {
+        key: secret,
+        json: { unit: 'sea-view', ...STAY, sourceRef: `r${i}` },
+        headers: headers(i),
+      }),
+    ),
+  )
+  await service.ledger.refusals.flush()
+  const lines = await service.database.sql<{ outcome: string; count: number }[]>`
+    select outcome, sum(count)::int as count from audit where actor_kind = 'key' and agency_id = ${agency.id}
+    and route = 'POST /partner/v1/bookings' group by outcome`
+  const trail = Object.fromEntries(lines.map(({ outcome, count }) => [outcome, count]))
+  return { refused: answers.filter(({ status }) => status === 500).length, trail }
+}
+
+function total(trail: Record<string, number>): number {
+  return Object.values(trail).reduce((sum, count) => sum + count, 0)
+}
+
+test('writes refused because the mailbox is full are all in the audit trail', async () => {
+  service = await startPartnerService({ limits: { mailboxMax: 2 } })
+  const { refused, trail } = await attemptAtOnce()
+  expect(refused).toBeGreaterThan(0)
+  expect(trail['INTERNAL']).toBe(refused)
+  expect(total(trail)).toBe(ATTEMPTS)
+})
+
+test('writes refused because the journal is full are all in the audit trail, with and without an Idempotency-Key', async () => {
+  service = await startPartnerService({ limits: { journalWaitingMax: 1, journalBatchMax: 1 } })
+  const { refused, trail } = await attemptAtOnce({
+    headers: (i) => (i % 2 === 0 ? {} : { 'idempotency-key': `k-${i}` }),
+  })
+  expect(refused).toBeGreaterThan(0)
+  expect(trail['INTERNAL']).toBe(refused)
+  expect(total(trail)).toBe(ATTEMPTS)
+})

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'bun:test'
+import { ConfigError, LIMITS, readConfig } from '../../src/app/config.ts'
+
+const TOKEN = 'x'.repeat(32)
+const KEY_HEX = '0f'.repeat(32)
+const SERVER = { DATABASE_URL: 'postgres://u:hunter2@db:5432/n', PORTAL_TOKEN: TOKEN, SECRET_KEY: KEY_HEX }
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+  return []
+}
+
+describe('readConfig', () => {
+  test('an empty environment gives the documented defaults', () => {
+    expect(readConfig({})).toEqual({
+      port: 3000,
+      host: '127.0.0.1',
+      databaseUrl: null,
+      dataDir: './data',
+      portalToken: null,
+      secretKey: null,
+      logLevel: 'info',
+      environment: 'development',
+      webhookAllowHosts: [],
+      limits: {
+        residentUnitsMax: 20_000,
+        unitIdleMs: 600_000,
+        mailboxMax: 256,
+        journalWaitingMax: 8_192,
+        journalBatchMax: 512,
+        snapshotEvery: 64,
+        heldMsMax: 5_000,
+      },
+    })
+  })
+
+  test('a variable set to nothing counts as not set', () => {
+    const names = ['PORT', 'DATABASE_URL', 'SECRET_KEY', 'WEBHOOK_ALLOW_HOSTS', 'DATA_DIR', 'MAILBOX_MAX']
+    expect(readConfig(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(readConfig({}))
+  })
+
+  test('the configuration cannot be changed', () => {
+    const config = readConfig({ WEBHOOK_ALLOW_HOSTS: 'localhost:9000' })
+    for (const part of [config, config.limits, config.webhookAllowHosts]) expect(Object.isFrozen(part)).toBe(true)
+  })
+
+  test('every bad variable is named in one message, with what would pass', () => {
+    const env = {
+      PORT: '70000',
+      HOST: 'a b',
+      DATABASE_URL: 'mysql://u:hunter2@db/n',
+      PORTAL_TOKEN: 'hunter2',
+      SECRET_KEY: 'hunter2',
+      LOG_LEVEL: 'loud',
+      NODE_ENV: 'prod',
+      WEBHOOK_ALLOW_HOSTS: 'localhost',
+      ...Object.fromEntries(Object.values(LIMITS).map(({ variable }) => [variable, '0'])),
+    }
+    const faults = faultsOf(env)
+    expect(faults.map((fault) => fault.split(' ')[0] ?? '').sort()).toEqual(Object.keys(env).sort())
+    for (const fault of faults) expect(fault).toContain(': give ')
+    expect(new ConfigError(faults).message).toStartWith(
+      `Cannot start: ${faults.length} environment variables are wrong.\n- `,
+    )
+  })
+
+  test('no secret, and no password in a URL, gets into the message', () => {
+    const env = { DATABASE_URL: 'mysql://u:hunter2@db/n', PORTAL_TOKEN: 'hunter2', SECRET_KEY: 'hunter2' }
+    expect(faultsOf(env)).toHaveLength(3)
+    expect(faultsOf(env).join()).not.toContain('hunter2')
+  })
+
+  test('with DATABASE_URL the two secrets are required', () => {
+    expect(faultsOf(SERVER)).toEqual([])
+    const { DATABASE_URL } = SERVER
+    expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(',')[0])).toEqual([
+      'PORTAL_TOKEN is not set',
+      'SECRET_KEY is not set',
+    ])
+  })
+
+  test.each([
+    [
+      'DATABASE_URL',
+      ['postgres://db/n', 'postgresql://u:p@db:1/n?sslmode=require'],
+      ['db', 'postgres:', 'http://db/n'],
+    ],
+    ['PORTAL_TOKEN', [TOKEN, 'a-B_9~'.repeat(6)], ['x'.repeat(31), `${'x'.repeat(32)} y`, 'é'.repeat(40)]],
+    ['PORT', ['0', '80', '65535'], ['-1', '65536', '8e3', ' 80', '0x50', '80.0']],
+    ['LOG_LEVEL', ['trace', 'silent'], ['INFO', 'warning']],
+    ['NODE_ENV', ['production', 'test', 'development'], ['staging']],
+    ['HOST', ['0.0.0.0', '::1', 'localhost'], ['http://x', 'a,b']],
+    [
+      'WEBHOOK_ALLOW_HOSTS',
+      ['localhost:9000', 'A.test:1, [::1]:65535'],
+      ['localhost', 'x:0', 'x:65536', 'x:1,', '::1:80'],
+    ],
+    ['MAILBOX_MAX', ['1', '100000'], ['0', '100001', '1.5', 'many', '-3']],
+  ])('%s: what passes and what does not', (name, good, bad) => {
+    const others = name === 'DATABASE_URL' ? SERVER : {}
+    for (const value of good) expect([value, faultsOf({ ...others, [name]: value })]).toEqual([value, []])
+    for (const value of bad) expect([value, faultsOf({ ...others, [name]: value }).length]).toEqual([value, 1])
+  })
+
+  test('SECRET_KEY is 32 bytes, in hexadecimal or either base64', () => {
+    const bytes = Uint8Array.from({ length: 32 }, (_, index) => 255 - index)
+    const buffer = Buffer.from(bytes)
+    for (const text of ['hex', 'base64', 'base64url'] as const) {
+      expect(readConfig({ SECRET_KEY: buffer.toString(text) }).secretKey).toEqual(bytes)
+    }
+    for (const size of [31, 33]) {
+      for (const text of ['hex', 'base64', 'base64url'] as const) {
+        expect(faultsOf({ SECRET_KEY: Buffer.alloc(size, 7).toString(text) })).toHaveLength(1)
+      }
+    }
+  })
+
+  test('WEBHOOK_ALLOW_HOSTS is refused in production', () => {
+    const faults = faultsOf({ WEBHOOK_ALLOW_HOSTS: 'localhost:9000', NODE_ENV: 'production' })
+    expect(faults).toHaveLength(1)
+    expect(faults[0]).toContain('WEBHOOK_ALLOW_HOSTS is set and NODE_ENV is production')
+  })
+})

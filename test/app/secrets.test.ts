@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadSecrets, SecretsError } from '../../src/app/secrets.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nightledger-secrets-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const none = { portalToken: null, secretKey: null }
+
+describe('loadSecrets', () => {
+  test('makes both secrets once, private to the user, in a folder that need not be there', () => {
+    const dataDir = join(folder, 'a', 'b')
+    const made = loadSecrets({ dataDir, ...none })
+    expect(made.portalToken.length).toBeGreaterThanOrEqual(32)
+    expect(made.secretKey).toHaveLength(32)
+    expect(loadSecrets({ dataDir, ...none })).toEqual(made)
+    expect(readdirSync(dataDir).sort()).toEqual(['portal-token', 'secret-key'])
+    for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o777).toBe(0o600)
+    expect(made.portalTokenFile).toBe(join(dataDir, 'portal-token'))
+    expect(readFileSync(join(dataDir, 'portal-token'), 'utf8')).toBe(`${made.portalToken}\n`)
+  })
+
+  test('the environment wins, and then nothing is written', () => {
+    const given = { portalToken: 't'.repeat(40), secretKey: new Uint8Array(32) }
+    const dataDir = join(folder, 'not-made')
+    expect(loadSecrets({ dataDir, ...given })).toEqual({ ...given, portalTokenFile: null })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a damaged file is named, not replaced', () => {
+    loadSecrets({ dataDir: folder, ...none })
+    writeFileSync(join(folder, 'secret-key'), 'short\n')
+    expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(SecretsError)
+    expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(join(folder, 'secret-key'))
+    expect(readFileSync(join(folder, 'secret-key'), 'utf8')).toBe('short\n')
+  })
+})

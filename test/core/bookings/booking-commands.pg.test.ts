@@ -1,0 +1,297 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
+import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+let database: TestDatabase
+let ledger: Ledger & { reports: Reports }
+let agency: Agency
+let unit: Unit
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`truncate agency cascade`
+  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
+  ledger = await openTestDatabaseLedger(database.url)
+  agency = await addAgency(ledger)
+  unit = await addUnit(ledger, agency, sampleUnit())
+})
+afterEach(() => ledger.close())
+
+function done(outcome: FoundOutcome) {
+  if (outcome.kind !== 'done') throw new Error(`Expected a booking, got ${JSON.stringify(outcome)}`)
+  return outcome
+}
+
+const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'Ana@Example.com', phone: null, nationality: 'PT' }
+
+describe('a booking', () => {
+  test('J2: leaves its journal entry, row, guest, audit line and event, all with the acknowledged number', async () => {
+    const { booking, seq } = done(
+      await ledger.desk.book(
+        agency,
+        requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST, notes: 'late' }),
+        CALLER,
+      ),
+    )
+    expect(seq).toBe(2)
+    const [journal] = await database.sql`select kind, booking_id, payload from journal where seq = 2`
+    expect(journal).toMatchObject({ kind: 'booking_created', booking_id: booking.id })
+    const [row] = await database.sql`
+      select booking.*, arrival::text, total_amount::int, booking.seq::int, guest.email
+      from booking join guest using (agency_id, guest_id)`
+    expect(row).toMatchObject({
+      arrival: '2027-03-01',
+      total_amount: 35_000,
+      seq: 2,
+      version: 1,
+      notes: 'late',
+      email: 'Ana@Example.com',
+    })
+    const [audit] = await database.sql`select * from audit where booking_id = ${booking.id}`
+    expect(audit).toMatchObject({ outcome: 'OK', route: CALLER.route, actor_id: 'key_a', request_id: 'req_test' })
+    const [event] = await database.sql`select kind, body from webhook_event`
+    expect(event?.['kind']).toBe('booking.created')
+    expect(JSON.parse(event?.['body'])).toMatchObject({
+      event: 'booking.created',
+      seq: 2,
+      data: {
+        id: booking.id,
+        unitSlug: 'sea-view',
+        arrival: '2027-03-01',
+        totalAmount: 35_000,
+        currency: 'EUR',
+        version: 1,
+      },
+    })
+  })
+
+  test('keeps personal data out of the journal and the event', async () => {
+    await ledger.desk.book(
+      agency,
+      requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST, notes: 'Ana is allergic' }),
+      CALLER,
+    )
+    const [text] = await database.sql`
+      select (select string_agg(payload, ' ') from journal) || (select string_agg(body, ' ') from webhook_event) as "all"`
+    expect(text?.['all']).not.toMatch(/Ana|Reis|example\.com|allergic/i)
+  })
+
+  test('a refused one leaves an audit line with its code and nothing else', async () => {
+    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const outcome = await ledger.desk.book(agency, requestFor(unit, '2027-03-03', '2027-03-06'), CALLER)
+    expect(outcome).toMatchObject({
+      kind: 'rejected',
+      rejection: {
+        code: 'BOOKING_CONFLICT',
+        conflict: { nights: [night('2027-03-03')], bookableFrom: night('2027-03-04') },
+      },
+    })
+    const rows = await database.sql`select outcome from audit where route = ${CALLER.route} order by audit_id`
+    expect(rows.map((row) => row['outcome'])).toEqual(['OK', 'OK', 'BOOKING_CONFLICT'])
+    expect(await database.sql`select from booking`).toHaveLength(1)
+  })
+
+  test('of many at once for the same nights exactly one is made', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, () => ledger.desk.book(agency, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER)),
+    )
+    expect(outcomes.filter(({ kind }) => kind === 'done')).toHaveLength(1)
+    expect(await database.sql`select from booking`).toHaveLength(1)
+  })
+
+  test('the wall in Postgres refuses what memory would have sold, and only that booking fails', async () => {
+    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    await database.sql`
+      insert into booking (agency_id, booking_id, unit_id, type, status, source, arrival, departure, adults, children,
+                           extra_bed, total_amount, created_at, updated_at, version, seq)
+      values (${agency.id}, 'bkg_x', ${unit.id}, 'guest', 'confirmed', 'smuggled', '2027-05-01', '2027-05-03', 1, 0,
+              false, 0, now(), now(), 1, 0)`
+    const [sold, good] = await Promise.allSettled([
+      ledger.desk.book(agency, requestFor(unit, '2027-05-02', '2027-05-04'), CALLER),
+      ledger.desk.book(agency, requestFor(other, '2027-05-02', '2027-05-04'), CALLER),
+    ])
+    expect(sold).toMatchObject({ status: 'rejected', reason: { kind: 'poisoned' } })
+    expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'done' } })
+    const state = await ledger.desk.calendar(agency, unit)
+    expect(state.occupied.isEmpty()).toBe(true)
+  })
+})
+
+describe('guests', () => {
+  test('two bookings at once with the same new e-mail, in other letters, make one guest', async () => {
+    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    await Promise.all([
+      ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER),
+      ledger.desk.book(
+        agency,
+        requestFor(other, '2027-03-01', '2027-03-04', { guest: { ...GUEST, email: 'ana@example.COM' } }),
+        CALLER,
+      ),
+    ])
+    expect(await database.sql`select from guest`).toHaveLength(1)
+    const guests = await database.sql`select distinct guest_id from booking`
+    expect(guests).toHaveLength(1)
+    expect(guests[0]?.['guest_id']).toStartWith('gst_')
+  })
+
+  test('a known guest is reused and keeps the name first given; another agency has its own', async () => {
+    const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
+    const foreignUnit = await addUnit(ledger, foreign, sampleUnit({ id: 'unt_f' }))
+    await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER)
+    await ledger.desk.book(
+      agency,
+      requestFor(unit, '2027-03-04', '2027-03-06', { guest: { ...GUEST, firstName: 'Anna' } }),
+      CALLER,
+    )
+    await ledger.desk.book(foreign, requestFor(foreignUnit, '2027-03-04', '2027-03-06', { guest: GUEST }), CALLER)
+    const guests = await database.sql`select agency_id, first_name from guest order by agency_id`
+    expect(guests.map((row) => ({ ...row }))).toEqual([
+      { agency_id: 'agc_a', first_name: 'Ana' },
+      { agency_id: 'agc_b', first_name: 'Ana' },
+    ])
+  })
+
+  test('guests without an e-mail are never taken for one another', async () => {
+    const nobody = { ...GUEST, email: null }
+    await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: nobody }), CALLER)
+    await ledger.desk.book(agency, requestFor(unit, '2027-03-04', '2027-03-06', { guest: nobody }), CALLER)
+    expect(await database.sql`select from guest`).toHaveLength(2)
+  })
+})
+
+describe('cancelling', () => {
+  test('frees the nights, keeps the row with its reason, and is not an error the second time', async () => {
+    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const asked = { bookingId: booking.id, reason: 'plans changed' }
+    const first = done(await ledger.desk.cancel(agency, asked, CALLER))
+    const second = done(await ledger.desk.cancel(agency, { ...asked, reason: 'other' }, CALLER))
+    expect(first.booking).toMatchObject({ status: 'cancelled', cancelReason: 'plans changed', version: 2 })
+    expect(second.booking).toEqual(first.booking)
+    expect((await ledger.desk.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
+    const kinds = await database.sql`select kind from webhook_event order by seq`
+    expect(kinds.map((row) => row['kind'])).toEqual(['booking.created', 'booking.cancelled'])
+  })
+
+  test('a booking of another agency is not found', async () => {
+    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
+    const outcome = await ledger.desk.cancel(foreign, { bookingId: booking.id, reason: null }, CALLER)
+    expect(outcome.kind).toBe('not_found')
+  })
+})
+
+describe('moving between units', () => {
+  test('U4: is one journal entry that both units replay', async () => {
+    const other = await addUnit(
+      ledger,
+      agency,
+      sampleUnit({ id: 'unt_b', slug: 'b', rules: sampleRules({ turnoverNights: 1 }) }),
+    )
+    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    done(await ledger.desk.change(agency, { bookingId: booking.id, change: { unitId: other.id } }, CALLER))
+    const entries = await database.sql`select unit_id, other_unit_id from journal where kind = 'booking_changed'`
+    expect(entries.map((row) => ({ ...row }))).toEqual([{ unit_id: 'unt_b', other_unit_id: 'unt_a' }])
+    const hashes = await Promise.all([unit, other].map(async (u) => stateHash(await ledger.desk.calendar(agency, u))))
+    await ledger.close()
+    await database.sql`truncate snapshot`
+    ledger = await openTestDatabaseLedger(database.url)
+    expect(await Promise.all([unit, other].map(async (u) => stateHash(await ledger.desk.calendar(agency, u))))).toEqual(
+      hashes,
+    )
+  })
+
+  test('U4: many moves back and forth at once neither deadlock nor sell a night twice', async () => {
+    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    const made = await Promise.all(
+      [unit, other].map((u) => ledger.desk.book(agency, requestFor(u, '2027-03-01', '2027-03-04'), CALLER)),
+    )
+    const free = done(await ledger.desk.book(agency, requestFor(unit, '2027-04-01', '2027-04-04'), CALLER)).booking
+    const ids = [...made.map((outcome) => done(outcome).booking.id), free.id]
+    const outcomes = await Promise.all(
+      Array.from({ length: 120 }, (_, i) =>
+        ledger.desk.change(
+          agency,
+          { bookingId: ids[i % 3] as string, change: { unitId: i % 2 === 0 ? other.id : unit.id } },
+          CALLER,
+        ),
+      ),
+    )
+    expect(outcomes.every(({ kind }) => kind === 'done' || kind === 'rejected')).toBe(true)
+    const rows =
+      await database.sql`select unit_id, count(*)::int as n from booking where arrival = '2027-03-01' group by 1`
+    expect(rows.map((row) => row['n'])).toEqual([1, 1])
+  })
+})
+
+describe('holds', () => {
+  test('release themselves on time, not early, with the reason hold_expired and an event', async () => {
+    const held = { status: 'option', holdHours: 1 } as const
+    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
+    expect(booking.holdExpiresAt).toBe(booking.createdAt + 3_600_000)
+    expect(done(await ledger.desk.expire(agency, booking.id)).booking.status).toBe('option')
+    const soon = Date.now() + 300
+    done(await ledger.desk.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))
+    while ((await database.sql`select from booking where status = 'option'`).length > 0) await Bun.sleep(10)
+    expect(Date.now()).toBeGreaterThanOrEqual(soon)
+    const [row] = await database.sql`select status, cancel_reason, hold_expires_at, cancelled_at from booking`
+    expect(row).toMatchObject({ status: 'cancelled', cancel_reason: 'hold_expired', hold_expires_at: null })
+    expect(row?.['cancelled_at'].getTime()).toBeGreaterThanOrEqual(soon)
+    expect((await ledger.desk.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
+    const [audit] = await database.sql`select actor_kind from audit where route = 'hold timer'`
+    expect(audit?.['actor_kind']).toBe('system')
+  })
+
+  test('that lapsed while nobody ran are released at the next start, resident or not', async () => {
+    const held = { status: 'draft', holdHours: 1 } as const
+    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
+    await ledger.close()
+    await database.sql`update booking set hold_expires_at = now() - interval '1 minute'`
+    ledger = await openTestDatabaseLedger(database.url)
+    const drafts = async () => (await database.sql`select from booking where status = 'draft'`).length
+    await eventually('the hold is over', async () => (await drafts()) === 0)
+    expect(await database.sql`select from booking where status = 'cancelled'`).toHaveLength(1)
+  })
+})
+
+describe('restarts', () => {
+  test('S1: a flipped byte in the newest snapshot is noticed, and recovery goes on without it', async () => {
+    for (let day = 10; day < 20; day++) {
+      done(await ledger.desk.book(agency, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER))
+    }
+    const hash = stateHash(await ledger.desk.calendar(agency, unit))
+    await ledger.close()
+    await database.sql`update snapshot set state = replace(state, '1', '2')`
+    ledger = await openTestDatabaseLedger(database.url)
+    expect(stateHash(await ledger.desk.calendar(agency, unit))).toBe(hash)
+    expect(ledger.reports.defects).toMatchObject([{ defect: 'its hash does not match', unitId: unit.id }])
+  })
+
+  test('a flipped byte in the journal is named, and the unit is not sold on a guess', async () => {
+    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-10', '2027-03-11'), CALLER))
+    await ledger.close()
+    await database.sql`truncate snapshot`
+    await database.sql`update journal set payload = replace(payload, '2027-03-10', '2027-03-09') where seq = 2`
+    ledger = await openTestDatabaseLedger(database.url)
+    const refused = await ledger.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER).catch((e) => e)
+    expect(refused.message).toBe('Cannot read journal entry 2: its checksum does not match')
+  })
+
+  test('J5: of two writers the older one is fenced, acknowledges nothing more, and says so', async () => {
+    const newer = await openTestDatabaseLedger(database.url)
+    const refused = await ledger.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER).catch((e) => e)
+    expect(refused).toMatchObject({ name: 'JournalError', kind: 'fenced' })
+    expect(ledger.reports.fenced).toHaveLength(1)
+    expect(done(await newer.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER)).seq).toBe(2)
+    await newer.close()
+  })
+})

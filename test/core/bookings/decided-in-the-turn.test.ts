@@ -1,0 +1,109 @@
+/** What a booking is decided by is read in its turn: what changed while it waited counts. */
+import { expect, test } from 'bun:test'
+import type { Booking } from '../../../src/core/domain/booking.ts'
+import type { FeeType } from '../../../src/core/domain/rules.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
+import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
+import { CALLER, requestFor } from '../../support/open-ledger.ts'
+import { sampleUnit } from '../../support/samples.ts'
+
+const LINEN: FeeType = {
+  ...{ id: 'fee_a', label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null },
+  ...{ includesWeeklyCleaning: false, application: 'every_stay', active: true },
+}
+
+async function world() {
+  const unit = sampleUnit({ id: 'unt_0', slug: 'unit-0' })
+  const other = sampleUnit({ id: 'unt_1', slug: 'unit-1' })
+  const ledger = await MemoryLedger.open([unit, other])
+  const booked = await ledger.desk.book(AGENCY, requestFor(unit, '2027-02-01', '2027-02-03'), CALLER)
+  if (booked.kind !== 'done') throw new Error('Cannot book in a test')
+  /** Runs `command`, with `meanwhile` before its turn comes. */
+  const behind = async <T>(unitId: string, command: () => Promise<T>, meanwhile: () => void): Promise<T> => {
+    const busy = Promise.withResolvers<void>()
+    const holder = ledger.directory.turn({ agencyId: AGENCY.id, unitId }, () => busy.promise)
+    const outcome = command()
+    await ledger.clock.advance(10)
+    meanwhile()
+    busy.resolve()
+    await holder
+    return outcome
+  }
+  const archive = (which: Unit) =>
+    ledger.desk.setUnit(AGENCY, which.id, () => ({ ...which, status: 'archived' }), CALLER)
+  return { ledger, unit, other, booking: booked.booking, behind, archive }
+}
+
+const totalOf = (outcome: { kind: string; booking?: Booking }) => outcome.booking?.totalAmount ?? outcome.kind
+const lastOutcome = ({ store }: MemoryLedger) => [...store.audit.values()].at(-1)?.['outcome']
+
+test('a fee that is added while a booking waits for its turn is in its total', async () => {
+  const { ledger, unit, behind } = await world()
+  const book = () => ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  const outcome = await behind(unit.id, book, () => ledger.catalogue.putFeeType(AGENCY.id, LINEN))
+  expect(totalOf(outcome)).toBe(2 * 10_000 + 5_000 + 2_500)
+})
+
+test('a fee that is added while a change of dates waits for its turn is in the new total', async () => {
+  const { ledger, unit, booking, behind } = await world()
+  const change = { departure: requestFor(unit, '2027-02-01', '2027-02-04').stay.departure }
+  const restay = () => ledger.desk.change(AGENCY, { bookingId: booking.id, change }, CALLER)
+  const outcome = await behind(unit.id, restay, () => ledger.catalogue.putFeeType(AGENCY.id, LINEN))
+  expect(totalOf(outcome)).toBe(3 * 10_000 + 5_000 + 2_500)
+})
+
+test('units and fees that were put back from memory before the turn are read again, as they are when they have come', async () => {
+  const { ledger, unit, behind } = await world()
+  const { catalogue } = ledger
+  const book = () => ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  const { peekShelf, shelf } = catalogue
+  let loads = 0
+  const outcome = await behind(unit.id, book, () => {
+    catalogue.peekShelf = () => null
+    catalogue.shelf = async () => {
+      loads += 1
+      const loaded = await shelf.call(catalogue, AGENCY.id)
+      // Read, and changed before whoever asked for it goes on; put back once more the first time.
+      if (loads === 1) return loaded
+      catalogue.peekShelf = peekShelf
+      catalogue.putFeeType(AGENCY.id, LINEN)
+      return loaded
+    }
+  })
+  expect(loads).toBe(2)
+  expect(totalOf(outcome)).toBe(2 * 10_000 + 5_000 + 2_500)
+})
+
+test('a booking whose unit is archived while it waits finds it unknown, and leaves its line', async () => {
+  const { ledger, unit, behind, archive } = await world()
+  const before = ledger.store.bookings.size
+  const commands = await behind(
+    unit.id,
+    () => Promise.all([archive(unit), ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)]),
+    () => {},
+  )
+  expect(commands[1]).toEqual({ kind: 'unit_archived' })
+  expect(ledger.store.bookings.size).toBe(before)
+  expect(lastOutcome(ledger)).toBe('NOT_FOUND')
+})
+
+test('a move to a unit that is archived while it waits finds it unknown, and the booking stays', async () => {
+  const { ledger, other, booking, behind, archive } = await world()
+  const move = () => ledger.desk.change(AGENCY, { bookingId: booking.id, change: { unitId: other.id } }, CALLER)
+  const [, outcome] = await behind(
+    other.id,
+    () => Promise.all([archive(other), move()]),
+    () => {},
+  )
+  expect(outcome).toEqual({ kind: 'unit_archived' })
+  expect(ledger.store.bookings.get(booking.id)?.booking.unitId).toBe('unt_0')
+  expect(lastOutcome(ledger)).toBe('NOT_FOUND')
+})
+
+test('a booking in a unit that was archived since can still be changed and cancelled', async () => {
+  const { ledger, unit, booking, archive } = await world()
+  await archive(unit)
+  const change = { status: 'checked_in' as const }
+  expect((await ledger.desk.change(AGENCY, { bookingId: booking.id, change }, CALLER)).kind).toBe('done')
+  expect((await ledger.desk.cancel(AGENCY, { bookingId: booking.id, reason: null }, CALLER)).kind).toBe('done')
+})

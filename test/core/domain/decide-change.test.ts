@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'bun:test'
+import { BOOKING_STATUSES, type Booking, TRANSITIONS } from '../../../src/core/domain/booking.ts'
+import { type BookingChange, decideChange } from '../../../src/core/domain/decide-change.ts'
+import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { night, sampleBooking, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+const TARIFF = { currency: 'EUR', feeTypes: [] }
+const AT = Date.UTC(2027, 1, 1)
+
+function unit(id: string, basePrice: number, bookings: Booking[]): UnitState {
+  const state = UnitState.empty(id)
+  state.apply({ kind: 'unit_set', unit: sampleUnit({ id, rules: sampleRules({ basePrice }) }) }, 1)
+  for (const [i, after] of bookings.entries()) state.apply({ kind: 'booking_created', after }, i + 2)
+  return state
+}
+
+function change(booking: Booking, asked: BookingChange, others: Booking[] = []) {
+  const state = unit('unt_a', 10_000, [booking, ...others])
+  return decideChange(state, state, { booking, change: asked, tariff: TARIFF, at: AT })
+}
+
+describe('the status machine has these moves and no other (design, Statuses)', () => {
+  for (const from of BOOKING_STATUSES) {
+    for (const to of BOOKING_STATUSES) {
+      const possible: readonly string[] = TRANSITIONS[from]
+      const verdict = from === to ? 'changes nothing' : possible.includes(to) ? 'is a move' : 'is refused'
+      test(`${from} → ${to} ${verdict}`, () => {
+        const booking = sampleBooking({ status: from, holdExpiresAt: from === 'draft' ? AT + 1 : null })
+        const decision = change(booking, { status: to })
+        if (from === to) expect(decision).toEqual({ kind: 'unchanged', booking })
+        else if (possible.includes(to)) expect(decision).toMatchObject({ event: { after: { status: to, version: 2 } } })
+        else {
+          const rejection = { code: 'INVALID_TRANSITION', from, to, possible }
+          expect(decision).toMatchObject({ kind: 'rejected', rejection })
+        }
+      })
+    }
+  }
+
+  test('a move to cancelled is a cancellation', () => {
+    expect(change(sampleBooking(), { status: 'cancelled' })).toMatchObject({ event: { kind: 'booking_cancelled' } })
+  })
+
+  test('confirming a hold ends its lifetime', () => {
+    const hold = sampleBooking({ status: 'option', holdExpiresAt: AT + 1 })
+    expect(change(hold, { status: 'confirmed' })).toMatchObject({ event: { after: { holdExpiresAt: null } } })
+  })
+
+  test('checking out ends the expectation that the guest stays on', () => {
+    const guest = sampleBooking({ status: 'checked_in', expectedUntil: night('2027-03-09') })
+    expect(change(guest, { status: 'checked_out' })).toMatchObject({ event: { after: { expectedUntil: null } } })
+  })
+})
+
+describe('new dates', () => {
+  test('may overlap the booking’s own nights, and are priced anew', () => {
+    const decision = change(sampleBooking(), { departure: night('2027-03-07') })
+    expect(decision).toMatchObject({ kind: 'accepted', event: { after: { totalAmount: 65_000, version: 2 } } })
+  })
+
+  test('may not take a night of another booking', () => {
+    const other = sampleBooking({ id: 'bkg_b', arrival: night('2027-03-06'), departure: night('2027-03-08') })
+    expect(change(sampleBooking(), { departure: night('2027-03-07') }, [other])).toMatchObject({
+      kind: 'rejected',
+      rejection: { code: 'BOOKING_CONFLICT', conflict: { nights: [night('2027-03-06')] } },
+    })
+  })
+
+  test('that are no stay are refused with the field to mend', () => {
+    expect(change(sampleBooking(), { departure: night('2027-03-01') })).toMatchObject({
+      rejection: { code: 'VALIDATION', field: 'departure' },
+    })
+    expect(change(sampleBooking(), { departure: night('2029-03-01') })).toMatchObject({
+      rejection: { code: 'VALIDATION', field: 'departure' },
+    })
+  })
+
+  test('of a cancelled booking are refused', () => {
+    expect(change(sampleBooking({ status: 'cancelled' }), { departure: night('2027-03-06') })).toMatchObject({
+      rejection: { code: 'INVALID_TRANSITION', from: 'cancelled', possible: [] },
+    })
+  })
+
+  test('keep the total when only the status changes, whatever the rates are now', () => {
+    const booking = sampleBooking({ totalAmount: 1 })
+    expect(change(booking, { status: 'checked_in' })).toMatchObject({ event: { after: { totalAmount: 1 } } })
+  })
+})
+
+describe('another unit', () => {
+  const booking = sampleBooking()
+
+  test('U4: is one event that takes the booking from one unit and puts it into the other, at the other’s price', () => {
+    const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [])]
+    const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
+    if (decision.kind !== 'accepted') throw new Error('Expected the move')
+    expect(decision.event.after).toMatchObject({ unitId: 'unt_b', totalAmount: 85_000 })
+    from.apply(decision.event, 5)
+    to.apply(decision.event, 5)
+    expect([from.occupied.count(), to.occupied.count()]).toEqual([0, 4])
+  })
+
+  test('that is taken refuses, and nothing moves', () => {
+    const there = sampleBooking({ id: 'bkg_b', unitId: 'unt_b' })
+    const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [there])]
+    const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
+    expect(decision).toMatchObject({ rejection: { code: 'BOOKING_CONFLICT' } })
+  })
+})
+
+describe('holds and expectations', () => {
+  const hold = sampleBooking({ status: 'option', holdExpiresAt: AT + 10 })
+  const guest = sampleBooking({ status: 'checked_in' })
+
+  test('a hold’s lifetime can be changed', () => {
+    expect(change(hold, { holdExpiresAt: AT + 99 })).toMatchObject({ event: { after: { holdExpiresAt: AT + 99 } } })
+  })
+
+  test('a lifetime that is over ends the hold now', () => {
+    expect(change(hold, { holdExpiresAt: AT })).toMatchObject({
+      event: { kind: 'booking_cancelled', after: { cancelReason: 'hold_expired' } },
+    })
+  })
+
+  test('only a hold has a lifetime', () => {
+    expect(change(sampleBooking(), { holdExpiresAt: AT + 1 })).toMatchObject({
+      rejection: { code: 'VALIDATION', field: 'holdExpiresAt' },
+    })
+  })
+
+  test('only a guest in house is expected to stay on, and only beyond the departure', () => {
+    expect(change(guest, { expectedUntil: night('2027-03-09') })).toMatchObject({ kind: 'accepted' })
+    expect(change(guest, { expectedUntil: night('2027-03-05') })).toMatchObject({
+      rejection: { field: 'expectedUntil' },
+    })
+    expect(change(sampleBooking(), { expectedUntil: night('2027-03-09') })).toMatchObject({
+      rejection: { field: 'expectedUntil' },
+    })
+  })
+
+  test('a departure that reaches the expectation ends it', () => {
+    const staying = sampleBooking({ status: 'checked_in', expectedUntil: night('2027-03-07') })
+    expect(change(staying, { departure: night('2027-03-07') })).toMatchObject({
+      event: { after: { expectedUntil: null } },
+    })
+  })
+
+  test('a change to what is already so is no change', () => {
+    expect(change(guest, { arrival: guest.arrival, status: 'checked_in' })).toEqual({
+      kind: 'unchanged',
+      booking: guest,
+    })
+  })
+})

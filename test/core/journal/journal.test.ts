@@ -1,0 +1,445 @@
+import { describe, expect, test } from 'bun:test'
+import { Journal, type JournalLimits } from '../../../src/core/journal/journal.ts'
+import { JournalError } from '../../../src/core/journal/journal-error.ts'
+import type { JournalRecord } from '../../../src/core/journal/record.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
+import { sampleBooking } from '../../support/samples.ts'
+
+const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, heldMsMax: 5_000 }
+
+async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
+  const store = new MemoryJournalStore()
+  const fencedBy: unknown[] = []
+  let onFenced: (settled: Promise<void>) => void = () => {}
+  let batches = 0
+  const journal = new Journal({
+    store,
+    clock,
+    limits: { ...LIMITS, ...limits },
+    tenure: await store.takeOver(),
+    onFenced: (cause, settled) => {
+      fencedBy.push(cause)
+      onFenced(settled)
+    },
+    newBatchId: () => `batch ${++batches}`,
+  })
+  const fenced = new Promise<{ settled: Promise<void> }>((resolve) => {
+    onFenced = (settled) => resolve({ settled })
+  })
+  return { store, clock, journal, fencedBy, fenced }
+}
+
+function booked(id: string): JournalRecord {
+  const after = sampleBooking({ id })
+  return { agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
+}
+
+function audited(auditId: string, count = 1): JournalRecord {
+  const actor = { kind: 'key', id: 'key_a' } as const
+  const audit = { auditId, at: 0, actor, route: 'r', outcome: 'MIN_STAY', bookingId: null, requestId: null, count }
+  return { agencyId: 'agc_a', at: 0, audit }
+}
+
+/** How a promise ends, without an unhandled rejection on the way. */
+function ending(appended: Promise<{ seq: number | null }>): { state: string } {
+  const seen = { state: 'open' }
+  appended.then(
+    ({ seq }) => {
+      seen.state = `durable ${seq}`
+    },
+    (error: JournalError) => {
+      seen.state = error.kind
+    },
+  )
+  return seen
+}
+
+describe('group commit', () => {
+  test('J1: while one append is in flight the next batch forms, and is sent only after it', async () => {
+    const { store, journal } = await openJournal()
+    let release = () => {}
+    store.delay = () => new Promise((resolve) => (release = resolve))
+    const first = ending(journal.append(booked('bkg_1')))
+    await settle()
+    const later = ['bkg_2', 'bkg_3'].map((id) => ending(journal.append(booked(id))))
+    await settle()
+    expect(store.sends).toHaveLength(1)
+    store.delay = async () => {}
+    release()
+    await settle()
+    expect(store.sends).toHaveLength(2)
+    expect([first, ...later].map(({ state }) => state)).toEqual(['durable 1', 'durable 2', 'durable 3'])
+  })
+
+  test('J2: records of one tick share a batch, up to its limit', async () => {
+    const { store, journal } = await openJournal({ batchMax: 4 })
+    await Promise.all(['1', '2', '3', '4', '5'].map((id) => journal.append(booked(id))))
+    expect(store.sends.map(({ content }) => content.journal?.length)).toEqual([4, 1])
+  })
+
+  test('J3: sequence numbers are gapless over batches, and a record without an entry uses none', async () => {
+    const { store, journal } = await openJournal()
+    const seqs = []
+    for (const record of [booked('1'), audited('aud_1'), booked('2')]) seqs.push((await journal.append(record)).seq)
+    expect(seqs).toEqual([1, null, 2])
+    expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2])
+  })
+
+  test('a later writer goes on where the earlier one stopped', async () => {
+    const { store, journal } = await openJournal()
+    await journal.append(booked('1'))
+    expect(await store.takeOver()).toEqual({ epoch: 2, lastSeq: 1 })
+  })
+
+  test('two audit lines with one id in a batch are one row with the later count', async () => {
+    const { store, journal } = await openJournal()
+    await Promise.all([journal.append(audited('aud_1', 1)), journal.append(audited('aud_1', 2))])
+    expect(store.sends[0]?.content.audit).toMatchObject([{ audit_id: 'aud_1', count: 2 }])
+  })
+})
+
+describe('unknown outcomes', () => {
+  for (const fate of ['lose_request', 'lose_reply', 'refuse_connection'] as const) {
+    test(`J3: after ${fate} the identical batch is sent again on a new connection, and written once`, async () => {
+      const { store, clock, journal } = await openJournal()
+      store.fate = () => (store.sends.length <= 3 ? fate : 'deliver')
+      const seen = ending(journal.append(booked('1')))
+      await clock.advance(59)
+      expect(seen.state).toBe('open')
+      await clock.advance(1)
+      expect(seen.state).toBe('durable 1')
+      expect(store.sends).toHaveLength(4)
+      expect(new Set(store.sends.map((send) => JSON.stringify(send))).size).toBe(1)
+      expect(store.reconnects).toBe(3)
+      expect(store.journal).toHaveLength(1)
+    })
+  }
+
+  test('a server that refuses for now is asked again on the same connection', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'refuse_for_now' : 'deliver')
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+    expect(store.reconnects).toBe(0)
+  })
+
+  test('a record that may be written stays open however long the database is away', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'refuse_connection')
+    const sent = ending(journal.append(booked('1')))
+    await settle()
+    const behind = ending(journal.append(booked('2')))
+    await clock.advance(5_300)
+    expect(sent.state).toBe('open')
+    expect(behind.state).toBe('held_too_long')
+    store.fate = () => 'deliver'
+    await clock.advance(20)
+    expect(sent.state).toBe('durable 1')
+    expect(store.journal).toHaveLength(1)
+  })
+
+  test('a record that was not written is refused after 5 s, and never written later', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => 'refuse_connection'
+    const early = ending(journal.append(booked('1')))
+    await clock.advance(3_000)
+    const late = ending(journal.append(booked('2')))
+    await clock.advance(1_900)
+    expect(early.state).toBe('open')
+    await clock.advance(120)
+    expect(early.state).toBe('held_too_long')
+    expect(late.state).toBe('open')
+    store.fate = () => 'deliver'
+    await clock.advance(500)
+    expect(late.state).toBe('durable 1')
+    expect(store.bookings.has('1')).toBe(false)
+  })
+
+  test('no record is forgotten that comes to its 5 s while a batch is given back', async () => {
+    /** Every look at it takes a millisecond, as on a machine that has much to do. */
+    class SlowClock extends FakeClock {
+      #looks = 0
+      override monotonicMs(): number {
+        this.#looks += 1
+        return super.monotonicMs() + this.#looks
+      }
+    }
+    for (let between = 0; between < 40; between++) {
+      const { store, clock, journal } = await openJournal({ batchMax: 8 }, new SlowClock())
+      store.fate = () => 'refuse_connection'
+      const seen = [ending(journal.append(booked('1')))]
+      for (const id of ['2', '3', '4']) {
+        await clock.advance(between)
+        seen.push(ending(journal.append(booked(id))))
+      }
+      await clock.advance(6_000)
+      store.fate = () => 'deliver'
+      await clock.advance(6_000)
+      expect(seen.map(({ state }) => state).filter((state) => state === 'open')).toEqual([])
+    }
+  })
+})
+
+describe('an error response', () => {
+  for (const fate of ['read_only', 'refuse_for_now', 'refuse_connection'] as const) {
+    test(`J3: ${fate} after a lost reply proves nothing of the first send: the record stays open until it is known`, async () => {
+      const { store, clock, journal, fencedBy } = await openJournal()
+      store.fate = () => (store.sends.length === 1 ? 'lose_reply' : fate)
+      const seen = ending(journal.append(booked('1')))
+      await clock.advance(12_000)
+      expect(seen.state).toBe('open')
+      store.fate = () => 'deliver'
+      await clock.advance(20)
+      expect(seen.state).toBe('durable 1')
+      expect(await journal.append(booked('2'))).toEqual({ seq: 2 })
+      expect(fencedBy).toEqual([])
+    })
+  }
+
+  test('of a read-only server is met on a new connection, and is no data error', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length <= 2 ? 'read_only' : 'deliver')
+    const seen = ['1', '2'].map((id) => ending(journal.append(booked(id))))
+    await clock.advance(40)
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2'])
+    expect(store.reconnects).toBe(2)
+    expect(store.sends).toHaveLength(3)
+  })
+
+  test('of a server that stays read-only means not written, 5 s later', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => 'read_only'
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(5_020)
+    expect(seen.state).toBe('held_too_long')
+    expect(store.journal).toEqual([])
+  })
+})
+
+describe('a doubt that sending again cannot settle', () => {
+  for (const fate of ['poison', 'too_slow'] as const) {
+    test(`J3: ${fate} after a lost reply: the epoch is raised, and what was written is acknowledged`, async () => {
+      const { store, clock, journal, fencedBy } = await openJournal()
+      store.fate = () => (store.sends.length === 1 ? 'lose_reply' : fate)
+      const seen = ['1', '2'].map((id) => ending(journal.append(booked(id))))
+      await clock.advance(20)
+      expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2'])
+      expect([journal.epoch, store.epoch, fencedBy]).toEqual([2, 2, []])
+      store.fate = () => 'deliver'
+      expect(await journal.append(booked('3'))).toEqual({ seq: 3 })
+    })
+  }
+
+  test('J3: a send that arrives after all finds the epoch raised and writes nothing', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : store.sends.length === 2 ? 'too_slow' : 'deliver')
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(20)
+    const [late] = store.sends
+    expect(late === undefined ? null : await store.appendBatch(late)).toMatchObject({ kind: 'fenced' })
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+    expect(store.journal.map(({ seq }) => seq)).toEqual([1])
+  })
+
+  test('J4: only the data error itself is refused once it is known that nothing was written', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : 'deliver')
+    const seen = ['1', 'bad', '2'].map((id) => ending(journal.append(booked(id))))
+    await clock.advance(20)
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'poisoned', 'durable 2'])
+    expect(journal.epoch).toBe(2)
+  })
+
+  test('J5: a writer that was fenced meanwhile learns it, and what it had written is acknowledged', async () => {
+    const { store, clock, journal, fencedBy } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'poison')
+    const seen = ending(journal.append(booked('1')))
+    await settle()
+    await store.takeOver()
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+    expect(fencedBy).toHaveLength(1)
+  })
+
+  test('a lost reply to the renewal is found out: the epoch is raised once', async () => {
+    const { store, clock, journal, fencedBy } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_request' : store.sends.length === 2 ? 'poison' : 'deliver')
+    const renew = store.renewEpoch.bind(store)
+    let renewals = 0
+    store.renewEpoch = async (epoch, renewal) => {
+      const renewed = await renew(epoch, renewal)
+      return ++renewals === 1 ? { kind: 'unknown', cause: new Error('connection lost') } : renewed
+    }
+    const seen = ending(journal.append(booked('1')))
+    await clock.advance(40)
+    expect([seen.state, renewals, journal.epoch, fencedBy]).toEqual(['poisoned', 2, 2, []])
+  })
+})
+
+describe('a database that is too slow for the batch', () => {
+  /** Cancels what has more than `most` entries. */
+  const slowFor = (store: MemoryJournalStore, most: number) => () =>
+    (store.sends.at(-1)?.content.journal?.length ?? 0) > most ? 'too_slow' : 'deliver'
+
+  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole for ever', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 32 })
+    store.fate = slowFor(store, 3)
+    const seen = Array.from({ length: 16 }, (_, i) => ending(journal.append(booked(`${i}`))))
+    await clock.advance(200)
+    expect(seen.map(({ state }) => state)).toEqual(seen.map((_, i) => `durable ${i + 1}`))
+    expect(store.sends.map(({ content }) => content.journal?.length).slice(0, 4)).toEqual([16, 8, 4, 2])
+  })
+
+  test('gets larger ones again once it is quick, up to the limit', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 64 })
+    store.fate = slowFor(store, 4)
+    const append = (n: number) => Array.from({ length: n }, (_, i) => ending(journal.append(booked(`${n} ${i}`))))
+    append(16)
+    await clock.advance(200)
+    expect(journal.vitals.batchMax).toBeLessThan(16)
+    store.fate = () => 'deliver'
+    for (let round = 0; round < 10; round++) {
+      append(32)
+      await clock.advance(20)
+    }
+    expect(journal.vitals.batchMax).toBe(16)
+  })
+
+  test('keeps the smaller size while it takes half a second for a batch', async () => {
+    const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 64 })
+    store.fate = slowFor(store, 4)
+    for (let i = 0; i < 16; i++) void ending(journal.append(booked(`slow ${i}`)))
+    await clock.advance(200)
+    const { batchMax } = journal.vitals
+    store.fate = () => 'deliver'
+    store.delay = () => new Promise((resolve) => clock.after(500, resolve))
+    for (let i = 0; i < 16; i++) void ending(journal.append(booked(`${i}`)))
+    await clock.advance(8_000)
+    expect(journal.vitals).toMatchObject({ waiting: 0, batchMax })
+  })
+
+  test('for a single record refuses it after 5 s as not written, and goes on with the next', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.at(-1)?.content.created?.[0]?.['booking_id'] === 'big' ? 'too_slow' : 'deliver')
+    const big = ending(journal.append(booked('big')))
+    await clock.advance(5_100)
+    expect(big.state).toBe('held_too_long')
+    expect(await journal.append(booked('next'))).toEqual({ seq: 1 })
+  })
+})
+
+describe('poison', () => {
+  test('J4: only the poisoned record of a batch fails; the others are durable without a gap', async () => {
+    const { store, journal } = await openJournal({ batchMax: 8 })
+    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    const seen = ['1', '2', 'bad', '3', '4'].map((id) => ending(journal.append(booked(id))))
+    await settle()
+    await settle()
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2', 'poisoned', 'durable 3', 'durable 4'])
+    expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+  })
+
+  test('J4: the journal goes on after a poisoned record', async () => {
+    const { store, journal } = await openJournal()
+    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    const bad = ending(journal.append(booked('bad')))
+    await settle()
+    expect(bad.state).toBe('poisoned')
+    expect(await journal.append(booked('good'))).toEqual({ seq: 1 })
+  })
+})
+
+describe('fence', () => {
+  test('J5: a fenced writer refuses what is in flight, what waits and what comes, and says so once', async () => {
+    const { store, journal, fencedBy } = await openJournal({ batchMax: 1 })
+    await store.takeOver()
+    const seen = ['1', '2', '3'].map((id) => ending(journal.append(booked(id))))
+    await settle()
+    const late = ending(journal.append(booked('4')))
+    await settle()
+    expect([...seen, late].map(({ state }) => state)).toEqual(['fenced', 'fenced', 'fenced', 'fenced'])
+    expect(fencedBy).toHaveLength(1)
+    expect(store.journal).toHaveLength(0)
+    expect(journal.vitals.state).toBe('fenced')
+  })
+
+  test('J5: serving ends before it is known what became of the batch in flight', async () => {
+    const { store, clock, journal, fenced } = await openJournal()
+    let answer: (written: boolean | null) => void = () => {}
+    store.wasWritten = () => new Promise((resolve) => (answer = resolve))
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'deliver')
+    const inFlight = ending(journal.append(booked('1')))
+    await settle()
+    const behind = ending(journal.append(booked('2')))
+    await store.takeOver()
+    await clock.advance(20)
+    const { settled } = await fenced
+    expect([inFlight.state, behind.state]).toEqual(['open', 'fenced'])
+    answer(null)
+    await settled
+    expect(inFlight.state).toBe('outcome_unknown')
+  })
+
+  test('J5: a fenced batch that was never in doubt is not looked for', async () => {
+    const { store, journal } = await openJournal()
+    store.wasWritten = () => {
+      throw new Error('Nobody asks')
+    }
+    await store.takeOver()
+    const seen = ending(journal.append(booked('1')))
+    await settle()
+    expect(seen.state).toBe('fenced')
+  })
+
+  test('J5: a data error whose first half finds the fence refuses the second half as fenced, unsent', async () => {
+    const { store, journal } = await openJournal({ batchMax: 4 })
+    store.fate = () => {
+      if (store.sends.length > 1) return 'deliver'
+      store.epoch += 1
+      return 'poison'
+    }
+    const seen = ['1', '2', '3', '4'].map((id) => ending(journal.append(booked(id))))
+    await settle()
+    expect(seen.map(({ state }) => state)).toEqual(['fenced', 'fenced', 'fenced', 'fenced'])
+    expect(store.sends).toHaveLength(2)
+  })
+
+  test('J5: a batch that had got through before the fence is acknowledged, not denied', async () => {
+    const { store, clock, journal } = await openJournal()
+    store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'deliver')
+    const seen = ending(journal.append(booked('1')))
+    await settle()
+    await store.takeOver()
+    await clock.advance(20)
+    expect(seen.state).toBe('durable 1')
+  })
+})
+
+describe('the door', () => {
+  test('a full journal refuses one more record and names the number', async () => {
+    const { store, journal } = await openJournal({ waitingMax: 2, batchMax: 1 })
+    store.delay = () => new Promise(() => {})
+    void journal.append(booked('in flight'))
+    await settle()
+    void journal.append(booked('1'))
+    void journal.append(booked('2'))
+    const refused = await journal.append(booked('3')).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(JournalError)
+    expect((refused as JournalError).message).toBe('Cannot append: 2 records already wait')
+  })
+
+  test('closing waits for what was appended and refuses what comes later', async () => {
+    const { store, journal } = await openJournal()
+    const before = ending(journal.append(booked('1')))
+    await journal.close()
+    expect(before.state).toBe('durable 1')
+    const after = ending(journal.append(booked('2')))
+    await settle()
+    expect(after.state).toBe('closed')
+    expect(store.journal).toHaveLength(1)
+  })
+})

@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { MailboxFullError, UnitActor } from '../../../src/core/units/unit-actor.ts'
+import { settle } from '../../support/fake-clock.ts'
+
+function actorWith(mailboxMax: number): UnitActor {
+  return new UnitActor({ agencyId: 'agc_a', state: UnitState.empty('unt_a'), mailboxMax, tailLength: 0, nowMs: 0 })
+}
+
+test('U2: turns run one after the other, in the order they came', async () => {
+  const actor = actorWith(10)
+  const seen: string[] = []
+  const turn = (name: string) =>
+    actor.turn(async () => {
+      seen.push(`${name} begins`)
+      await settle()
+      seen.push(`${name} ends`)
+    })
+  await Promise.all(['a', 'b', 'c'].map(turn))
+  expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+})
+
+test('U2: a full mailbox refuses at the door, and names unit and number', async () => {
+  const actor = actorWith(1)
+  let release = () => {}
+  const running = actor.turn(() => new Promise<void>((resolve) => (release = resolve)))
+  const waiting = actor.turn(async () => {})
+  const refused = await actor.turn(async () => {}).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(MailboxFullError)
+  expect((refused as Error).message).toBe('Cannot take a command: 1 already wait for unit unt_a')
+  release()
+  await Promise.all([running, waiting])
+})
+
+test('a turn that fails fails alone', async () => {
+  const actor = actorWith(10)
+  const failed = await actor
+    .turn(async () => {
+      throw new Error('database away')
+    })
+    .catch((error: Error) => error.message)
+  expect(failed).toBe('database away')
+  expect(await actor.turn(async () => 'next')).toBe('next')
+})
+
+test('an actor is idle only when no turn runs and none waits', async () => {
+  const actor = actorWith(10)
+  let release = () => {}
+  const running = actor.turn(() => new Promise<void>((resolve) => (release = resolve)))
+  expect(actor.isIdle).toBe(false)
+  release()
+  await running
+  await settle()
+  expect(actor.isIdle).toBe(true)
+})

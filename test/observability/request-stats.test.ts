@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test'
+import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
+import { LATENCY_BOUNDS_MS, type OpenRequest, RequestTally } from '../../src/observability/request-stats.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { AGENCY } from '../support/memory-ledger.ts'
+
+const ROUTE = { surface: 'partner', method: 'GET', path: '/partner/v1/bookings/{id}' } as const
+const OTHER = { surface: 'partner', method: 'POST', path: '/partner/v1/bookings' } as const
+
+function opened({ isLogged = false }: { isLogged?: boolean } = {}) {
+  const clock = new FakeClock()
+  const lines: { fields: object; message: string }[] = []
+  const log = { debug: (fields: object, message: string) => void lines.push({ fields, message }) }
+  return { clock, lines, tally: new RequestTally({ clock, log: isLogged ? log : null }) }
+}
+
+function request(change: Partial<OpenRequest> = {}): OpenRequest {
+  return { arrivedMs: 0, requestId: 'req_1', entrance: null, ...change }
+}
+
+describe('counts', () => {
+  test('are by route and status', () => {
+    const { tally } = opened()
+    const [bookings, book] = [tally.route(ROUTE), tally.route(OTHER)]
+    for (const status of [200, 404, 200]) bookings.answered(request(), status)
+    book.answered(request(), 201)
+    expect(tally.counts().map(({ route, statuses }) => [route, statuses])).toEqual([
+      [
+        ROUTE,
+        [
+          { status: 200, count: 2 },
+          { status: 404, count: 1 },
+        ],
+      ],
+      [OTHER, [{ status: 201, count: 1 }]],
+    ])
+  })
+
+  test('of every status that HTTP has find their place', () => {
+    const { tally } = opened()
+    const watch = tally.route(ROUTE)
+    const statuses = Array.from({ length: 500 }, (_, place) => 100 + place)
+    for (const status of statuses) watch.answered(request(), status)
+    expect(tally.counts()[0]?.statuses).toEqual(statuses.map((status) => ({ status, count: 1 })))
+  })
+
+  test('of a name that is asked for twice are the same', () => {
+    const { tally } = opened()
+    tally.route(ROUTE).answered(request(), 200)
+    tally.route({ ...ROUTE }).answered(request(), 200)
+    expect(tally.counts().map(({ statuses }) => statuses)).toEqual([[{ status: 200, count: 2 }]])
+  })
+
+  test('of a route that nobody asked for are empty', () => {
+    const { tally } = opened()
+    tally.route(ROUTE)
+    expect(tally.counts()[0]).toMatchObject({ statuses: [], latencies: { sum: 0 } })
+  })
+})
+
+describe('latency', () => {
+  test('is what passed from arrival to answer', async () => {
+    const { tally, clock } = opened()
+    const watch = tally.route(ROUTE)
+    await clock.advance(1_000)
+    const arrivedMs = watch.arrived()
+    await clock.advance(30)
+    watch.answered(request({ arrivedMs }), 200)
+    const latencies = tally.counts()[0]?.latencies
+    expect(latencies?.sum).toBe(30)
+    expect(
+      latencies?.counts.map((count, place) => (count > 0 ? LATENCY_BOUNDS_MS[place] : null)).filter(Boolean),
+    ).toEqual([50])
+  })
+})
+
+describe('the log', () => {
+  const holder = { agency: AGENCY, key: { id: 'key_1', name: 'Jane Doe' } } as unknown as KeyHolder
+
+  test('has one line per request at debug: route template, status, duration, request id, agency and key, and nothing else', async () => {
+    const { tally, clock, lines } = opened({ isLogged: true })
+    const watch = tally.route(ROUTE)
+    const arrivedMs = watch.arrived()
+    await clock.advance(2)
+    watch.answered(request({ arrivedMs, entrance: { holder } }), 409)
+    expect(lines).toEqual([
+      {
+        fields: {
+          route: 'GET /partner/v1/bookings/{id}',
+          status: 409,
+          durationMs: 2,
+          requestId: 'req_1',
+          agencyId: AGENCY.id,
+          keyId: 'key_1',
+        },
+        message: 'request answered',
+      },
+    ])
+  })
+
+  test('names nobody for a request without a valid key', () => {
+    const { tally, lines } = opened({ isLogged: true })
+    tally.route(ROUTE).answered(request(), 401)
+    expect(Object.keys(lines[0]?.fields ?? {})).toEqual(['route', 'status', 'durationMs', 'requestId'])
+  })
+
+  test('does not keep a request from being counted', () => {
+    const { tally } = opened({ isLogged: true })
+    tally.route(ROUTE).answered(request(), 200)
+    expect(tally.counts()[0]?.statuses).toEqual([{ status: 200, count: 1 }])
+  })
+})
