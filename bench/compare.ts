@@ -1,6 +1,7 @@
 /** Runs scenarios, alternating A B A B, and makes figures of the runs. */
+
+import type { Harness, Sample } from './harness.ts'
 import type { Arm, Scenario } from './scenarios.ts'
-import type { Sample, Stage } from './stage.ts'
 
 export interface Pace {
   readonly rounds: number
@@ -37,19 +38,19 @@ export interface Compared {
 }
 
 export async function compare(
-  stage: Stage,
+  harness: Harness,
   scenario: Scenario,
   connections: number,
   { rounds, warmMs, runMs }: Pace,
 ): Promise<Compared> {
   const { arms } = scenario
   const floor = arms.find((arm) => arm.server === 'floor')
-  if (floor !== undefined) await stage.prepareFloor(floor)
+  if (floor !== undefined) await harness.prepareFloor(floor)
   const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
   // Once without looking, so that every side is compiled.
-  for (const arm of arms) await stage.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })
+  for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })
   for (let round = 0; round < rounds; round++)
-    for (const arm of arms) samples.get(arm)?.push(await stage.run(arm, connections, { warmMs, runMs }))
+    for (const arm of arms) samples.get(arm)?.push(await harness.run(arm, connections, { warmMs, runMs }))
 
   const figures = arms.map((arm) => figuresOf(arm, samples.get(arm) ?? []))
   const own = figures.at(-1)

@@ -1,4 +1,4 @@
-/** The group-commit curve: how many bookings per second the desk makes durable, and how long one takes, by clients. */
+/** The group-commit curve: how many bookings per second are made durable, and how long one takes, by clients. */
 import { DEFAULT_LIMITS, openLedger } from '../src/app/open-ledger.ts'
 import type { Caller } from '../src/core/bookings/caller.ts'
 import { systemClock } from '../src/lib/clock.ts'
@@ -37,16 +37,16 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
     const bookOnce = async (): Promise<void> => {
       const sale = n++
       const agency = ledger.catalogue.agencyById(agencyIdOf(sale % SIZE.agencies))
-      const shelf = agency === null ? null : await ledger.catalogue.shelf(agency.id)
-      const unit = shelf?.sellableUnit(slugOf(Math.floor((sale % units) / SIZE.agencies)))
+      const inventory = agency === null ? null : await ledger.catalogue.inventory(agency.id)
+      const unit = inventory?.sellableUnit(slugOf(Math.floor((sale % units) / SIZE.agencies)))
       if (agency === null || unit == null) throw new Error('Cannot book: the world lacks a unit')
       const { arrival, departure } = saleOf(Math.floor(sale / units))
-      const outcome = await ledger.desk.book(
+      const outcome = await ledger.commands.book(
         agency,
         {
           ...{ unit, stay: { arrival: nightOf(arrival), departure: nightOf(departure) }, type: 'guest' },
           ...{ status: 'confirmed', source: 'partner', sourceRef: null, adults: 2, children: 0, extraBed: false },
-          ...{ notes: null, holdHours: null, guest: null, binding: 'partner' },
+          ...{ notes: null, holdHours: null, guest: null, enforcement: 'partner' },
         },
         CALLER,
       )
@@ -55,7 +55,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
     for (let i = 0; i < units; i++) await bookOnce()
     for (const clients of CLIENTS) {
       const latencies = new Latencies()
-      const before = ledger.journal.vitals
+      const before = ledger.journal.stats
       const until = performance.now() + RUN_MS
       const since = performance.now()
       const client = async () => {
@@ -68,7 +68,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
       await Promise.all(Array.from({ length: clients }, client))
       const seconds = (performance.now() - since) / 1_000
       const perBatch =
-        (ledger.journal.vitals.records - before.records) / Math.max(1, ledger.journal.vitals.batches - before.batches)
+        (ledger.journal.stats.records - before.records) / Math.max(1, ledger.journal.stats.batches - before.batches)
       const recordsPerSecond = latencies.size / seconds
       const [p50Ms, p99Ms] = latencies.percentiles([0.5, 0.99])
       rows.push({ clients, recordsPerSecond, p50Ms, p99Ms, perBatch })

@@ -4,11 +4,11 @@
  */
 import { heapStats } from 'bun:jsc'
 import { DEFAULT_LIMITS, openLedger } from '../src/app/open-ledger.ts'
-import type { Sql } from '../src/postgres/client/connect.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
-import { systemClock } from '../src/lib/clock.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import type { Sql } from '../src/postgres/client/connect.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { residentMbOf, startPostgres, startService } from './support/processes.ts'

@@ -8,9 +8,9 @@ import { parseArgs } from 'node:util'
 import { type Compared, compare, type Pace } from './compare.ts'
 import { measureGroupCommit } from './group-commit.ts'
 import { measureGrowth } from './growth.ts'
+import { Harness } from './harness.ts'
 import { tableOf, writePicture, writeResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
-import { Stage } from './stage.ts'
 import { judge } from './targets.ts'
 import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
@@ -75,13 +75,13 @@ async function runAlone(name: string): Promise<void> {
 async function compareAll(): Promise<void> {
   const size = isQuick ? QUICK_WORLD : FULL_WORLD
   const pace = isQuick ? QUICK : FULL
-  const stage = await Stage.open(size, say)
+  const harness = await Harness.open(size, say)
   const compared: Compared[] = []
   try {
     for (const scenario of SCENARIOS.filter(({ name }) => only === null || name === only))
       for (const connections of connectionsOf(scenario)) {
         try {
-          const one = await compare(stage, scenario, connections, pace)
+          const one = await compare(harness, scenario, connections, pace)
           compared.push(one)
           say(`${one.title}, ${connections} connections: ${toldOf(one)}`)
         } catch (error) {
@@ -91,7 +91,7 @@ async function compareAll(): Promise<void> {
         }
       }
   } finally {
-    await stage.stop()
+    await harness.stop()
   }
   console.log(`\n${tableOf(compared)}\n`)
   const judged = judge(compared)

@@ -1,10 +1,10 @@
 /** What single steps cost, in this process: `bun bench/micro.ts`. */
 import { bench, do_not_optimize, run } from 'mitata'
+import { nightListJson } from '../src/api/json/night-list-json.ts'
 import { decideBookStay } from '../src/core/domain/decide.ts'
 import type { Night } from '../src/core/domain/night.ts'
 import { quoteStay } from '../src/core/domain/quote-stay.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
-import { nightListJson } from '../src/api/json/night-list-json.ts'
 import { decodeEntry, encodeEntry } from '../src/core/journal/entry-codec.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { sha256Hex } from '../src/lib/sha256-hex.ts'
@@ -37,7 +37,9 @@ bench('blocked nights as JSON, 366 nights', () =>
   do_not_optimize(nightListJson(state.occupied, state.cleaning, from, (from + 366) as Night)),
 )
 bench('quote, 7 nights', () => do_not_optimize(quoteStay(state, { stay, children: 0, extraBed: false, tariff })))
-bench('decide a booking', () => do_not_optimize(decideBookStay(state, { tariff, binding: 'partner', booking: draft })))
+bench('decide a booking', () =>
+  do_not_optimize(decideBookStay(state, { tariff, enforcement: 'partner', booking: draft })),
+)
 bench('encode a snapshot, 20 bookings', () => do_not_optimize(encodeSnapshot('agc', state)))
 bench('decode a snapshot, 20 bookings', () => do_not_optimize(decodeSnapshot(snapshot)))
 bench('recover from 21 entries', () => do_not_optimize(recovered()))

@@ -4,8 +4,8 @@
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Harness } from './harness.ts'
 import type { Kind } from './load/requests.ts'
-import { Stage } from './stage.ts'
 import { QUICK_WORLD } from './world/world.ts'
 
 const [kind = 'availability-31', connections = '32', folder = 'bench/results/profile'] = process.argv.slice(2)
@@ -13,11 +13,11 @@ const RUN = { warmMs: 500, runMs: 5_000 }
 const SHOWN = 45
 
 const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-const stage = await Stage.open(QUICK_WORLD, console.log, flags)
+const harness = await Harness.open(QUICK_WORLD, console.log, flags)
 try {
-  console.log(await stage.run({ name: kind, server: 'nightledger', kind: kind as Kind }, Number(connections), RUN))
+  console.log(await harness.run({ name: kind, server: 'nightledger', kind: kind as Kind }, Number(connections), RUN))
 } finally {
-  await stage.stop()
+  await harness.stop()
 }
 
 interface Profile {

@@ -8,9 +8,9 @@
 
 import { mkdirSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
+import { auditLine } from '../src/admin/audit-line.ts'
 import { openWebhooks } from '../src/app/open-webhooks.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
-import { auditLine } from '../src/admin/audit-line.ts'
 import type { Unit } from '../src/core/domain/unit.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../test/support/open-ledger.ts'
 import { SERVER_URL_VARIABLE, testDatabase } from '../test/support/postgres.ts'
@@ -89,7 +89,7 @@ async function measure(): Promise<void> {
     const path = i < HANGING ? 'hang' : 'ok'
     const agency = await addAgency(ledger, { id: `agc_${i}`, slug: `agency-${i}` })
     const unit = await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}` }))
-    const outcome = await webhooks.desk.register(
+    const outcome = await webhooks.commands.register(
       agency.id,
       {
         url: `https://localhost:${port}/${path}`,
@@ -111,13 +111,13 @@ async function measure(): Promise<void> {
     const since = performance.now()
     const booking = those.map(async ({ agency, unit }, i) => {
       if (!isBurst) await Bun.sleep((i * 1_000) / those.length)
-      await ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER)
+      await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
     })
     await Promise.all(booking)
     await Bun.sleep(Math.max(0, 1_000 - (performance.now() - since)))
   }
 
-  const delivered = () => webhooks.sender.vitals.sender?.delivered ?? 0
+  const delivered = () => webhooks.sender.stats.sender?.delivered ?? 0
   const healthy = agencies.filter(({ path }) => path === 'ok')
   for (let second = 0; second < ALONE_S; second++) await bookEach(healthy, { isBurst: false })
   await Bun.sleep(1_000)
@@ -132,7 +132,7 @@ async function measure(): Promise<void> {
   const steadySince = Date.now()
   for (let second = 1; second < BESIDE_S; second++) await bookEach(agencies, { isBurst: false })
   await Bun.sleep(2_000)
-  const vitals = webhooks.sender.vitals
+  const stats = webhooks.sender.stats
 
   receiver.stdin.end()
   const { arrivals, hanging } = JSON.parse((await said.next()).value ?? '') as { arrivals: Arrival[]; hanging: number }
@@ -159,7 +159,7 @@ async function measure(): Promise<void> {
     beside: between(besideSince, Number.POSITIVE_INFINITY),
     besideFirstBurst: between(besideSince, steadySince),
     requestsLeftHanging: hanging,
-    sender: vitals.sender,
+    sender: stats.sender,
   }
   mkdirSync('bench/results', { recursive: true })
   await Bun.write(RESULT, `${JSON.stringify(result, null, 2)}\n`)

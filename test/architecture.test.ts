@@ -15,19 +15,19 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The endpoints are kept in the catalogue.
   webhooks: ['webhooks', 'catalogue', 'journal', 'domain', 'lib'],
   // The commands that http, mcp and the portal share.
-  desk: ['desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  commands: ['commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
-  edge: ['edge', 'desk', 'catalogue', 'units', 'journal', 'domain', 'lib', 'verify/verification-error.ts'],
-  http: ['http', 'ical', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
-  mcp: ['mcp', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  edge: ['edge', 'commands', 'catalogue', 'units', 'journal', 'domain', 'lib', 'verify/verification-error.ts'],
+  http: ['http', 'ical', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
+  mcp: ['mcp', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // What the running parts tell of themselves, in Prometheus's words.
   metrics: ['metrics', 'edge', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // Holds everything derived against the journal.
-  verify: ['verify', 'desk', 'journal', 'webhooks', 'domain', 'lib'],
+  verify: ['verify', 'commands', 'journal', 'webhooks', 'domain', 'lib'],
   // Fills an empty database through the same commands.
-  demo: ['demo', 'edge', 'desk', 'catalogue', 'domain', 'lib', 'build.ts'],
+  demo: ['demo', 'edge', 'commands', 'catalogue', 'domain', 'lib', 'build.ts'],
   // Implements the ports that the parts above declare.
-  db: ['db', 'verify', 'edge', 'desk', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  db: ['db', 'verify', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
   // A client of the portal over HTTP; of the database it knows the migrations and the sealed secrets.
   cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'config.ts', 'service-file.ts', 'verify', 'webhooks'],
   'service-file.ts': ['lib'],

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { closingLine, emptyTally, type Tally, tallyOf } from './support/junit.ts'
+import { closingLine, emptyRequestStats, requestStatsOf, type Tally } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
@@ -44,19 +44,19 @@ process.exit(await main())
 
 async function main(): Promise<number> {
   const files = testFiles({ filters, kinds: kinds ?? DEFAULT_KINDS })
-  let tally = emptyTally()
+  let requestStats = emptyRequestStats()
   try {
     if (files.length === 0)
       console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
-    else tally = await run(files)
+    else requestStats = await run(files)
   } catch (error) {
     console.error(error)
-    tally.failed++
+    requestStats.failed++
   } finally {
     await cleanUp()
   }
-  console.log(closingLine(tally))
-  return tally.passed > 0 && tally.failed === 0 ? 0 : 1
+  console.log(closingLine(requestStats))
+  return requestStats.passed > 0 && requestStats.failed === 0 ? 0 : 1
 }
 
 async function run(files: readonly string[]): Promise<Tally> {
@@ -82,24 +82,24 @@ async function run(files: readonly string[]): Promise<Tally> {
     { env, stdio: ['ignore', 'inherit', 'inherit'] },
   )
   const exitCode = await runner.exited
-  const tally = tallyOf(readReport(report))
+  const requestStats = requestStatsOf(readReport(report))
   // Once more at the end, where it is found: what they said is thousands of lines above.
-  for (const failure of tally.failures) console.log(`\nFailed: ${failure}`)
+  for (const failure of requestStats.failures) console.log(`\nFailed: ${failure}`)
   if (server?.templateFailure) {
     console.log(`Counting one failure: ${server.templateFailure.message}`)
-    tally.failed++
+    requestStats.failed++
   }
   // By name, some files may rightly have no test to run.
   const chosenByName = options.some((option) => option.startsWith('-t') || option.startsWith('--test-name-pattern'))
-  for (const file of chosenByName ? [] : files.filter((file) => !tally.files.has(file))) {
+  for (const file of chosenByName ? [] : files.filter((file) => !requestStats.files.has(file))) {
     console.log(`Counting ${file} as failed: it did not load, or has no test`)
-    tally.failed++
+    requestStats.failed++
   }
-  if (exitCode !== 0 && tally.failed === 0) {
+  if (exitCode !== 0 && requestStats.failed === 0) {
     console.log(`Counting one failure: the test runner ended with exit code ${exitCode}, and reported none`)
-    tally.failed++
+    requestStats.failed++
   }
-  return tally
+  return requestStats
 }
 
 function readReport(path: string): string {

@@ -68,7 +68,7 @@ function unitsOf({ size, units }: Asked): number {
   return units ?? size.agencies * size.unitsPerAgency
 }
 
-/** The `n`th unit: of another agency each time, so that keys and shelves are all in use. */
+/** The `n`th unit: of another agency each time, so that keys and inventories are all in use. */
 function placesOf(asked: Asked): Place {
   const units = unitsOf(asked)
   const agencies = Math.min(asked.size.agencies, units)

@@ -6,11 +6,11 @@
  */
 import { Elysia, t } from 'elysia'
 import postgres from 'postgres'
-import type { Sql } from '../../src/postgres/client/connect.ts'
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import { effectiveMinStay, priceStay } from '../../src/core/domain/pricing.ts'
 import type { FeeType, UnitRules } from '../../src/core/domain/rules.ts'
 import { decodeRates } from '../../src/core/journal/entry-codec.ts'
+import type { Sql } from '../../src/postgres/client/connect.ts'
 import { linesOf } from '../support/json-child.ts'
 import { nightOf } from '../world/world.ts'
 import {

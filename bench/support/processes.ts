@@ -2,11 +2,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 
 export interface BenchPostgres {
   readonly url: string

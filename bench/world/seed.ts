@@ -4,14 +4,14 @@
  */
 
 import { SCOPES } from '../../src/core/catalogue/agency.ts'
-import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
-import { agencyInsert, keyInsert } from '../../src/postgres/stores/postgres-catalogue-store.ts'
-import type { Sql } from '../../src/postgres/client/connect.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { UnitEvent } from '../../src/core/domain/event.ts'
 import { encodeBatch } from '../../src/core/journal/batch.ts'
 import type { JournalRecord } from '../../src/core/journal/record.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import type { Sql } from '../../src/postgres/client/connect.ts'
+import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
+import { agencyInsert, keyInsert } from '../../src/postgres/stores/postgres-catalogue-store.ts'
 import { agencyIdOf, calendarOf, feeTypesOf, listedBookingOf, secretOf, unitOf, type WorldSize } from './world.ts'
 
 const RECORDS_PER_BATCH = 2_000

@@ -3,16 +3,17 @@
  * per month. Scopes are the route's. Synchronous, so that nothing changes between the look-up and the answer to it: a revocation
  * holds from the next request on (contract, Authentication rule 8), and for one whose body comes after it.
  */
+
+import { type Problem, problem } from '../api/problems/problems.ts'
 import type { Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { authenticate, keyHolder, validHolder } from './key-secret.ts'
-import { type Problem, problem } from '../api/problems/problems.ts'
 import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
 /** A request made with a valid key. `refusal`: why it is not served all the same. */
-export interface Entrance {
+export interface Admission {
   readonly holder: KeyHolder
   readonly rate: RateDecision
   readonly refusal: Problem | null
@@ -26,14 +27,14 @@ export const UNAUTHORIZED = problem(
 const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
 
 /** Requests that were refused at the door since the start. */
-export interface GateVitals {
+export interface AccessStats {
   readonly unauthorized: number
   readonly featureDisabled: number
   readonly rateLimited: number
   readonly quotaExceeded: number
 }
 
-export class PartnerGate {
+export class PartnerAccess {
   readonly #catalogue: Pick<Catalogue, 'holderByHash'>
   readonly #clock: Clock
   readonly #limiter: RateLimiter
@@ -52,12 +53,12 @@ export class PartnerGate {
     this.#meter = options.meter
   }
 
-  get vitals(): GateVitals {
+  get stats(): AccessStats {
     return { ...this.#refused }
   }
 
   /** Null: 401 (contract, Authentication rule 9). `authorization`: the header, null when absent. */
-  enter(authorization: string | null): Entrance | null {
+  admit(authorization: string | null): Admission | null {
     const holder = authenticate(authorization, this.#catalogue, this.#clock.now())
     if (holder === null) {
       this.#refused.unauthorized += 1
@@ -86,7 +87,7 @@ export class PartnerGate {
    * Checks key, agency and plan again when the body of a request has arrived, which may be long after its headers. Does not count
    * against any limit. Null and `refusal` as from `enter`.
    */
-  reenter({ holder, rate }: Entrance): Entrance | null {
+  readmit({ holder, rate }: Admission): Admission | null {
     const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())
     if (current === null) {
       this.#refused.unauthorized += 1

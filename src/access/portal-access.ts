@@ -7,7 +7,7 @@ const HEADER_CHARS_MAX = 1_024
  * Tells whether a request carries the portal's token. Digests are compared, and in constant time: neither the token's content nor its
  * length shows in how long it takes.
  */
-export function portalGate(token: string): (authorization: string | null) => boolean {
+export function portalAccess(token: string): (authorization: string | null) => boolean {
   const wanted = digest(token)
   return (authorization) => {
     if (authorization === null || authorization.length > HEADER_CHARS_MAX) return false

@@ -99,7 +99,7 @@ export class RefusalCounter {
   }
 
   /** Lines in memory, and attempts that found no place for theirs; for the metrics. */
-  get vitals(): { readonly rows: number; readonly uncounted: number } {
+  get stats(): { readonly rows: number; readonly uncounted: number } {
     return { rows: this.#rows.size, uncounted: this.#uncounted }
   }
 

@@ -3,6 +3,9 @@
  * as its answer: changing its plan holds from the next request on (design, 3). A suspension is in memory before it is committed, and
  * stays there while it cannot be.
  */
+
+import type { Caller } from '../core/bookings/caller.ts'
+import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
@@ -10,14 +13,12 @@ import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
+import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 import { StoreAgain } from './store-again.ts'
-import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 
 export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
 
@@ -29,10 +30,10 @@ export interface AgencyChange {
   readonly defaultHoldHours?: number
 }
 
-export class AgencyDesk {
+export class AgencyCommands {
   readonly #catalogue: Catalogue
   readonly #store: AgencyStore
-  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   readonly #readAgain: ReadAgain
   /** Suspensions that must still be stored, by agency. */
@@ -46,7 +47,7 @@ export class AgencyDesk {
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#catalogue = options.catalogue
     this.#store = options.store
-    this.#surroundings = options
+    this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
     this.#storeAgain = new StoreAgain(options.clock)
@@ -56,11 +57,11 @@ export class AgencyDesk {
   create(draft: NewAgency, caller: Caller): Promise<Settled<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
-      const { clock, newId } = this.#surroundings
+      const { clock, newId } = this.#dependencies
       const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
       let isMade: boolean
       try {
-        isMade = await this.#store.insertAgency(agency, auditLine(this.#surroundings, caller))
+        isMade = await this.#store.insertAgency(agency, auditLine(this.#dependencies, caller))
       } catch (error) {
         if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
         throw error
@@ -85,7 +86,7 @@ export class AgencyDesk {
     if (isSuspension) this.#suspendHere(agencyId)
     const suspension = this.#suspendedHere.get(agencyId)
     // The same line every time, so that it is in the audit trail once.
-    const line = auditLine(this.#surroundings, caller)
+    const line = auditLine(this.#dependencies, caller)
     try {
       return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
     } catch (error) {

@@ -1,8 +1,8 @@
+import type { Guest } from '../core/bookings/guest-list.ts'
 import type { Agency, ApiKey } from '../core/catalogue/agency.ts'
-import type { Shelf } from '../core/catalogue/inventory.ts'
+import type { Inventory } from '../core/catalogue/inventory.ts'
 import type { FeeType } from '../core/domain/rules.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
-import type { Guest } from '../core/bookings/guest-list.ts'
 
 /**
  * Where the agency's own data is written: each change is one statement with its line of the audit trail, so that both are durable
@@ -25,5 +25,5 @@ export interface AgencyStore {
   settle(): Promise<void>
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
-  loadShelf(agencyId: string): Promise<Shelf>
+  loadInventory(agencyId: string): Promise<Inventory>
 }

@@ -1,7 +1,7 @@
+import type { Caller } from '../core/bookings/caller.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 
 /** The line of a change that is about to become durable with it (design, Audit). */
 export function auditLine({ clock, newId }: { clock: Clock; newId: IdSource }, caller: Caller): AuditDraft {

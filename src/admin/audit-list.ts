@@ -1,5 +1,5 @@
-import type { Actor } from '../core/journal/record.ts'
 import type { Listed } from '../core/bookings/booking-list.ts'
+import type { Actor } from '../core/journal/record.ts'
 
 /** A line of the audit trail as it is read. */
 export interface AuditEntry {

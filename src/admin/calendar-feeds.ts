@@ -7,6 +7,7 @@
  * address must not stay open while the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Caller } from '../core/bookings/caller.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
@@ -14,7 +15,6 @@ import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { auditLine } from './audit-line.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 
 export interface CalendarFeedRows {
@@ -30,7 +30,7 @@ const KNOWN_MAX = 50_000
 export class CalendarFeeds {
   readonly #rows: CalendarFeedRows
   readonly #secretKey: Uint8Array
-  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #known = new Map<string, number>()
   /**
    * Units whose change of address may not be stored: this version and older ones are closed. Null: the next version that is
@@ -41,7 +41,7 @@ export class CalendarFeeds {
   constructor(options: { rows: CalendarFeedRows; secretKey: Uint8Array; clock: Clock; newId: IdSource }) {
     this.#rows = options.rows
     this.#secretKey = options.secretKey
-    this.#surroundings = options
+    this.#dependencies = options
   }
 
   /**
@@ -70,7 +70,7 @@ export class CalendarFeeds {
     const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
     this.#closed.set(unit.id, closed)
     try {
-      const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#surroundings, caller))
+      const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#dependencies, caller))
       this.#closed.delete(unit.id)
       this.#remember(unit.id, version)
       return this.#tokenOf(agency, unit, version)

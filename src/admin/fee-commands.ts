@@ -1,23 +1,24 @@
 /** Fee types, as the portal makes and changes them. They are never deleted, only switched off: quotes have named them. */
+
+import type { Caller } from '../core/bookings/caller.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/rules.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 import { ReadAgain } from './read-again.ts'
-import { isNotWritten } from '../core/bookings/write-error.ts'
+import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 
 export type NewFeeType = Omit<FeeType, 'id'>
 
-export class FeeDesk {
+export class FeeCommands {
   readonly #catalogue: Catalogue
   readonly #store: AgencyStore
-  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   /** By agency. */
   readonly #readAgain: ReadAgain
@@ -25,16 +26,16 @@ export class FeeDesk {
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#catalogue = options.catalogue
     this.#store = options.store
-    this.#surroundings = options
+    this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
   }
 
   create(agency: Agency, draft: NewFeeType, caller: Caller): Promise<Settled<FeeType>> {
     return this.#turns.run(agency.id, async () => {
-      const feeType: FeeType = { id: this.#surroundings.newId('fee'), ...draft }
+      const feeType: FeeType = { id: this.#dependencies.newId('fee'), ...draft }
       return this.#put(agency, feeType, () =>
-        this.#store.insertFeeType(agency.id, feeType, auditLine(this.#surroundings, caller)),
+        this.#store.insertFeeType(agency.id, feeType, auditLine(this.#dependencies, caller)),
       )
     })
   }
@@ -47,26 +48,26 @@ export class FeeDesk {
     caller: Caller,
   ): Promise<Settled<FeeType>> {
     return this.#turns.run(agency.id, async () => {
-      const shelf = await this.#catalogue.shelf(agency.id)
-      const current = shelf.feeTypes.find(({ id }) => id === feeTypeId)
+      const inventory = await this.#catalogue.inventory(agency.id)
+      const current = inventory.feeTypes.find(({ id }) => id === feeTypeId)
       if (current === undefined) return NOT_FOUND
       const feeType = change(current)
       return this.#put(agency, feeType, () =>
-        this.#store.updateFeeType(agency.id, feeType, auditLine(this.#surroundings, caller)),
+        this.#store.updateFeeType(agency.id, feeType, auditLine(this.#dependencies, caller)),
       )
     })
   }
 
   async #put(agency: Agency, feeType: FeeType, write: () => Promise<void>): Promise<Settled<FeeType>> {
-    const shelf = await this.#catalogue.shelf(agency.id)
-    const others = shelf.feeTypes.filter(({ id }) => id !== feeType.id)
+    const inventory = await this.#catalogue.inventory(agency.id)
+    const others = inventory.feeTypes.filter(({ id }) => id !== feeType.id)
     const problem = feeTypeProblem(feeType, others)
     if (problem !== null) return refused({ code: 'VALIDATION', ...problem })
     try {
       await write()
     } catch (error) {
       // Quotes must not contradict what may be stored. If it cannot be read now, the next quote reads it.
-      if (!isNotWritten(error) && !(await this.#readAgain.now(agency.id))) this.#catalogue.dropShelf(agency.id)
+      if (!isNotWritten(error) && !(await this.#readAgain.now(agency.id))) this.#catalogue.dropInventory(agency.id)
       throw error
     }
     this.#catalogue.putFeeType(agency.id, feeType)
@@ -75,7 +76,7 @@ export class FeeDesk {
 
   async #read(agencyId: string): Promise<void> {
     await this.#store.settle()
-    const { feeTypes } = await this.#store.loadShelf(agencyId)
+    const { feeTypes } = await this.#store.loadInventory(agencyId)
     for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType)
   }
 }

@@ -1,27 +1,28 @@
 /** Guests, as the agency mends them. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
+
+import type { Caller } from '../core/bookings/caller.ts'
+import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
-import type { Caller } from '../core/bookings/caller.ts'
-import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
+import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 
 /** Members left out stay as they are. */
 export type GuestChange = Partial<Omit<Guest, 'id' | 'createdAt'>>
 
-export class GuestDesk {
+export class GuestCommands {
   readonly #guests: Pick<GuestList, 'find'>
   readonly #store: AgencyStore
-  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
 
   constructor(options: { guests: Pick<GuestList, 'find'>; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#guests = options.guests
     this.#store = options.store
-    this.#surroundings = options
+    this.#dependencies = options
   }
 
   change(agency: Agency, guestId: string, change: GuestChange, caller: Caller): Promise<Settled<Guest>> {
@@ -29,7 +30,7 @@ export class GuestDesk {
       const current = await this.#guests.find(agency.id, guestId)
       if (current === null) return NOT_FOUND
       const guest: Guest = { ...current, ...change }
-      const written = await this.#store.updateGuest(agency.id, guest, auditLine(this.#surroundings, caller))
+      const written = await this.#store.updateGuest(agency.id, guest, auditLine(this.#dependencies, caller))
       return written ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
     })
   }

@@ -2,20 +2,21 @@
  * API keys, as the portal makes and revokes them (contract, Authentication). A revocation takes effect in memory before it is stored,
  * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
+
+import type { Caller } from '../core/bookings/caller.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
-import { done, NOT_FOUND, type Settled } from './refusal.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { auditLine } from './audit-line.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
+import { done, NOT_FOUND, type Settled } from './refusal.ts'
 import { StoreAgain } from './store-again.ts'
-import { isNotWritten } from '../core/bookings/write-error.ts'
 
 export interface NewKey {
   readonly name: string | null
@@ -30,11 +31,11 @@ export interface KeySecret {
   readonly sha256: string
 }
 
-export class KeyDesk {
+export class KeyCommands {
   readonly #catalogue: Catalogue
   readonly #store: AgencyStore
   readonly #makeSecret: () => KeySecret
-  readonly #surroundings: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   /** By agency. */
   readonly #readAgain: ReadAgain
@@ -51,7 +52,7 @@ export class KeyDesk {
     this.#catalogue = options.catalogue
     this.#store = options.store
     this.#makeSecret = options.makeSecret
-    this.#surroundings = options
+    this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
     this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
     this.#storeAgain = new StoreAgain(options.clock)
@@ -59,7 +60,7 @@ export class KeyDesk {
 
   /** The secret is in this answer and nowhere else (contract, Authentication rule 2). */
   async create(agency: Agency, draft: NewKey, caller: Caller): Promise<{ key: ApiKey; secret: string }> {
-    const { clock, newId } = this.#surroundings
+    const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()
     const key: ApiKey = {
       id: newId('key'),
@@ -73,7 +74,7 @@ export class KeyDesk {
       revokedAt: null,
     }
     try {
-      await this.#store.insertKey(key, auditLine(this.#surroundings, caller))
+      await this.#store.insertKey(key, auditLine(this.#dependencies, caller))
     } catch (error) {
       // Nobody has its secret. But if the key is stored, it must be listed, so that it can be revoked.
       if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
@@ -90,11 +91,11 @@ export class KeyDesk {
   async revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
     const key = this.#catalogue.keyById(agency.id, keyId)
     if (key === null) return NOT_FOUND
-    const revokedAt = key.revokedAt ?? this.#surroundings.clock.now()
+    const revokedAt = key.revokedAt ?? this.#dependencies.clock.now()
     const revoked = { ...key, revokedAt }
     this.#catalogue.putKey(revoked)
     // The same line every time, so that it is in the audit trail once.
-    const line = auditLine(this.#surroundings, caller)
+    const line = auditLine(this.#dependencies, caller)
     const store = () => this.#store.revokeKey(revoked, revokedAt, line)
     try {
       await store()

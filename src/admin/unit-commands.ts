@@ -5,6 +5,9 @@
  * A slug is held from before the journal is asked until the catalogue has the unit: two that are made at once would otherwise meet
  * in Postgres's unique constraint, where a refusal is a poisoned batch (J4) and no answer for a caller.
  */
+
+import type { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { Caller } from '../core/bookings/caller.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { type Rates, sortedRates } from '../core/domain/rules.ts'
@@ -12,26 +15,24 @@ import type { Unit } from '../core/domain/unit.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
-import type { BookingDesk } from '../core/bookings/booking-commands.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 
-export class UnitDesk {
+export class UnitCommands {
   readonly #catalogue: Catalogue
-  readonly #desk: Pick<BookingDesk, 'setUnit'>
+  readonly #commands: Pick<BookingCommands, 'setUnit'>
   readonly #newId: IdSource
   /** Agency and slug of units on their way into the journal. */
   readonly #heldSlugs = new Set<string>()
 
-  constructor(options: { catalogue: Catalogue; desk: Pick<BookingDesk, 'setUnit'>; newId: IdSource }) {
+  constructor(options: { catalogue: Catalogue; commands: Pick<BookingCommands, 'setUnit'>; newId: IdSource }) {
     this.#catalogue = options.catalogue
-    this.#desk = options.desk
+    this.#commands = options.commands
     this.#newId = options.newId
   }
 
   /** @throws JournalError, MailboxFullError when it was not written */
   async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
-    const shelf = await this.#catalogue.shelf(agency.id)
-    const isTaken = () => (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(draft.slug) !== null
+    const inventory = await this.#catalogue.inventory(agency.id)
+    const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
       const unit: Unit = { ...draft, id: this.#newId('unt') }
       return this.#set(agency, unit.id, () => unit, caller, release)
@@ -48,14 +49,14 @@ export class UnitDesk {
     { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
     caller: Caller,
   ): Promise<Settled<Unit>> {
-    const shelf = await this.#catalogue.shelf(agency.id)
-    const unit = shelf.unitBySlug(slug)
+    const inventory = await this.#catalogue.inventory(agency.id)
+    const unit = inventory.unitBySlug(slug)
     if (unit === null) return NOT_FOUND
     const set = (release?: () => void) =>
       this.#set(agency, unit.id, (current) => change(current ?? unit), caller, release)
     if (newSlug === undefined || newSlug === slug) return set()
     const isTaken = () => {
-      const holder = (this.#catalogue.peekShelf(agency.id) ?? shelf).unitBySlug(newSlug)
+      const holder = (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(newSlug)
       return holder !== null && holder.id !== unit.id
     }
     return this.#holding(agency, newSlug, isTaken, set)
@@ -75,7 +76,7 @@ export class UnitDesk {
     caller: Caller,
     whenKnown?: () => void,
   ): Promise<Settled<Unit>> {
-    const unit = await this.#desk.setUnit(agency, unitId, decide, caller, whenKnown)
+    const unit = await this.#commands.setUnit(agency, unitId, decide, caller, whenKnown)
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
   }

@@ -39,7 +39,7 @@ export const LIMITS = {
   /** Events of a unit between two of its snapshots. */
   snapshotEvery: { variable: 'SNAPSHOT_EVERY', fallback: 64, min: 1, max: 100_000 },
   /** How long a write is held for a database that is away. */
-  heldMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
+  queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
 
 export const PORTAL_TOKEN_LENGTH_MIN = 32

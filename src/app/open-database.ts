@@ -1,9 +1,9 @@
-import type { Config } from './config.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
+import type { Config } from './config.ts'
 
 /** The ledger's database, ready for use: the server is fit, the schema is this program's, and SECRET_KEY matches. */
 export interface Database {

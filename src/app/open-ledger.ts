@@ -1,37 +1,38 @@
 /** The composition root: the only place where ports meet what implements them. */
-import { Catalogue } from '../core/catalogue/catalogue.ts'
-import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
-import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
-import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
-import { connect, type Sql } from '../postgres/client/connect.ts'
-import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
-import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
-import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
-import { ListReads } from '../postgres/stores/list-reads.ts'
-import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
-import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
-import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
-import { untilAnswered } from '../postgres/client/until-answered.ts'
-import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
-import { BookingDesk } from '../core/bookings/booking-commands.ts'
-import type { BookingList } from '../core/bookings/booking-list.ts'
-import type { BookingRows } from '../core/bookings/booking-rows.ts'
-import type { GuestList } from '../core/bookings/guest-list.ts'
+
 import { calendarMonthAt } from '../access/calendar-month.ts'
-import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
-import { IdempotencyDesk } from '../api/idempotency/idempotent-writes.ts'
 import { type Counters, lastFlush } from '../access/last-flush.ts'
-import { PartnerGate } from '../access/partner-access.ts'
+import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
 import { passedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
 import { UsageMeter } from '../access/usage-meter.ts'
+import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
+import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
+import { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { BookingList } from '../core/bookings/booking-list.ts'
+import type { BookingRows } from '../core/bookings/booking-rows.ts'
+import type { GuestList } from '../core/bookings/guest-list.ts'
+import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
+import { HoldTimer } from '../core/units/hold-timer.ts'
+import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { type IdSource, systemIds } from '../lib/ids.ts'
-import { HoldTimer } from '../core/units/hold-timer.ts'
-import { UnitDirectory } from '../core/units/unit-directory.ts'
+import { connect, type Sql } from '../postgres/client/connect.ts'
+import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
+import { untilAnswered } from '../postgres/client/until-answered.ts'
+import { ListReads } from '../postgres/stores/list-reads.ts'
+import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
+import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
+import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
+import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
+import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
+import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
+import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { announce } from '../webhooks/envelope.ts'
 
 export interface LedgerLimits {
@@ -42,7 +43,7 @@ export interface LedgerLimits {
   readonly journalWaitingMax: number
   readonly journalBatchMax: number
   /** How long a write is held for a database that is away. */
-  readonly heldMsMax: number
+  readonly queuedMsMax: number
 }
 
 export const DEFAULT_LIMITS: LedgerLimits = {
@@ -52,7 +53,7 @@ export const DEFAULT_LIMITS: LedgerLimits = {
   snapshotEvery: 64,
   journalWaitingMax: 8_192,
   journalBatchMax: 512,
-  heldMsMax: 5_000,
+  queuedMsMax: 5_000,
 }
 
 /** What the ledger reports of itself; a log line each. */
@@ -86,7 +87,7 @@ export interface Ledger {
   readonly newId: IdSource
   readonly catalogue: Catalogue
   readonly catalogueStore: PostgresCatalogueStore
-  readonly desk: BookingDesk
+  readonly commands: BookingCommands
   readonly bookingRows: BookingRows
   readonly bookingList: BookingList
   readonly guestList: GuestList
@@ -94,10 +95,10 @@ export interface Ledger {
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
   /** Keys, plans and budgets: one for REST and MCP, because they share them. */
-  readonly gate: PartnerGate
+  readonly access: PartnerAccess
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
-  readonly idempotency: IdempotencyDesk
+  readonly idempotency: IdempotentWrites
   /** The epoch of this writer. It rises when the journal has to settle a doubt. */
   readonly epoch: number
   /** A statement beside the journal has found the fence: the journal finds it too, and ends the process (J5). */
@@ -157,7 +158,7 @@ export async function openLedger(options: {
     isOver: isCalledOff,
     onFailure: watch.onTakeOverFailure,
   }
-  const tenure = await untilAnswered(() => store.takeOver(options.holder), {
+  const term = await untilAnswered(() => store.takeOver(options.holder), {
     ...patience,
     pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
@@ -173,8 +174,8 @@ export async function openLedger(options: {
   const journal = new Journal({
     store,
     clock,
-    tenure,
-    limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, heldMsMax: limits.heldMsMax },
+    term,
+    limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
     onFenced: (cause, settled) => {
       const counted = settled
         .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
@@ -196,7 +197,7 @@ export async function openLedger(options: {
     onDefect: (defect, { agencyId, unitId, seq }) => watch.onSnapshotDefect({ defect, agencyId, unitId, seq }),
     onSnapshotFailure: watch.onSnapshotFailure,
   })
-  const desk = new BookingDesk({
+  const commands = new BookingCommands({
     catalogue,
     directory,
     journal,
@@ -204,7 +205,7 @@ export async function openLedger(options: {
     announce,
     clock,
     newId: systemIds,
-    heldMsMax: limits.heldMsMax,
+    queuedMsMax: limits.queuedMsMax,
     onDurable: ({ after }, agency) => {
       options.onBookingChange?.(agency.id)
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
@@ -225,7 +226,7 @@ export async function openLedger(options: {
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
         if (agency === null) throw new Error('Cannot end a hold: its agency is not in the catalogue')
-        await desk.expire(agency, bookingId)
+        await commands.expire(agency, bookingId)
       },
     },
   })
@@ -252,12 +253,12 @@ export async function openLedger(options: {
   const rateSlots = new RateSlots({
     clock,
     bootTime,
-    persist: (keep) => unlessFenced(rateRows.keep({ epoch: journal.epoch, term: tenure.epoch }, keep)),
+    persist: (keep) => unlessFenced(rateRows.keep({ epoch: journal.epoch, term: term.epoch }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
   const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
   limiter.restore(passedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
-  const gate = new PartnerGate({ catalogue, clock, limiter, meter: usage })
+  const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({
     clock,
@@ -266,7 +267,10 @@ export async function openLedger(options: {
   })
 
   const idempotencyRows = new PostgresIdempotencyRows(sql)
-  const idempotency = new IdempotencyDesk({ find: (scope, newerThan) => idempotencyRows.find(scope, newerThan), clock })
+  const idempotency = new IdempotentWrites({
+    find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
+    clock,
+  })
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (asked) => idempotencyRows.deleteExpired(asked),
     clock,
@@ -287,14 +291,14 @@ export async function openLedger(options: {
     newId: systemIds,
     catalogue,
     catalogueStore,
-    desk,
+    commands,
     bookingRows: rows,
     bookingList: new PostgresBookingList(sql, lists),
     guestList: new PostgresGuestList(sql, lists),
     directory,
     holdTimer,
     journal,
-    gate,
+    access,
     usage,
     refusals,
     idempotency,
@@ -317,7 +321,7 @@ export async function openLedger(options: {
       // Counts the writes that the journal has refused in the meantime.
       await stopCounting(refusals)
       // Without snapshots only the next activation is slower, so do not wait for a database that is away.
-      if (journal.vitals.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
+      if (journal.stats.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },

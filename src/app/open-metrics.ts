@@ -1,22 +1,23 @@
 /** The composition root of the metrics page. */
-import type { Ledger } from './open-ledger.ts'
-import { poolVitals } from '../postgres/client/client-pool.ts'
-import { deliveryBacklog } from '../postgres/stores/delivery-backlog.ts'
-import { probeFence } from '../postgres/stores/fence.ts'
-import type { RequestTally } from '../observability/request-stats.ts'
+
 import type { MetricsPage } from '../api/server/metrics.ts'
 import { EventLoopDelay } from '../lib/event-loop-delay.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
 import { readProcess } from '../observability/process-stats.ts'
-import type { ServiceVitals } from '../observability/service-stats.ts'
+import type { RequestStats } from '../observability/request-stats.ts'
+import type { ServiceStats } from '../observability/service-stats.ts'
+import { poolStats } from '../postgres/client/client-pool.ts'
+import { deliveryBacklog } from '../postgres/stores/delivery-backlog.ts'
+import { probeFence } from '../postgres/stores/fence.ts'
 import type { SenderProcess } from '../webhooks/sender-process.ts'
+import type { Ledger } from './open-ledger.ts'
 
 export interface MetricsOptions {
   readonly ledger: Ledger
-  readonly sender: Pick<SenderProcess, 'vitals'>
-  readonly tally: RequestTally
+  readonly sender: Pick<SenderProcess, 'stats'>
+  readonly requestStats: RequestStats
   /** Requests that have no answer yet. */
   openRequests(): number
 }
@@ -32,8 +33,8 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
 }
 
 /** A database that is away, or slow, is told of by what is missing: the rest is known without it. */
-async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceVitals> {
-  const { ledger, sender, tally } = options
+async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceStats> {
+  const { ledger, sender, requestStats } = options
   const [fence, backlog] = await Promise.all([
     probeFence(ledger.probes).catch(() => null),
     deliveryBacklog(ledger.probes).catch(() => null),
@@ -43,20 +44,20 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     version: VERSION,
     bun: Bun.version,
     epoch: ledger.epoch,
-    routes: tally.counts(),
+    routes: requestStats.counts(),
     openRequests: options.openRequests(),
-    gate: ledger.gate.vitals,
-    refusedWrites: ledger.refusals.vitals,
+    access: ledger.access.stats,
+    refusedWrites: ledger.refusals.stats,
     idempotentRequests: ledger.idempotency.open,
-    journal: ledger.journal.vitals,
-    units: ledger.directory.vitals,
+    journal: ledger.journal.stats,
+    units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,
     pools: {
-      queries: poolVitals(ledger.sql),
-      lists: ledger.lists.vitals,
-      probes: poolVitals(ledger.probes),
+      queries: poolStats(ledger.sql),
+      lists: ledger.lists.stats,
+      probes: poolStats(ledger.probes),
     },
-    sender: sender.vitals,
+    sender: sender.stats,
     fenceEpoch: fence?.epoch ?? null,
     backlog,
     eventLoopDelay: eventLoop.read(),

@@ -1,14 +1,15 @@
 /** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
-import type { Ledger } from './open-ledger.ts'
+
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
-import { sameProgram } from './same-program.ts'
-import { SEND_WEBHOOKS } from './send-webhooks.ts'
 import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { EndpointHolders } from '../webhooks/endpoint-holders.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
-import { WebhookDesk } from '../webhooks/webhook-commands.ts'
+import { WebhookCommands } from '../webhooks/webhook-commands.ts'
+import type { Ledger } from './open-ledger.ts'
+import { sameProgram } from './same-program.ts'
+import { SEND_WEBHOOKS } from './send-webhooks.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -25,8 +26,8 @@ export interface WebhookOptions {
 
 export interface Webhooks {
   /** What the portal's routes call. */
-  readonly desk: WebhookDesk
-  /** Its `vitals` are for the metrics page. */
+  readonly commands: WebhookCommands
+  /** Its `stats` are for the metrics page. */
   readonly sender: SenderProcess
   /** A booking of the agency changed: to be called after each change. */
   bookingChanged(agencyId: string): void
@@ -58,7 +59,7 @@ export function openWebhooks(
     (agencyIds) => holders.load(agencyIds),
     () => {},
   )
-  const desk = openWebhookDesk(ledger, {
+  const commands = openWebhookCommands(ledger, {
     ...options,
     onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
     onRegister: (agencyId) => holders.add(agencyId),
@@ -66,21 +67,21 @@ export function openWebhooks(
   const bookingChanged = (agencyId: string) => {
     if (holders.mayHave(agencyId)) sender.wake()
   }
-  return { desk, sender, bookingChanged }
+  return { commands, sender, bookingChanged }
 }
 
 /** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
-export function openWebhookDesk(
+export function openWebhookCommands(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
   },
-): WebhookDesk {
+): WebhookCommands {
   const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
   const { sql, clock, newId } = ledger
   const resolver = new DnsResolver()
-  return new WebhookDesk({
+  return new WebhookCommands({
     rows: new PostgresEndpointRows(sql, ledger.lists, () => ledger.epoch),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),

@@ -1,7 +1,8 @@
 /** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
+
+import { isOfDatabase } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
-import { isOfDatabase } from '../lib/database-failure.ts'
 import type { FromVerifier, ToVerifier } from '../verify/verification-messages.ts'
 import { type LiveUnits, verify } from '../verify/verify.ts'
 import type { LiveUnit } from '../verify/verify-unit.ts'

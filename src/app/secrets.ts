@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalToken, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
 import { makeFolder } from '../lib/make-folder.ts'
 import { keepPrivateFile } from '../lib/private-file.ts'
+import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalToken, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
 
 /** `portalTokenFile`: where the token can be read, null when it came from the environment. `secretKey`: 32 bytes. */
 export type Secrets = {

@@ -1,21 +1,21 @@
 /** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
 import { accessSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
-import { PostgresSenderStore } from '../postgres/stores/postgres-sender-store.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
-import { type Log, openLog } from './log.ts'
-import { sameProgram } from './same-program.ts'
+import { PostgresSenderStore } from '../postgres/stores/postgres-sender-store.ts'
 import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-messages.ts'
 import { SenderOverError } from '../webhooks/sender-store.ts'
 import { WebhookSender } from '../webhooks/webhook-sender.ts'
+import { type Log, openLog } from './log.ts'
+import { sameProgram } from './same-program.ts'
 
 /** The argument of main.ts that makes it this process. */
 export const SEND_WEBHOOKS = 'send-webhooks'
 
-const VITALS_EVERY_MS = 1_000
+const STATS_EVERY_MS = 1_000
 const TAKE_OVER_AGAIN_MS = 500
 /** The service is gone: attempts under way may finish for so long. */
 const ORPHANED_MS_MAX = 2_000
@@ -90,10 +90,10 @@ class SenderRun {
       })
     }
     const store = new PostgresSenderStore(settings.databaseUrl)
-    const tenure = await takeOver(store, settings.epoch, log)
+    const term = await takeOver(store, settings.epoch, log)
     const sender = new WebhookSender({
       store,
-      tenure,
+      term,
       clock: systemClock,
       dice: Math.random,
       box: new SecretBox(Uint8Array.fromHex(settings.secretKeyHex)),
@@ -112,8 +112,8 @@ class SenderRun {
         },
       },
     })
-    setInterval(() => say({ kind: 'vitals', vitals: sender.vitals }), VITALS_EVERY_MS)
-    log.info({ tenure, pid: process.pid }, 'webhook sender up')
+    setInterval(() => say({ kind: 'stats', stats: sender.stats }), STATS_EVERY_MS)
+    log.info({ term, pid: process.pid }, 'webhook sender up')
     sender.wake()
     return new SenderRun(store, sender)
   }

@@ -1,19 +1,8 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { openLedger } from './open-ledger.ts'
-import { openMetrics } from './open-metrics.ts'
-import { openPortal } from './open-portal.ts'
-import { openWebhooks } from './open-webhooks.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
-import { ServerError } from '../postgres/client/check-server.ts'
-import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
-import { probeFence } from '../postgres/stores/fence.ts'
-import { MigrationError } from '../postgres/schema/migrate.ts'
-import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
-import { offerDemo } from '../demo/offer-demo.ts'
 import { requestIdOf } from '../api/http/request-id.ts'
-import { RequestTally } from '../observability/request-stats.ts'
+import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { createApp } from '../api/server/app.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
@@ -21,11 +10,22 @@ import { ListenError } from '../api/server/listen-error.ts'
 import { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import { notServing } from '../api/server/not-serving.ts'
+import { offerDemo } from '../demo/offer-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
+import { RequestStats } from '../observability/request-stats.ts'
+import { ServerError } from '../postgres/client/check-server.ts'
+import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
+import { MigrationError } from '../postgres/schema/migrate.ts'
+import { probeFence } from '../postgres/stores/fence.ts'
+import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { type Log, openLog } from './log.ts'
-import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { openDatabase, UnreachableError } from './open-database.ts'
+import { openLedger } from './open-ledger.ts'
+import { openMetrics } from './open-metrics.ts'
+import { openPortal } from './open-portal.ts'
+import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
 import { Service } from './service.ts'
@@ -110,40 +110,40 @@ async function start(
   })
   service.has({ webhooks })
   const demo = database.isEmbedded ? await service.during(offerDemo(ledger, config.dataDir, onStep)) : null
-  const tally = new RequestTally({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
+  const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const app = createApp({
     ledger,
     portal: {
       ledger: openPortal(ledger, {
         secretKey: secrets.secretKey,
-        webhooks: webhooks.desk,
+        webhooks: webhooks.commands,
         draining: service.draining,
         withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
       }),
       token: secrets.portalToken,
     },
-    mounts: [({ onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
-    tally,
+    mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
+    requestStats,
     log,
     onBug: (error) => service.endAfterBug(error),
     onFenced: () => ledger.tellFenced(),
   })
   const watched = {
-    tally,
+    requestStats,
     requestIdFor: (request: Request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId),
   }
   app.use(
     healthRoutes(
       {
         epoch: () => ledger.journal.epoch,
-        vitals: () => ledger.journal.vitals,
+        stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
       },
       watched,
     ),
   )
   const openRequests = () => listener.server.pendingRequests
-  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, tally, openRequests }), watched))
+  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), watched))
   listener.serve(app)
 
   const { port } = listener

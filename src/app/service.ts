@@ -1,6 +1,5 @@
 /** The process's life: what must be closed, in which order, and how it ends. */
-import type { Ledger } from './open-ledger.ts'
-import type { Webhooks } from './open-webhooks.ts'
+
 import { drain } from '../api/server/drain.ts'
 import type { Listener } from '../api/server/listener.ts'
 import { notServing } from '../api/server/not-serving.ts'
@@ -8,6 +7,8 @@ import { sleep, systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
+import type { Ledger } from './open-ledger.ts'
+import type { Webhooks } from './open-webhooks.ts'
 import { removeServiceFile } from './service-file.ts'
 
 /** SIGTERM to exit takes at most this long (design, Running it). */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { readIfPresent } from '../lib/private-file.ts'
 import { readServiceFile } from '../app/service-file.ts'
+import { readIfPresent } from '../lib/private-file.ts'
 import { UsageError } from './exit-codes.ts'
 
 export interface ConnectionOptions {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { demoBookings } from '../demo/demo-bookings.ts'
-import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
 import { pctOfBasisPoints } from '../core/domain/money.ts'
 import { formatNight, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
+import { demoBookings } from '../demo/demo-bookings.ts'
+import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
 import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/day-start.ts'
 import type { Json } from './portal-client.ts'
@@ -62,7 +62,7 @@ export function demo(program: Command, terminal: Terminal): void {
       }
       const bookings = demoBookings(units, today)
       const progress = new Progress(terminal, 'bookings', bookings.length)
-      for (const { unit, stay, binding: _binding, ...booking } of bookings) {
+      for (const { unit, stay, enforcement: _enforcement, ...booking } of bookings) {
         const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
         await client.send('POST', `${path}/bookings`, { ...booking, unit: unit.slug, arrival, departure })
         progress.step()

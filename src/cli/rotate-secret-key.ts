@@ -3,7 +3,7 @@ import { parseSecretKey } from '../app/config.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { resealed, secretsOpen } from '../webhooks/re-encrypt.ts'
+import { reEncrypted, secretsOpen } from '../webhooks/re-encrypt.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { secretKeyCheck } from '../webhooks/secret-key-check.ts'
 import { CliError, UsageError } from './exit-codes.ts'
@@ -54,7 +54,7 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
 
 async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<Outcome> {
   const rows = await sealedSecrets(sql)
-  const changes = resealed(rows, { from: new SecretBox(from), to: new SecretBox(to) })
+  const changes = reEncrypted(rows, { from: new SecretBox(from), to: new SecretBox(to) })
   const newCheck = secretKeyCheck(to)
   const outcome = { endpoints: rows.length, changed: changes.length }
   // Nothing to change, so the current writer is not fenced out.

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { isOfDatabase } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
-import { isOfDatabase } from '../lib/database-failure.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'

@@ -81,7 +81,7 @@ function requestOf(unit: Unit, arrival: Night, departure: Night, today: Night, d
     // Long enough that a demo has holds to look at for a while.
     holdHours: 240 + dice.roll(1_000),
     guest: isGuest ? { firstName, lastName, email: emailOf(firstName, lastName), phone: null, nationality } : null,
-    binding: 'agency',
+    enforcement: 'agency',
   }
 }
 

@@ -1,8 +1,8 @@
+import type { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { Caller } from '../core/bookings/caller.ts'
 import type { Agency, ApiKey } from '../core/catalogue/agency.ts'
 import { SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { BookingDesk } from '../core/bookings/booking-commands.ts'
-import type { Caller } from '../core/bookings/caller.ts'
 import { asNight } from '../core/domain/night.ts'
 import type { FeeType } from '../core/domain/rules.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -27,7 +27,7 @@ const DEMO_SLUG = 'demo'
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 
 /**
- * Makes the demo agency: twelve units, fees, and about 200 bookings around today, through the same desk that serves
+ * Makes the demo agency: twelve units, fees, and about 200 bookings around today, through the same commands that serve
  * partners, so that everything a real agency leaves behind (journal, events, audit) is there too. One that was cut short
  * is gone on with.
  * @param key a key with every scope; its secret was made by the caller, who alone knows it
@@ -35,18 +35,18 @@ const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', req
 export async function makeDemo(options: {
   catalogue: Catalogue
   store: DemoStore
-  desk: BookingDesk
+  commands: BookingCommands
   newId: IdSource
   now: number
   key: Pick<ApiKey, 'prefix' | 'secretSha256'>
   onStep: (step: string) => void
 }): Promise<DemoMade> {
-  const { catalogue, store, desk, newId, now } = options
+  const { catalogue, store, commands, newId, now } = options
   const agency = catalogue.agencyBySlug(DEMO_SLUG) ?? (await makeAgency(options))
 
-  const shelf = await catalogue.shelf(agency.id)
+  const inventory = await catalogue.inventory(agency.id)
   for (const feeType of DEMO_FEE_TYPES) {
-    if (shelf.feeTypes.some(({ label }) => label === feeType.label)) continue
+    if (inventory.feeTypes.some(({ label }) => label === feeType.label)) continue
     const made = { id: newId('fee'), ...feeType }
     await store.insertFeeType(agency.id, made)
     catalogue.putFeeType(agency.id, made)
@@ -55,18 +55,18 @@ export async function makeDemo(options: {
   options.onStep('Making the demo agency: units')
   const units = await Promise.all(
     demoUnits(new Date(now).getUTCFullYear()).map(async (sketch) => {
-      const unit = shelf.unitBySlug(sketch.slug) ?? { id: newId('unt'), ...sketch }
-      await desk.setUnit(agency, unit.id, () => unit, CALLER)
+      const unit = inventory.unitBySlug(sketch.slug) ?? { id: newId('unt'), ...sketch }
+      await commands.setUnit(agency, unit.id, () => unit, CALLER)
       return unit
     }),
   )
 
   options.onStep('Making the demo agency: bookings')
   const empty = await Promise.all(
-    units.map(async (unit) => ((await desk.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
+    units.map(async (unit) => ((await commands.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
   )
   const requests = demoBookings(empty.flat(), asNight(Math.floor(now / DAY_MS)))
-  const outcomes = await Promise.all(requests.map((request) => desk.book(agency, request, CALLER)))
+  const outcomes = await Promise.all(requests.map((request) => commands.book(agency, request, CALLER)))
   const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
   if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Ledger } from '../app/open-ledger.ts'
 import { newKeySecret, sha256Hex } from '../access/key-secret.ts'
+import type { Ledger } from '../app/open-ledger.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
 import { makeDemo } from './make-demo.ts'
 
@@ -31,7 +31,7 @@ export async function offerDemo(ledger: Ledger, dataDir: string, onStep: (step: 
   await makeDemo({
     catalogue,
     store: ledger.catalogueStore,
-    desk: ledger.desk,
+    commands: ledger.commands,
     newId: ledger.newId,
     now: ledger.clock.now(),
     key: { prefix: secret.slice(0, 14), secretSha256: sha256Hex(secret) },

@@ -22,7 +22,7 @@ export class NoPlaceError extends Error {
 }
 
 /** What the metrics read. */
-export interface SharesVitals {
+export interface SharesStats {
   readonly running: number
   readonly waiting: number
   /** Tasks refused so far. */
@@ -48,7 +48,7 @@ export class FairShares {
     this.#clock = options.clock ?? systemClock
   }
 
-  get vitals(): SharesVitals {
+  get stats(): SharesStats {
     let waiting = 0
     for (const tasks of this.#waiting.values()) waiting += tasks.size
     return { running: this.#runningCount, waiting, refused: this.#refusedCount }

@@ -1,12 +1,12 @@
 import { byLabel, type Metric, only, type Sample } from './metric.ts'
-import type { PoolVitals, ServiceVitals } from './service-stats.ts'
+import type { PoolStats, ServiceStats } from './service-stats.ts'
 
 /** Millisecond readings told in seconds. */
 const FROM_MS = 0.001
 
 const STATES = ['idle', 'flushing', 'fenced', 'closed'] as const
 
-const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
+const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_journal_state',
     type: 'gauge',
@@ -71,7 +71,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceVitals>[] = [
   },
 ]
 
-const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
+const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_units_resident',
     type: 'gauge',
@@ -128,7 +128,7 @@ const UNIT_METRICS: readonly Metric<ServiceVitals>[] = [
   },
 ]
 
-const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [
+const WRITER_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_database_up',
     type: 'gauge',
@@ -149,7 +149,7 @@ const WRITER_METRICS: readonly Metric<ServiceVitals>[] = [
   },
 ]
 
-const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
+const POOL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_database_statements_running',
     type: 'gauge',
@@ -180,8 +180,8 @@ const POOL_METRICS: readonly Metric<ServiceVitals>[] = [
   },
 ]
 
-function byPool(pools: ServiceVitals['pools'], read: (pool: PoolVitals) => number): readonly Sample[] {
-  return Object.entries(pools).map(([pool, vitals]) => ({ labels: { pool }, value: read(vitals) }))
+function byPool(pools: ServiceStats['pools'], read: (pool: PoolStats) => number): readonly Sample[] {
+  return Object.entries(pools).map(([pool, stats]) => ({ labels: { pool }, value: read(stats) }))
 }
 
 export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS, ...POOL_METRICS]

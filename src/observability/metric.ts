@@ -12,16 +12,16 @@ export type Metric<V> = {
   | {
       /** Only grows; since this process, or the sender's, began. */
       readonly type: 'counter'
-      read(vitals: V): readonly Sample[]
+      read(stats: V): readonly Sample[]
     }
   | {
       /** As it is now. */
       readonly type: 'gauge'
-      read(vitals: V): readonly Sample[]
+      read(stats: V): readonly Sample[]
     }
   | {
       readonly type: 'histogram'
-      read(vitals: V): readonly Distribution[]
+      read(stats: V): readonly Distribution[]
     }
 )
 
@@ -51,22 +51,22 @@ export function byLabel(label: string, values: Readonly<Record<string, number>>)
  * The metrics page: the Prometheus text format 0.0.4. Counting is not prom-client's part, as it hashes labels for each value; it is
  * given what was counted when somebody asks.
  */
-export function metricsText<V>(metrics: readonly Metric<V>[], vitals: V): Promise<string> {
+export function metricsText<V>(metrics: readonly Metric<V>[], stats: V): Promise<string> {
   const registry = new Registry()
-  for (const metric of metrics) add(registry, metric, vitals)
+  for (const metric of metrics) add(registry, metric, stats)
   return registry.metrics()
 }
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-function add<V>(registry: Registry, metric: Metric<V>, vitals: V): void {
+function add<V>(registry: Registry, metric: Metric<V>, stats: V): void {
   const { name, help, labels = [] } = metric
   const config = { name, help, labelNames: [...labels], registers: [registry] }
   if (metric.type === 'histogram') {
-    new CountedHistogram(config, metric.read(vitals))
+    new CountedHistogram(config, metric.read(stats))
     return
   }
-  const samples = metric.read(vitals)
+  const samples = metric.read(stats)
   const told = metric.type === 'counter' ? new Counter(config) : new Gauge(config)
   // Without labels prom-client begins with 0, which would be a claim.
   if (samples.length === 0) told.remove({})

@@ -1,10 +1,10 @@
 import { byLabel, type Metric, only } from './metric.ts'
-import type { ServiceVitals } from './service-stats.ts'
+import type { ServiceStats } from './service-stats.ts'
 
 /** Millisecond readings told in seconds. */
 const FROM_MS = 0.001
 
-export const PROCESS_METRICS: readonly Metric<ServiceVitals>[] = [
+export const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_build_info',
     type: 'gauge',

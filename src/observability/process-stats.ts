@@ -1,5 +1,5 @@
 /** What the process takes of its machine. */
-export interface ProcessVitals {
+export interface ProcessStats {
   readonly cpuUserS: number
   readonly cpuSystemS: number
   readonly residentBytes: number
@@ -8,7 +8,7 @@ export interface ProcessVitals {
   readonly startedAtS: number
 }
 
-export function readProcess(): ProcessVitals {
+export function readProcess(): ProcessStats {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
   return {

@@ -1,18 +1,18 @@
-import type { RouteCounts } from './request-stats.ts'
 import { byLabel, type Metric, only } from './metric.ts'
-import type { ServiceVitals } from './service-stats.ts'
+import type { RouteCounts } from './request-stats.ts'
+import type { ServiceStats } from './service-stats.ts'
 
 /** Millisecond readings told in seconds. */
 const FROM_MS = 0.001
 
 const ROUTE_LABELS = ['surface', 'method', 'route'] as const
 
-function labelsOf({ surface, method, path }: ServiceVitals['routes'][number]['route']) {
+function labelsOf({ surface, method, path }: ServiceStats['routes'][number]['route']) {
   return { surface, method, route: path }
 }
 
 /** Routes that nobody has asked for would be most of the page. */
-function answeredRoutes(routes: ServiceVitals['routes']): ServiceVitals['routes'] {
+function answeredRoutes(routes: ServiceStats['routes']): ServiceStats['routes'] {
   return routes.filter(({ statuses }) => statuses.length > 0)
 }
 
@@ -21,7 +21,7 @@ function withFaults(statuses: RouteCounts['statuses']): RouteCounts['statuses'] 
   return statuses.some(({ status }) => status === 500) ? statuses : [...statuses, { status: 500, count: 0 }]
 }
 
-export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
+export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_http_requests_total',
     type: 'counter',
@@ -55,12 +55,12 @@ export const REQUEST_METRICS: readonly Metric<ServiceVitals>[] = [
     type: 'counter',
     help: 'REST and MCP requests refused before they ran: no valid key, a plan without API access, the rate limit per minute, the quota per month.',
     labels: ['reason'],
-    read: ({ gate }) =>
+    read: ({ access }) =>
       byLabel('reason', {
-        unauthorized: gate.unauthorized,
-        feature_disabled: gate.featureDisabled,
-        rate_limited: gate.rateLimited,
-        quota_exceeded: gate.quotaExceeded,
+        unauthorized: access.unauthorized,
+        feature_disabled: access.featureDisabled,
+        rate_limited: access.rateLimited,
+        quota_exceeded: access.quotaExceeded,
       }),
   },
   {

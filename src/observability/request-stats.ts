@@ -37,7 +37,7 @@ export interface OpenRequest {
   readonly arrivedMs: number
   readonly requestId: string
   /** Of the key it came with; null without a valid one. */
-  readonly entrance: { readonly holder: KeyHolder } | null
+  readonly admission: { readonly holder: KeyHolder } | null
 }
 
 /** Told of each request of one route. */
@@ -63,10 +63,10 @@ export interface RequestLog {
 }
 
 /** Every route's counts. */
-export class RequestTally {
+export class RequestStats {
   readonly #clock: Clock
   readonly #log: RequestLog | null
-  readonly #routes = new Map<string, RouteTally>()
+  readonly #routes = new Map<string, RouteStats>()
 
   /** @param options.log null when no line per request is wanted: then none is made */
   constructor(options: { clock: Clock; log: RequestLog | null }) {
@@ -77,13 +77,13 @@ export class RequestTally {
   /** The watch of a route; the same counts for the same name. To be called when the service is put together (T1). */
   route(name: RouteName): RouteWatch {
     const key = `${name.surface} ${name.method} ${name.path}`
-    const tally = this.#routes.get(key) ?? new RouteTally(name, this.#clock)
-    this.#routes.set(key, tally)
-    return this.#log === null ? tally : new LoggedRoute(tally, this.#clock, this.#log)
+    const requestStats = this.#routes.get(key) ?? new RouteStats(name, this.#clock)
+    this.#routes.set(key, requestStats)
+    return this.#log === null ? requestStats : new LoggedRoute(requestStats, this.#clock, this.#log)
   }
 
   counts(): RouteCounts[] {
-    return [...this.#routes.values()].map((tally) => tally.counts())
+    return [...this.#routes.values()].map((requestStats) => requestStats.counts())
   }
 }
 
@@ -91,7 +91,7 @@ export class RequestTally {
 const STATUS_MIN = 100
 const STATUS_COUNT = 500
 
-class RouteTally implements RouteWatch {
+class RouteStats implements RouteWatch {
   readonly route: RouteName
   readonly #clock: Clock
   readonly #statuses = new Float64Array(STATUS_COUNT)
@@ -125,27 +125,27 @@ class RouteTally implements RouteWatch {
 }
 
 class LoggedRoute implements RouteWatch {
-  readonly #tally: RouteTally
+  readonly #requestStats: RouteStats
   readonly #clock: Clock
   readonly #log: RequestLog
   readonly #route: string
 
-  constructor(tally: RouteTally, clock: Clock, log: RequestLog) {
-    this.#tally = tally
+  constructor(requestStats: RouteStats, clock: Clock, log: RequestLog) {
+    this.#requestStats = requestStats
     this.#clock = clock
     this.#log = log
-    this.#route = `${tally.route.method} ${tally.route.path}`
+    this.#route = `${requestStats.route.method} ${requestStats.route.path}`
   }
 
   arrived(): number {
-    return this.#tally.arrived()
+    return this.#requestStats.arrived()
   }
 
   /** Of who asked, the ids at most: a name or an e-mail would be personal data, a path or a query may hold a secret. */
-  answered({ arrivedMs, requestId, entrance }: OpenRequest, status: number): void {
+  answered({ arrivedMs, requestId, admission }: OpenRequest, status: number): void {
     const latencyMs = this.#clock.monotonicMs() - arrivedMs
-    this.#tally.count(status, latencyMs)
-    const holder = entrance?.holder
+    this.#requestStats.count(status, latencyMs)
+    const holder = admission?.holder
     const who = holder === undefined ? {} : { agencyId: holder.agency.id, keyId: holder.key.id }
     const durationMs = Math.round(latencyMs * 1_000) / 1_000
     this.#log.debug({ route: this.#route, status, durationMs, requestId, ...who }, 'request answered')

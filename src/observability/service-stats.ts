@@ -1,15 +1,15 @@
+import type { AccessStats } from '../access/partner-access.ts'
 import type { Instant } from '../core/domain/booking.ts'
-import type { GateVitals } from '../access/partner-access.ts'
-import type { RouteCounts } from './request-stats.ts'
-import type { JournalVitals } from '../core/journal/journal.ts'
+import type { JournalStats } from '../core/journal/journal.ts'
+import type { DirectoryStats } from '../core/units/unit-directory.ts'
 import type { HistogramReading } from '../lib/histogram.ts'
-import type { DirectoryVitals } from '../core/units/unit-directory.ts'
 import type { DeliveryBacklog } from '../webhooks/delivery-backlog.ts'
-import type { SenderProcessVitals } from '../webhooks/sender-process.ts'
-import type { ProcessVitals } from './process-stats.ts'
+import type { SenderProcessStats } from '../webhooks/sender-process.ts'
+import type { ProcessStats } from './process-stats.ts'
+import type { RouteCounts } from './request-stats.ts'
 
 /** The connections of one pool. */
-export interface PoolVitals {
+export interface PoolStats {
   /** Statements in progress, and those waiting for a connection. */
   readonly running: number
   readonly waiting: number
@@ -19,7 +19,7 @@ export interface PoolVitals {
 }
 
 /** Everything that the metrics page tells, as it is at one moment. */
-export interface ServiceVitals {
+export interface ServiceStats {
   /** Wall clock. */
   readonly nowMs: Instant
   readonly version: string
@@ -28,21 +28,21 @@ export interface ServiceVitals {
   readonly routes: readonly RouteCounts[]
   /** Requests whose answer is not ready yet. */
   readonly openRequests: number
-  readonly gate: GateVitals
+  readonly access: AccessStats
   readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
   readonly idempotentRequests: number
-  readonly journal: JournalVitals
-  readonly units: DirectoryVitals
+  readonly journal: JournalStats
+  readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
   /** By purpose. The journal's own connection is not one of them. */
-  readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolVitals>>
-  readonly sender: SenderProcessVitals
+  readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
+  readonly sender: SenderProcessStats
   /** The epoch that may write now, as the database says; null when it did not answer in time. */
   readonly fenceEpoch: number | null
   /** Null when the database did not answer in time. */
   readonly backlog: DeliveryBacklog | null
   /** Milliseconds. */
   readonly eventLoopDelay: HistogramReading
-  readonly process: ProcessVitals
+  readonly process: ProcessStats
 }

@@ -1,16 +1,16 @@
-import type { SenderVitals } from '../webhooks/sender-stats.ts'
+import type { SenderStats } from '../webhooks/sender-stats.ts'
 import { byLabel, type Metric, only } from './metric.ts'
-import type { ServiceVitals } from './service-stats.ts'
+import type { ServiceStats } from './service-stats.ts'
 
 /** Millisecond readings told in seconds. */
 const FROM_MS = 0.001
 
 /** Of the sender's process: nothing is known of it in its first second, and its counters begin anew with it. */
-function ofSender(read: (sender: SenderVitals) => number): (vitals: ServiceVitals) => ReturnType<typeof only> {
+function ofSender(read: (sender: SenderStats) => number): (stats: ServiceStats) => ReturnType<typeof only> {
   return ({ sender }) => only(sender.sender === null ? null : read(sender.sender))
 }
 
-export const WEBHOOK_METRICS: readonly Metric<ServiceVitals>[] = [
+export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_sender_up',
     type: 'gauge',

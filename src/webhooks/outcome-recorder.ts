@@ -12,7 +12,7 @@ const BACKOFF_MS = [20, 100, 500, 1_000] as const
 export class OutcomeRecorder {
   readonly #store: SenderStore
   readonly #clock: Clock
-  readonly #tenure: number
+  readonly #term: number
   readonly #onRecorded: (settled: readonly Settled[]) => void
   readonly #onFailure: (error: unknown) => void
   readonly #onOver: (cause: SenderOverError) => void
@@ -23,7 +23,7 @@ export class OutcomeRecorder {
   constructor(options: {
     store: SenderStore
     clock: Clock
-    tenure: number
+    term: number
     onRecorded: (settled: readonly Settled[]) => void
     /** Written later; called for each failed try. */
     onFailure: (error: unknown) => void
@@ -31,7 +31,7 @@ export class OutcomeRecorder {
   }) {
     this.#store = options.store
     this.#clock = options.clock
-    this.#tenure = options.tenure
+    this.#term = options.term
     this.#onRecorded = options.onRecorded
     this.#onFailure = options.onFailure
     this.#onOver = options.onOver
@@ -66,7 +66,7 @@ export class OutcomeRecorder {
   async #write(batch: readonly Settled[]): Promise<void> {
     for (let failures = 0; ; failures++) {
       try {
-        await this.#store.record(this.#tenure, batch)
+        await this.#store.record(this.#term, batch)
         return
       } catch (error) {
         if (error instanceof SenderOverError) {

@@ -21,7 +21,7 @@ export class UnopenedError extends Error {
   }
 }
 
-export interface Resealed {
+export interface ReEncrypted {
   readonly before: SealedSecrets
   readonly after: SealedSecrets
 }
@@ -31,16 +31,16 @@ export interface Resealed {
  * again changes nothing. A secret whose overlap has passed is dropped when it would stand in the way.
  * @throws UnopenedError naming every row that neither key opens; nothing is to be changed then
  */
-export function resealed(
+export function reEncrypted(
   rows: readonly SealedSecrets[],
   { from, to }: { from: SecretBox; to: SecretBox },
-): readonly Resealed[] {
+): readonly ReEncrypted[] {
   const unopened: SecretOwner[] = []
-  const changes: Resealed[] = []
+  const changes: ReEncrypted[] = []
   for (const row of rows) {
     try {
-      const secretSealed = resealedText(row.secretSealed, row, { from, to })
-      const previousSecretSealed = resealedPrevious(row, { from, to })
+      const secretSealed = reEncryptedText(row.secretSealed, row, { from, to })
+      const previousSecretSealed = reEncryptedPrevious(row, { from, to })
       if (secretSealed === row.secretSealed && previousSecretSealed === row.previousSecretSealed) continue
       changes.push({ before: row, after: { ...row, secretSealed, previousSecretSealed } })
     } catch (error) {
@@ -57,14 +57,14 @@ export function secretsOpen(box: SecretBox, row: SealedSecrets): boolean {
   return opens(box, row.secretSealed, row)
 }
 
-function resealedPrevious(row: SealedSecrets, boxes: { from: SecretBox; to: SecretBox }): string | null {
+function reEncryptedPrevious(row: SealedSecrets, boxes: { from: SecretBox; to: SecretBox }): string | null {
   const { previousSecretSealed: previous, isPreviousOver } = row
   if (previous === null) return null
   if (isPreviousOver && !opens(boxes.to, previous, row) && !opens(boxes.from, previous, row)) return null
-  return resealedText(previous, row, boxes)
+  return reEncryptedText(previous, row, boxes)
 }
 
-function resealedText(sealed: string, owner: SecretOwner, { from, to }: { from: SecretBox; to: SecretBox }): string {
+function reEncryptedText(sealed: string, owner: SecretOwner, { from, to }: { from: SecretBox; to: SecretBox }): string {
   if (opens(to, sealed, owner)) return sealed
   return to.seal(from.open(sealed, owner), owner)
 }

@@ -1,4 +1,4 @@
-import type { SenderVitals } from './sender-stats.ts'
+import type { SenderStats } from './sender-stats.ts'
 
 /** Everything the sender's process needs; it reads no environment of ours, so that no secret stands in one. */
 export interface SenderSettings {
@@ -23,4 +23,4 @@ export type ToSender =
 /** From the sender to its service. */
 export type FromSender =
   /** It listens; `start` may be sent. */
-  { readonly kind: 'up' } | { readonly kind: 'vitals'; readonly vitals: SenderVitals }
+  { readonly kind: 'up' } | { readonly kind: 'stats'; readonly stats: SenderStats }

@@ -2,7 +2,7 @@ import { childEnvironment } from '../lib/child-environment.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
-import type { SenderVitals } from './sender-stats.ts'
+import type { SenderStats } from './sender-stats.ts'
 
 /** Wakes of so short a time are one message. */
 const WAKE_GAP_MS = 2
@@ -19,12 +19,12 @@ export interface SenderExit {
   readonly err?: unknown
 }
 
-export interface SenderProcessVitals {
+export interface SenderProcessStats {
   readonly isUp: boolean
   /** Times it had to be started again. */
   readonly restarts: number
   /** Null before its first second. */
-  readonly sender: SenderVitals | null
+  readonly sender: SenderStats | null
 }
 
 /**
@@ -42,7 +42,7 @@ export class SenderProcess {
   #isStopping = false
   #restarts = 0
   #failuresInARow = 0
-  #vitals: SenderVitals | null = null
+  #stats: SenderStats | null = null
   #wakeTimer: (() => void) | null = null
   #isWakeOwed = false
   #callOffRestart = () => {}
@@ -61,8 +61,8 @@ export class SenderProcess {
     this.#onExit = options.onExit
   }
 
-  get vitals(): SenderProcessVitals {
-    return { isUp: this.#isUp, restarts: this.#restarts, sender: this.#vitals }
+  get stats(): SenderProcessStats {
+    return { isUp: this.#isUp, restarts: this.#restarts, sender: this.#stats }
   }
 
   /** Null while it does not run. */
@@ -126,7 +126,7 @@ export class SenderProcess {
     if (message.kind === 'up') {
       this.#isUp = true
       this.#say({ kind: 'start', settings: this.#settings })
-    } else this.#vitals = message.vitals
+    } else this.#stats = message.stats
   }
 
   #ended({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {

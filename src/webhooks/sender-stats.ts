@@ -1,6 +1,6 @@
 /** The sender's counters since it started, and where it stands; a plain object for the metrics page. */
-export interface SenderVitals {
-  tenure: number
+export interface SenderStats {
+  term: number
   attempts: number
   /** Of all attempts, until the answer's headers. */
   attemptMsTotal: number
@@ -24,9 +24,9 @@ export interface SenderVitals {
   endpoints: number
 }
 
-export function newVitals(tenure: number): SenderVitals {
+export function newStats(term: number): SenderStats {
   return {
-    tenure,
+    term,
     attempts: 0,
     attemptMsTotal: 0,
     delivered: 0,

@@ -58,7 +58,7 @@ export class SenderOverError extends Error {
  */
 export interface SenderStore {
   /**
-   * Makes this the only sender. @returns its tenure
+   * Makes this the only sender. @returns its term
    * @throws SenderOverError when `epoch` is no longer the writer's
    */
   takeOver(epoch: number): Promise<number>
@@ -68,16 +68,16 @@ export interface SenderStore {
    * @throws SenderOverError when another sender has taken over
    */
   claim(options: {
-    tenure: number
+    term: number
     dueUntil: Instant
     room: number
     windowFresh: number
     windows: Readonly<Record<string, number>>
   }): Promise<readonly ClaimedDelivery[]>
   /** Lets go of everything this sender has claimed but `held`. Only while no claim is in flight. */
-  release(tenure: number, held: readonly string[]): Promise<void>
+  release(term: number, held: readonly string[]): Promise<void>
   /** When the next delivery after `dueAfter` falls due; null when none waits. */
   nextDue(dueAfter: Instant): Promise<Instant | null>
   /** All of it or nothing. Of an endpoint named more than once, the last counts. */
-  record(tenure: number, settled: readonly Settled[]): Promise<void>
+  record(term: number, settled: readonly Settled[]): Promise<void>
 }

@@ -144,7 +144,7 @@ export class WebhookActor {
   }
 
   /** Everything that waits, as it was: the endpoint has changed or is off, or the sender stops. */
-  giveBack(): Settled[] {
+  requeue(): Settled[] {
     const given = this.#queue.map((delivery) => this.#asItWas(delivery))
     this.#queue = []
     this.#unrecorded += given.length

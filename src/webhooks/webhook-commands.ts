@@ -51,7 +51,7 @@ const HOUR_MS = 3_600_000
  * Every method rejects with an operational error when the database does not answer; each change is written in one statement with
  * the line of the audit trail it is given, and its error says what is known of the outcome (`EndpointRows`).
  */
-export class WebhookDesk {
+export class WebhookCommands {
   readonly #rows: EndpointRows
   readonly #resolver: NameResolver
   readonly #post: PostOnce

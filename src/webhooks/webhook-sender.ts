@@ -7,8 +7,8 @@ import { OutcomeRecorder } from './outcome-recorder.ts'
 import type { PostOnce, PostResult } from './post-once.ts'
 import { type SecretBox, SecretBoxError } from './secret-box.ts'
 import { PARK_AFTER_MS, POOL_LIMITS, type PoolLimits, SendPool } from './send-pool.ts'
+import { newStats, type SenderStats } from './sender-stats.ts'
 import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
-import { newVitals, type SenderVitals } from './sender-stats.ts'
 import { signedHeaders } from './signature.ts'
 import { openSecrets } from './signing-secret.ts'
 import { type Begun, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
@@ -52,7 +52,7 @@ export class WebhookSender {
   readonly #clock: Clock
   readonly #dice: () => number
   readonly #watch: SenderWatch
-  readonly #tenure: number
+  readonly #term: number
   readonly #pool: SendPool
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
@@ -61,7 +61,7 @@ export class WebhookSender {
   readonly #proven = new FairTurns<WebhookActor>()
   readonly #fresh = new FairTurns<WebhookActor>()
   readonly #suspect = new FairTurns<WebhookActor>()
-  readonly #vitals: SenderVitals
+  readonly #stats: SenderStats
   #state: 'running' | 'stopping' | 'over' = 'running'
   /** Claimed and not recorded: deliveries, and how often; one given back may be claimed anew before its record is known. */
   readonly #held = new Map<string, number>()
@@ -77,7 +77,7 @@ export class WebhookSender {
   #callOffTimer = () => {}
   #onQuiet = () => {}
 
-  /** @param tenure as `takeOver` of the store gave it */
+  /** @param term as `takeOver` of the store gave it */
   constructor(options: {
     store: SenderStore
     post: PostOnce
@@ -86,7 +86,7 @@ export class WebhookSender {
     /** 0 up to 1. */
     dice: () => number
     watch: SenderWatch
-    tenure: number
+    term: number
     limits?: PoolLimits
   }) {
     this.#store = options.store
@@ -95,25 +95,25 @@ export class WebhookSender {
     this.#clock = options.clock
     this.#dice = options.dice
     this.#watch = options.watch
-    this.#tenure = options.tenure
-    this.#vitals = newVitals(options.tenure)
+    this.#term = options.term
+    this.#stats = newStats(options.term)
     this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#pump())
     this.#recorder = new OutcomeRecorder({
       store: options.store,
       clock: options.clock,
-      tenure: options.tenure,
+      term: options.term,
       onRecorded: (settled) => this.#recorded(settled),
       onFailure: (err) => {
-        this.#vitals.recordFailures += 1
+        this.#stats.recordFailures += 1
         this.#watch.onFailure({ action: 'record', err })
       },
       onOver: (cause) => this.#end(cause),
     })
   }
 
-  get vitals(): SenderVitals {
+  get stats(): SenderStats {
     return {
-      ...this.#vitals,
+      ...this.#stats,
       inFlightFast: this.#pool.fast,
       inFlightParked: this.#pool.parked,
       claimed: this.#held.size,
@@ -130,7 +130,7 @@ export class WebhookSender {
   /** The agency changed an endpoint: what waits for it is looked up again, so that nothing goes out as it was before. */
   endpointChanged(endpointId: string): void {
     const actor = this.#actors.get(endpointId)
-    if (actor !== undefined) this.#giveBack(actor)
+    if (actor !== undefined) this.#requeue(actor)
     this.wake()
   }
 
@@ -139,7 +139,7 @@ export class WebhookSender {
     if (this.#state !== 'running') return
     this.#state = 'stopping'
     this.#callOffTimer()
-    for (const actor of this.#actors.values()) this.#giveBack(actor)
+    for (const actor of this.#actors.values()) this.#requeue(actor)
     const quiet = new Promise<void>((resolve) => {
       this.#onQuiet = resolve
     })
@@ -167,7 +167,7 @@ export class WebhookSender {
     } catch (error) {
       if (error instanceof SenderOverError) this.#end(error)
       else {
-        this.#vitals.claimFailures += 1
+        this.#stats.claimFailures += 1
         this.#releaseAt = this.#clock.now() + LOST_CLAIM_MS
         this.#watch.onFailure({ action: 'claim', err: error })
       }
@@ -187,13 +187,13 @@ export class WebhookSender {
     let isEmpty = false
     if (room > 0) {
       const claimed = await this.#store.claim({
-        tenure: this.#tenure,
+        term: this.#term,
         dueUntil,
         room,
         windowFresh: WINDOW_FRESH,
         windows,
       })
-      this.#vitals.claims += 1
+      this.#stats.claims += 1
       this.#isShort = claimed.length >= room
       isEmpty = claimed.length === 0
       this.#take(claimed, windows)
@@ -208,7 +208,7 @@ export class WebhookSender {
   /** A claim may have been made though its answer was lost; nobody would ever send what it took. */
   async #releaseLost(): Promise<void> {
     if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return
-    await this.#store.release(this.#tenure, [...this.#held.keys()])
+    await this.#store.release(this.#term, [...this.#held.keys()])
     this.#releaseAt = null
   }
 
@@ -231,14 +231,14 @@ export class WebhookSender {
       actor.take(delivery, this.#claimNumber)
       this.#held.set(delivery.deliveryId, (this.#held.get(delivery.deliveryId) ?? 0) + 1)
       given.set(actor, (given.get(actor) ?? 0) + 1)
-      this.#vitals.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
+      this.#stats.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
     }
     for (const actor of this.#actors.values()) {
       actor.isHungry = (given.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
     }
     for (const actor of given.keys()) {
       if (this.#state === 'running') this.#offer(actor)
-      else this.#giveBack(actor)
+      else this.#requeue(actor)
     }
     this.#pump()
   }
@@ -275,7 +275,7 @@ export class WebhookSender {
     const begun = actor.takeAttempt(startedAt)
     const headers = this.#headers(actor, begun, startedAt)
     if (headers === null) {
-      this.#vitals.postponed += 1
+      this.#stats.postponed += 1
       this.#settle(actor, [actor.postpone(begun, { now: startedAt, until: startedAt + POSTPONE_MS })])
       return
     }
@@ -319,15 +319,15 @@ export class WebhookSender {
     if (settled.endpoint?.status === 'disabled') {
       const { agencyId, endpointId } = actor
       this.#watch.onSwitchedOff({ agencyId, endpointId, reason: settled.endpoint.disabledReason })
-      this.#giveBack(actor)
+      this.#requeue(actor)
     }
     this.#offer(actor)
     if (actor.isHungry || this.#isShort) this.wake()
   }
 
-  #giveBack(actor: WebhookActor): void {
+  #requeue(actor: WebhookActor): void {
     for (const turns of [this.#proven, this.#fresh, this.#suspect]) turns.delete(actor)
-    this.#settle(actor, actor.giveBack())
+    this.#settle(actor, actor.requeue())
   }
 
   #settle(actor: WebhookActor, settled: readonly Settled[]): void {
@@ -355,16 +355,16 @@ export class WebhookSender {
   }
 
   #count(settled: Settled, { outcome, durationMs }: PostResult): void {
-    const vitals = this.#vitals
-    vitals.attempts += 1
-    vitals.attemptMsTotal += durationMs
-    if (settled.status === 'delivered') vitals.delivered += 1
+    const stats = this.#stats
+    stats.attempts += 1
+    stats.attemptMsTotal += durationMs
+    if (settled.status === 'delivered') stats.delivered += 1
     else {
       const cause = causeName(outcome) ?? 'status'
-      vitals.failures = { ...vitals.failures, [cause]: (vitals.failures[cause] ?? 0) + 1 }
+      stats.failures = { ...stats.failures, [cause]: (stats.failures[cause] ?? 0) + 1 }
     }
-    if (settled.status === 'dead') vitals.dead += 1
-    if (settled.endpoint?.status === 'disabled') vitals.switchedOff += 1
+    if (settled.status === 'dead') stats.dead += 1
+    if (settled.endpoint?.status === 'disabled') stats.switchedOff += 1
   }
 
   #end(cause: unknown): void {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { authenticate, newKeySecret, sha256Hex } from '../../src/access/key-secret.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
-import { authenticate, newKeySecret, sha256Hex } from '../../src/access/key-secret.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 
 const NOW = Date.UTC(2027, 0, 1)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { RefusalCounter, type RefusedWrite } from '../../src/access/refusal-counter.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { PostgresRefusalRows } from '../../src/postgres/stores/postgres-refusal-rows.ts'
-import { RefusalCounter, type RefusedWrite } from '../../src/access/refusal-counter.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'

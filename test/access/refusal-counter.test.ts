@@ -130,7 +130,7 @@ describe('lines', () => {
     counter.count(REFUSED)
     await clock.advance(60_000)
     counter.count({ ...REFUSED, keyId: 'key_b' })
-    expect(counter.vitals.rows).toBe(1)
+    expect(counter.stats.rows).toBe(1)
   })
 
   test('of a minute that is over are not forgotten before', async () => {
@@ -139,18 +139,18 @@ describe('lines', () => {
     counter.count(REFUSED)
     await clock.advance(180_000)
     counter.count({ ...REFUSED, keyId: 'key_b' })
-    expect(counter.vitals.rows).toBe(2)
+    expect(counter.stats.rows).toBe(2)
     database.persist = async () => {}
     writes.length = 0
     await clock.advance(1_000)
     expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 1', 'key_b 1'])
-    expect(counter.vitals.rows).toBe(1)
+    expect(counter.stats.rows).toBe(1)
   })
 
   test('beyond the bound are not made, and what they would have counted is told', async () => {
     const { clock, counter, writes } = openCounter({ rowsMax: 2 })
     for (const keyId of ['key_a', 'key_b', 'key_c', 'key_a', 'key_c']) counter.count({ ...REFUSED, keyId })
-    expect(counter.vitals).toEqual({ rows: 2, uncounted: 2 })
+    expect(counter.stats).toEqual({ rows: 2, uncounted: 2 })
     await clock.advance(1_000)
     expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 2', 'key_b 1'])
   })
@@ -163,11 +163,11 @@ describe('lines', () => {
     await clock.advance(60_000)
     counter.count(REFUSED)
     counter.count({ ...REFUSED, keyId: 'key_b' })
-    expect(counter.vitals).toEqual({ rows: 2, uncounted: 1 })
+    expect(counter.stats).toEqual({ rows: 2, uncounted: 1 })
     database.persist = async () => {}
     writes.length = 0
     await clock.advance(1_000)
     expect(writes.map(({ outcome, count }) => `${outcome} ${count}`).sort()).toEqual(['INTERNAL 1', 'RATE_LIMITED 2'])
-    expect(counter.vitals.rows).toBe(0)
+    expect(counter.stats.rows).toBe(0)
   })
 })

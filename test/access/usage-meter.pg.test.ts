@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
-import { UsageMeter } from '../../src/access/usage-meter.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'

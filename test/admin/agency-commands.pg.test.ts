@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
-import { AgencyDesk } from '../../src/admin/agency-commands.ts'
+import { newKeySecret } from '../../src/access/key-secret.ts'
+import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { auditLine } from '../../src/admin/audit-line.ts'
-import { FeeDesk } from '../../src/admin/fee-commands.ts'
-import { KeyDesk } from '../../src/admin/key-commands.ts'
-import { newKeySecret } from '../../src/access/key-secret.ts'
+import { FeeCommands } from '../../src/admin/fee-commands.ts'
+import { KeyCommands } from '../../src/admin/key-commands.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
+import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER } from '../support/open-ledger.ts'
 
@@ -15,7 +15,7 @@ let service: TestLedger
 let agency: Agency
 let lostReply: AgencyStore
 
-/** What a desk throws, settled first: a promise that never settles would hang the test. */
+/** What a command throws, settled first: a promise that never settles would hang the test. */
 async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   const [result] = await Promise.allSettled([promise])
   return result?.status === 'rejected' ? result.reason : null
@@ -41,20 +41,20 @@ beforeEach(async () => {
   })
 })
 
-function desks(store: AgencyStore) {
+function commands(store: AgencyStore) {
   const { catalogue, clock, newId } = service.ledger
   const makeSecret = () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes)))
   return {
-    agencies: new AgencyDesk({ catalogue, store, clock, newId }),
-    keys: new KeyDesk({ catalogue, store, clock, newId, makeSecret }),
-    fees: new FeeDesk({ catalogue, store, clock, newId }),
+    agencies: new AgencyCommands({ catalogue, store, clock, newId }),
+    keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret }),
+    fees: new FeeCommands({ catalogue, store, clock, newId }),
   }
 }
 
 describe('a change whose answer was lost', () => {
   test('is followed by memory: what Postgres has is what serves', async () => {
     const { catalogue } = service.ledger
-    const { agencies, keys, fees } = desks(lostReply)
+    const { agencies, keys, fees } = commands(lostReply)
     expect(await failureOf(agencies.change(agency.id, { status: 'suspended' }, CALLER))).toBeInstanceOf(Error)
     expect(catalogue.agencyById(agency.id)?.status).toBe('suspended')
     const { key } = await service.key(agency)
@@ -64,7 +64,7 @@ describe('a change whose answer was lost', () => {
     expect(
       await failureOf(fees.change(agency, feeType.id, (known) => ({ ...known, active: false }), CALLER)),
     ).toBeInstanceOf(Error)
-    expect((await catalogue.shelf(agency.id)).feeTypes[0]?.active).toBe(false)
+    expect((await catalogue.inventory(agency.id)).feeTypes[0]?.active).toBe(false)
   })
 
   test('of a new agency: it is there, and the next attempt finds it', async () => {
@@ -76,12 +76,11 @@ describe('a change whose answer was lost', () => {
       plan: agency.plan,
       defaultHoldHours: 1,
     }
-    expect(await failureOf(desks(lostReply).agencies.create(draft, CALLER))).toBeInstanceOf(Error)
+    expect(await failureOf(commands(lostReply).agencies.create(draft, CALLER))).toBeInstanceOf(Error)
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
-    const again = await desks(new PostgresAgencyStore(service.ledger.sql, () => service.ledger.epoch)).agencies.create(
-      draft,
-      CALLER,
-    )
+    const again = await commands(
+      new PostgresAgencyStore(service.ledger.sql, () => service.ledger.epoch),
+    ).agencies.create(draft, CALLER)
     expect(again).toMatchObject({ kind: 'refused', refusal: { code: 'SLUG_TAKEN' } })
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
   })
@@ -106,7 +105,7 @@ test('a change that is written again with its own line changes nothing, and has 
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {
   const { sql, epoch, catalogue } = service.ledger
-  const { agencies, keys, fees } = desks(new PostgresAgencyStore(sql, () => epoch - 1))
+  const { agencies, keys, fees } = commands(new PostgresAgencyStore(sql, () => epoch - 1))
   const { key } = await service.key(agency)
   const feeType = await service.feeType(agency)
   const attempts: (() => Promise<unknown>)[] = [

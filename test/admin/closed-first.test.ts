@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
-import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
-import { Shelf } from '../../src/core/catalogue/inventory.ts'
-import { AgencyDesk } from '../../src/admin/agency-commands.ts'
+import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { CalendarFeeds } from '../../src/admin/calendar-feeds.ts'
 import { ClosedHereError } from '../../src/admin/closed-here-error.ts'
-import { FeeDesk } from '../../src/admin/fee-commands.ts'
-import { KeyDesk } from '../../src/admin/key-commands.ts'
+import { FeeCommands } from '../../src/admin/fee-commands.ts'
+import { KeyCommands } from '../../src/admin/key-commands.ts'
 import { WriteError, type WriteOutcome } from '../../src/core/bookings/write-error.ts'
+import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import type { AuditDraft } from '../../src/core/journal/record.ts'
@@ -45,11 +45,11 @@ class MemoryStore implements AgencyStore {
   readonly lines = new Set<string>()
   isAway = false
   /** Writes wait for it. */
-  gate: Promise<void> = Promise.resolve()
+  access: Promise<void> = Promise.resolve()
   reads = 0
 
   async #write(change: () => void): Promise<void> {
-    await this.gate
+    await this.access
     this.writes += 1
     if (this.failing instanceof Error) throw this.failing
     if (this.failing === null || this.failing === 'unknown') change()
@@ -79,7 +79,7 @@ class MemoryStore implements AgencyStore {
   settle = () => this.#read(() => {})
   loadAgencies = () => this.#read(() => [this.agency])
   loadKeys = () => this.#read(() => [this.key])
-  loadShelf = () => this.#read(() => new Shelf([], [this.fee]))
+  loadInventory = () => this.#read(() => new Inventory([], [this.fee]))
   version = () => this.#read(() => this.feedVersion)
   async raiseVersion(): Promise<number> {
     await this.#write(() => Object.assign(this, { feedVersion: this.feedVersion + 1 }))
@@ -90,21 +90,21 @@ class MemoryStore implements AgencyStore {
 let store: MemoryStore
 let clock: FakeClock
 let catalogue: Catalogue
-let desks: { agencies: AgencyDesk; keys: KeyDesk; fees: FeeDesk; feeds: CalendarFeeds }
+let commands: { agencies: AgencyCommands; keys: KeyCommands; fees: FeeCommands; feeds: CalendarFeeds }
 
 beforeEach(async () => {
   store = new MemoryStore()
   clock = new FakeClock()
   catalogue = new Catalogue(store)
   await catalogue.load()
-  await catalogue.shelf(AGENCY.id)
+  await catalogue.inventory(AGENCY.id)
   let ids = 0
   const newId = (prefix: string) => `${prefix}_${++ids}`
   const options = { catalogue, store, clock, newId }
-  desks = {
-    agencies: new AgencyDesk(options),
-    keys: new KeyDesk({ ...options, makeSecret: () => ({ secret: 's', prefix: 'p', sha256: 'h' }) }),
-    fees: new FeeDesk(options),
+  commands = {
+    agencies: new AgencyCommands(options),
+    keys: new KeyCommands({ ...options, makeSecret: () => ({ secret: 's', prefix: 'p', sha256: 'h' }) }),
+    fees: new FeeCommands(options),
     feeds: new CalendarFeeds({ rows: store, secretKey: new Uint8Array(32), clock, newId }),
   }
 })
@@ -117,15 +117,15 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
 
 const revokedAt = () => catalogue.keyById(AGENCY.id, KEY.id)?.revokedAt ?? null
 const status = () => catalogue.agencyById(AGENCY.id)?.status
-const suspend = () => desks.agencies.change(AGENCY.id, { status: 'suspended' }, CALLER)
+const suspend = () => commands.agencies.change(AGENCY.id, { status: 'suspended' }, CALLER)
 
 describe('a revocation', () => {
   test('holds before it is stored', async () => {
-    const gate = Promise.withResolvers<void>()
-    store.gate = gate.promise
-    const revoking = desks.keys.revoke(AGENCY, KEY.id, CALLER)
+    const access = Promise.withResolvers<void>()
+    store.access = access.promise
+    const revoking = commands.keys.revoke(AGENCY, KEY.id, CALLER)
     expect(revokedAt()).toBe(clock.now())
-    gate.resolve()
+    access.resolve()
     expect(await revoking).toMatchObject({ kind: 'done', value: { revokedAt: clock.now() } })
   })
 
@@ -134,11 +134,11 @@ describe('a revocation', () => {
     async (outcome) => {
       const first = clock.now()
       store.failing = outcome
-      expect(await failureOf(desks.keys.revoke(AGENCY, KEY.id, CALLER))).toMatchObject({ access: 'key' })
+      expect(await failureOf(commands.keys.revoke(AGENCY, KEY.id, CALLER))).toMatchObject({ access: 'key' })
       expect(revokedAt()).toBe(first)
       await clock.advance(60_000)
       store.failing = null
-      expect(await desks.keys.revoke(AGENCY, KEY.id, CALLER)).toMatchObject({
+      expect(await commands.keys.revoke(AGENCY, KEY.id, CALLER)).toMatchObject({
         kind: 'done',
         value: { revokedAt: first },
       })
@@ -148,7 +148,7 @@ describe('a revocation', () => {
 
   test('is not undone by a key that is read again', async () => {
     store.failing = 'not_written'
-    await failureOf(desks.keys.revoke(AGENCY, KEY.id, CALLER))
+    await failureOf(commands.keys.revoke(AGENCY, KEY.id, CALLER))
     for (const key of await store.loadKeys()) catalogue.putKey(key)
     expect(revokedAt()).not.toBeNull()
     expect(catalogue.holderByHash(KEY.secretSha256)?.key.revokedAt).not.toBeNull()
@@ -157,12 +157,12 @@ describe('a revocation', () => {
 
 describe('a suspension', () => {
   test('holds before it is stored, and behind a change that is under way', async () => {
-    const gate = Promise.withResolvers<void>()
-    store.gate = gate.promise
-    const naming = desks.agencies.change(AGENCY.id, { name: 'Renamed' }, CALLER)
+    const access = Promise.withResolvers<void>()
+    store.access = access.promise
+    const naming = commands.agencies.change(AGENCY.id, { name: 'Renamed' }, CALLER)
     const suspending = suspend()
     expect(status()).toBe('suspended')
-    gate.resolve()
+    access.resolve()
     await naming
     expect(status()).toBe('suspended')
     await suspending
@@ -172,28 +172,28 @@ describe('a suspension', () => {
   test('that fails holds until it is lifted, whatever is read meanwhile; any later change stores it', async () => {
     store.failing = 'not_written'
     expect(await failureOf(suspend())).toBeInstanceOf(ClosedHereError)
-    // An unknown outcome makes the desk read the agency again: active, as far as the database knows.
+    // An unknown outcome makes the booking commands read the agency again: active, as far as the database knows.
     store.failing = 'unknown'
     const kept = store.agency
-    const naming = failureOf(desks.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))
+    const naming = failureOf(commands.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))
     await naming
     store.agency = kept
     expect(status()).toBe('suspended')
     store.failing = null
-    await desks.agencies.change(AGENCY.id, { name: 'Renamed' }, CALLER)
+    await commands.agencies.change(AGENCY.id, { name: 'Renamed' }, CALLER)
     expect(store.agency).toMatchObject({ name: 'Renamed', status: 'suspended' })
-    await desks.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
+    await commands.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
     expect([status(), store.agency.status]).toEqual(['active', 'active'])
   })
 
   test('is not lifted by a change that was asked for before it', async () => {
     await suspend()
-    const gate = Promise.withResolvers<void>()
-    store.gate = gate.promise
-    const lifting = desks.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
+    const access = Promise.withResolvers<void>()
+    store.access = access.promise
+    const lifting = commands.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
     const suspending = failureOf(suspend())
-    store.gate = Promise.resolve()
-    gate.resolve()
+    store.access = Promise.resolve()
+    access.resolve()
     await lifting
     expect(status()).toBe('suspended')
     await suspending
@@ -203,7 +203,7 @@ describe('a suspension', () => {
 
 describe('a closing that could not be stored', () => {
   const closings = [
-    ['revocation', () => desks.keys.revoke(AGENCY, KEY.id, CALLER), () => store.key.revokedAt !== null],
+    ['revocation', () => commands.keys.revoke(AGENCY, KEY.id, CALLER), () => store.key.revokedAt !== null],
     ['suspension', () => suspend(), () => store.agency.status === 'suspended'],
   ] as const
 
@@ -253,14 +253,14 @@ describe('a closing that could not be stored', () => {
     store.failing = 'not_written'
     await failureOf(suspend())
     store.failing = null
-    await desks.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
+    await commands.agencies.change(AGENCY.id, { status: 'active' }, CALLER)
     await clock.advance(5_000)
     expect([status(), store.agency.status, clock.nextTimerIn]).toEqual(['active', 'active', null])
   })
 
   test('is stored without what else its request asked for, of which nobody was told that it would be', async () => {
     store.failing = 'not_written'
-    await failureOf(desks.agencies.change(AGENCY.id, { name: 'Renamed', status: 'suspended' }, CALLER))
+    await failureOf(commands.agencies.change(AGENCY.id, { name: 'Renamed', status: 'suspended' }, CALLER))
     store.failing = null
     await clock.advance(1_000)
     expect(store.agency).toMatchObject({ name: AGENCY.name, status: 'suspended' })
@@ -288,7 +288,7 @@ describe('after an unknown outcome memory follows the database', () => {
   test('when that is back: an agency is read every second until then', async () => {
     store.failing = 'unknown'
     store.isAway = true
-    expect(await failureOf(desks.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))).toBeInstanceOf(WriteError)
+    expect(await failureOf(commands.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))).toBeInstanceOf(WriteError)
     expect(catalogue.agencyById(AGENCY.id)?.name).toBe(AGENCY.name)
     await clock.advance(5_000)
     store.isAway = false
@@ -302,75 +302,75 @@ describe('after an unknown outcome memory follows the database', () => {
   test('and until then nothing is added to what may be old', async () => {
     store.failing = 'unknown'
     store.isAway = true
-    await failureOf(desks.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))
+    await failureOf(commands.agencies.change(AGENCY.id, { name: 'Lost' }, CALLER))
     store.failing = null
-    const failure = await failureOf(desks.agencies.change(AGENCY.id, { defaultHoldHours: 1 }, CALLER))
+    const failure = await failureOf(commands.agencies.change(AGENCY.id, { defaultHoldHours: 1 }, CALLER))
     expect(failure).toMatchObject({ outcome: 'not_written' })
     store.isAway = false
-    await desks.agencies.change(AGENCY.id, { defaultHoldHours: 1 }, CALLER)
+    await commands.agencies.change(AGENCY.id, { defaultHoldHours: 1 }, CALLER)
     expect(store.agency).toMatchObject({ name: 'Lost', defaultHoldHours: 1 })
   })
 
   test('a fee that may have changed is not quoted from memory', async () => {
-    const switchOff = () => desks.fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, active: false }), CALLER)
+    const switchOff = () => commands.fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, active: false }), CALLER)
     store.failing = 'unknown'
     store.isAway = true
     expect(await failureOf(switchOff())).toBeInstanceOf(WriteError)
-    expect(catalogue.peekShelf(AGENCY.id)).toBeNull()
-    expect(await failureOf(catalogue.shelf(AGENCY.id))).toBeInstanceOf(Error)
+    expect(catalogue.peekInventory(AGENCY.id)).toBeNull()
+    expect(await failureOf(catalogue.inventory(AGENCY.id))).toBeInstanceOf(Error)
     store.isAway = false
-    expect((await catalogue.shelf(AGENCY.id)).feeTypes[0]?.active).toBe(false)
+    expect((await catalogue.inventory(AGENCY.id)).feeTypes[0]?.active).toBe(false)
   })
 
   test('a fee that surely has not changed is served from memory, even while the database is away', async () => {
     store.failing = 'not_written'
     store.isAway = true
-    const change = desks.fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, active: false }), CALLER)
+    const change = commands.fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, active: false }), CALLER)
     expect(await failureOf(change)).toMatchObject({ outcome: 'not_written' })
-    expect(catalogue.peekShelf(AGENCY.id)?.feeTypes[0]?.active).toBe(true)
+    expect(catalogue.peekInventory(AGENCY.id)?.feeTypes[0]?.active).toBe(true)
   })
 })
 
 describe('a calendar address', () => {
   const unit = sampleUnit()
-  const isOpen = (token: string) => desks.feeds.isToken(AGENCY, unit, token)
-  const change = () => desks.feeds.change(AGENCY, unit, CALLER)
+  const isOpen = (token: string) => commands.feeds.isToken(AGENCY, unit, token)
+  const change = () => commands.feeds.change(AGENCY, unit, CALLER)
 
   test('is closed before the new one is stored', async () => {
-    const old = await desks.feeds.token(AGENCY, unit)
-    const gate = Promise.withResolvers<void>()
-    store.gate = gate.promise
+    const old = await commands.feeds.token(AGENCY, unit)
+    const access = Promise.withResolvers<void>()
+    store.access = access.promise
     const changing = change()
     expect(await isOpen(old)).toBe(false)
-    gate.resolve()
+    access.resolve()
     expect(await isOpen(await changing)).toBe(true)
     expect(await isOpen(old)).toBe(false)
   })
 
   test.each(['read before', 'never read'])('stays closed when the change fails, %s', async (when) => {
     const elsewhere = new CalendarFeeds({ rows: store, secretKey: new Uint8Array(32), clock, newId: () => 'x' })
-    const old = await (when === 'read before' ? desks.feeds : elsewhere).token(AGENCY, unit)
+    const old = await (when === 'read before' ? commands.feeds : elsewhere).token(AGENCY, unit)
     store.failing = 'not_written'
     expect(await failureOf(change())).toMatchObject({ access: 'calendar_address' })
     expect(await isOpen(old)).toBe(false)
     store.isAway = true
     expect(await isOpen(old)).toBe(false)
     store.isAway = false
-    expect(await failureOf(desks.feeds.token(AGENCY, unit))).toBeInstanceOf(ClosedHereError)
+    expect(await failureOf(commands.feeds.token(AGENCY, unit))).toBeInstanceOf(ClosedHereError)
     store.failing = null
     const next = await change()
     expect([await isOpen(next), await isOpen(old)]).toEqual([true, false])
   })
 
   test('whose change has an unknown outcome is the new one as soon as that is known', async () => {
-    const old = await desks.feeds.token(AGENCY, unit)
+    const old = await commands.feeds.token(AGENCY, unit)
     store.failing = 'unknown'
     expect(await failureOf(change())).toBeInstanceOf(ClosedHereError)
-    const stored = await desks.feeds.token(AGENCY, unit)
+    const stored = await commands.feeds.token(AGENCY, unit)
     expect([stored === old, await isOpen(stored), await isOpen(old)]).toEqual([false, true, false])
   })
   test('whose change met a bug stays closed, and the bug is told', async () => {
-    const old = await desks.feeds.token(AGENCY, unit)
+    const old = await commands.feeds.token(AGENCY, unit)
     store.failing = new AssertionError('x')
     expect(await failureOf(change())).toBe(store.failing)
     expect(await isOpen(old)).toBe(false)

@@ -34,7 +34,7 @@ describe('readConfig', () => {
         journalWaitingMax: 8_192,
         journalBatchMax: 512,
         snapshotEvery: 64,
-        heldMsMax: 5_000,
+        queuedMsMax: 5_000,
       },
     })
   })

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/app/service-file.ts'
 import { connectionOf } from '../../src/cli/connection.ts'
 import { UsageError } from '../../src/cli/exit-codes.ts'
-import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/app/service-file.ts'
 
 let dataDir: string
 

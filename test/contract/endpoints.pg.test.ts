@@ -95,7 +95,7 @@ describe('GET /availability', () => {
     expect(answer.body).toEqual({ unit: 'sea-view', from: '2027-03-01', to: '2027-03-02', blockedNights: [] })
   })
   test('blockedNights is the sorted union of bookings, options, owner stays, maintenance and cleaning blocks', async () => {
-    const sold = await service.ledger.catalogue.shelf(agency.id)
+    const sold = await service.ledger.catalogue.inventory(agency.id)
     const seaView = sold.unitBySlug('sea-view')
     if (seaView === null) throw new Error('The unit is gone')
     await book({ arrival: '2027-03-20', departure: '2027-03-22' })
@@ -104,9 +104,9 @@ describe('GET /availability', () => {
       ['owner_stay', '2027-03-05', '2027-03-06'],
       ['maintenance', '2027-03-15', '2027-03-16'],
     ] as const)
-      await service.ledger.desk.book(
+      await service.ledger.commands.book(
         agency,
-        requestFor(seaView, arrival, departure, { type, binding: 'agency' }),
+        requestFor(seaView, arrival, departure, { type, enforcement: 'agency' }),
         CALLER,
       )
     expect((await ask('unit=sea-view&from=2027-03-01&to=2027-04-01')).body.blockedNights).toEqual(

@@ -37,12 +37,12 @@ const withPlan = async (plan: Partial<Agency['plan']>) => {
 }
 /** A guest in house from 2027-03-01 to 2027-03-04 who is expected to stay until 2027-03-10. */
 async function guestInHouse(): Promise<Booking> {
-  const outcome = await service.ledger.desk.book(
+  const outcome = await service.ledger.commands.book(
     agency,
     requestFor(unit, '2027-03-01', '2027-03-04', {
       status: 'checked_in',
       expectedUntil: night('2027-03-10'),
-      binding: 'agency',
+      enforcement: 'agency',
     }),
     CALLER,
   )
@@ -162,7 +162,7 @@ describe('Errors', () => {
     expect(wait).toBeLessThanOrEqual((Date.parse(resetsAt) - before) / 1_000 + 1)
   })
   test('500 INTERNAL: what is known of the outcome, and Retry-After', async () => {
-    const broken = await startPartnerService({ limits: { heldMsMax: 150 } })
+    const broken = await startPartnerService({ limits: { queuedMsMax: 150 } })
     try {
       const other = await broken.agency()
       const { secret } = await broken.key(other)

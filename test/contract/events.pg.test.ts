@@ -1,7 +1,7 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, requestFor } from '../support/open-ledger.ts'
@@ -43,7 +43,7 @@ let day = 0
 async function book(change: Parameters<typeof requestFor>[3] = {}): Promise<string> {
   const from = new Date(Date.UTC(2027, 0, 1 + 3 * day++)).toISOString().slice(0, 10)
   const to = new Date(Date.parse(from) + 2 * 86_400_000).toISOString().slice(0, 10)
-  return idOf(await test_.ledger.desk.book(agency, requestFor(unit, from, to, change), CALLER))
+  return idOf(await test_.ledger.commands.book(agency, requestFor(unit, from, to, change), CALLER))
 }
 
 const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com', phone: '+351 1', nationality: 'PT' }
@@ -57,17 +57,17 @@ describe('Event kinds', () => {
   })
 
   test('booking.updated: status, dates or unit of an existing booking changed', async () => {
-    const { desk } = test_.ledger
+    const { commands } = test_.ledger
     for (const change of [{ status: 'checked_in' as const }, { unitId: other.id }]) {
       const bookingId = await book()
-      await desk.change(agency, { bookingId, change }, CALLER)
+      await commands.change(agency, { bookingId, change }, CALLER)
       expect((await eventsOf(bookingId)).map(({ event }) => event)).toEqual(['booking.created', 'booking.updated'])
     }
   })
 
   test('booking.cancelled: a booking was cancelled and its nights released; once, however often it is asked', async () => {
     const bookingId = await book()
-    for (let i = 0; i < 3; i++) await test_.ledger.desk.cancel(agency, { bookingId, reason: null }, CALLER)
+    for (let i = 0; i < 3; i++) await test_.ledger.commands.cancel(agency, { bookingId, reason: null }, CALLER)
     const events = await eventsOf(bookingId)
     expect(events.map(({ event }) => event)).toEqual(['booking.created', 'booking.cancelled'])
     expect(events[1]?.data['status']).toBe('cancelled')
@@ -76,7 +76,7 @@ describe('Event kinds', () => {
   test('no other events exist: a hold that gets another lifetime is no news', async () => {
     const bookingId = await book({ status: 'option' })
     const change = { holdExpiresAt: Date.now() + 3_600_000 }
-    await test_.ledger.desk.change(agency, { bookingId, change }, CALLER)
+    await test_.ledger.commands.change(agency, { bookingId, change }, CALLER)
     expect(await eventsOf(bookingId)).toHaveLength(1)
   })
 })
@@ -86,7 +86,7 @@ describe('Envelope', () => {
   let bookingId: string
   beforeAll(async () => {
     bookingId = await book({ guest: GUEST, notes: 'Ana is late', sourceRef: 'REF-7', adults: 3, children: 1 })
-    await test_.ledger.desk.cancel(agency, { bookingId, reason: null }, CALLER)
+    await test_.ledger.commands.cancel(agency, { bookingId, reason: null }, CALLER)
     events = await eventsOf(bookingId)
   })
   const data = () => events[0]?.data ?? {}

@@ -68,7 +68,7 @@ describe('States and transitions', () => {
     const agency = service.ledger.catalogue.agencyById(agencyId)
     if (agency === null) throw new Error('The agency is gone')
     const sooner = Date.now() + 300
-    await service.ledger.desk.change(
+    await service.ledger.commands.change(
       agency,
       { bookingId: booking.id, change: { holdExpiresAt: sooner } },
       { actor: { kind: 'portal', id: null }, route: 'test', requestId: null },

@@ -107,7 +107,7 @@ describe('while Postgres is away', () => {
   }
 
   test('reads from memory go on, writes are refused after 5 s as surely not written, and /readyz says so', async () => {
-    // Touched once, so that unit and shelf are in memory.
+    // Touched once, so that unit and inventory are in memory.
     expect((await load.get('/availability?unit=unit-1&from=2030-01-01&to=2030-02-01')).status).toBe(200)
     expect(await readiness()).toBe(200)
     postgres.signal('SIGINT')

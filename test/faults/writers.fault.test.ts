@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectAcknowledged, expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'

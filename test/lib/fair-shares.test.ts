@@ -33,7 +33,7 @@ describe('an owner', () => {
   test('never has more tasks under way than its share, though places are free', () => {
     for (const name of ['a1', 'a2', 'a3', 'a4']) ask('a', name)
     expect(started).toEqual(['a1', 'a2'])
-    expect(shares.vitals).toEqual({ running: 2, waiting: 2, refused: 0 })
+    expect(shares.stats).toEqual({ running: 2, waiting: 2, refused: 0 })
   })
 
   test('finds a place at once while another owner has a whole line waiting', () => {
@@ -49,7 +49,7 @@ describe('an owner', () => {
     )
     ask('b', 'b1')
     expect(started).toEqual(['a1', 'a2', 'b1'])
-    expect(shares.vitals.refused).toBe(1)
+    expect(shares.stats.refused).toBe(1)
   })
 })
 
@@ -68,7 +68,7 @@ describe('places that become free', () => {
     for (const task of waiting) task.end()
     await settle()
     expect(started.slice(8).sort()).toEqual(['a5', 'c2'])
-    expect(shares.vitals).toEqual({ running: 0, waiting: 0, refused: 0 })
+    expect(shares.stats).toEqual({ running: 0, waiting: 0, refused: 0 })
   })
 
   test('are freed by a task that fails as well, and its failure is the caller’s', async () => {
@@ -82,15 +82,15 @@ describe('places that become free', () => {
 test('a task that waits too long is refused, is never started, and holds nobody up', async () => {
   const [first, , third] = [ask('a', 'a1'), ask('a', 'a2'), ask('a', 'a3')]
   await clock.advance(999)
-  expect(shares.vitals).toEqual({ running: 2, waiting: 1, refused: 0 })
+  expect(shares.stats).toEqual({ running: 2, waiting: 1, refused: 0 })
   await clock.advance(1)
   expect(await third?.settled).toBe('NoPlaceError: Cannot start a task: no place was free within 1000 ms')
   ask('a', 'a4')
   first?.end()
   await settle()
   expect(started).toEqual(['a1', 'a2', 'a4'])
-  expect(shares.vitals).toEqual({ running: 2, waiting: 0, refused: 1 })
+  expect(shares.stats).toEqual({ running: 2, waiting: 0, refused: 1 })
   // What has started is not called off any more.
   await clock.advance(5_000)
-  expect(shares.vitals.refused).toBe(1)
+  expect(shares.stats.refused).toBe(1)
 })

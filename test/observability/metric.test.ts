@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test'
 import { type Metric, metricsText, only } from '../../src/observability/metric.ts'
 import { Scrape } from '../support/scrape.ts'
 
-async function scraped<V>(metrics: readonly Metric<V>[], vitals: V): Promise<Scrape> {
-  return new Scrape(await metricsText(metrics, vitals))
+async function scraped<V>(metrics: readonly Metric<V>[], stats: V): Promise<Scrape> {
+  return new Scrape(await metricsText(metrics, stats))
 }
 
 test('a counter and a gauge tell what they are given, with their labels', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
-import { LATENCY_BOUNDS_MS, type OpenRequest, RequestTally } from '../../src/observability/request-stats.ts'
+import { LATENCY_BOUNDS_MS, type OpenRequest, RequestStats } from '../../src/observability/request-stats.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 
@@ -11,20 +11,20 @@ function opened({ isLogged = false }: { isLogged?: boolean } = {}) {
   const clock = new FakeClock()
   const lines: { fields: object; message: string }[] = []
   const log = { debug: (fields: object, message: string) => void lines.push({ fields, message }) }
-  return { clock, lines, tally: new RequestTally({ clock, log: isLogged ? log : null }) }
+  return { clock, lines, requestStats: new RequestStats({ clock, log: isLogged ? log : null }) }
 }
 
 function request(change: Partial<OpenRequest> = {}): OpenRequest {
-  return { arrivedMs: 0, requestId: 'req_1', entrance: null, ...change }
+  return { arrivedMs: 0, requestId: 'req_1', admission: null, ...change }
 }
 
 describe('counts', () => {
   test('are by route and status', () => {
-    const { tally } = opened()
-    const [bookings, book] = [tally.route(ROUTE), tally.route(OTHER)]
+    const { requestStats } = opened()
+    const [bookings, book] = [requestStats.route(ROUTE), requestStats.route(OTHER)]
     for (const status of [200, 404, 200]) bookings.answered(request(), status)
     book.answered(request(), 201)
-    expect(tally.counts().map(({ route, statuses }) => [route, statuses])).toEqual([
+    expect(requestStats.counts().map(({ route, statuses }) => [route, statuses])).toEqual([
       [
         ROUTE,
         [
@@ -37,36 +37,36 @@ describe('counts', () => {
   })
 
   test('of every status that HTTP has find their place', () => {
-    const { tally } = opened()
-    const watch = tally.route(ROUTE)
+    const { requestStats } = opened()
+    const watch = requestStats.route(ROUTE)
     const statuses = Array.from({ length: 500 }, (_, place) => 100 + place)
     for (const status of statuses) watch.answered(request(), status)
-    expect(tally.counts()[0]?.statuses).toEqual(statuses.map((status) => ({ status, count: 1 })))
+    expect(requestStats.counts()[0]?.statuses).toEqual(statuses.map((status) => ({ status, count: 1 })))
   })
 
   test('of a name that is asked for twice are the same', () => {
-    const { tally } = opened()
-    tally.route(ROUTE).answered(request(), 200)
-    tally.route({ ...ROUTE }).answered(request(), 200)
-    expect(tally.counts().map(({ statuses }) => statuses)).toEqual([[{ status: 200, count: 2 }]])
+    const { requestStats } = opened()
+    requestStats.route(ROUTE).answered(request(), 200)
+    requestStats.route({ ...ROUTE }).answered(request(), 200)
+    expect(requestStats.counts().map(({ statuses }) => statuses)).toEqual([[{ status: 200, count: 2 }]])
   })
 
   test('of a route that nobody asked for are empty', () => {
-    const { tally } = opened()
-    tally.route(ROUTE)
-    expect(tally.counts()[0]).toMatchObject({ statuses: [], latencies: { sum: 0 } })
+    const { requestStats } = opened()
+    requestStats.route(ROUTE)
+    expect(requestStats.counts()[0]).toMatchObject({ statuses: [], latencies: { sum: 0 } })
   })
 })
 
 describe('latency', () => {
   test('is what passed from arrival to answer', async () => {
-    const { tally, clock } = opened()
-    const watch = tally.route(ROUTE)
+    const { requestStats, clock } = opened()
+    const watch = requestStats.route(ROUTE)
     await clock.advance(1_000)
     const arrivedMs = watch.arrived()
     await clock.advance(30)
     watch.answered(request({ arrivedMs }), 200)
-    const latencies = tally.counts()[0]?.latencies
+    const latencies = requestStats.counts()[0]?.latencies
     expect(latencies?.sum).toBe(30)
     expect(
       latencies?.counts.map((count, place) => (count > 0 ? LATENCY_BOUNDS_MS[place] : null)).filter(Boolean),
@@ -78,11 +78,11 @@ describe('the log', () => {
   const holder = { agency: AGENCY, key: { id: 'key_1', name: 'Jane Doe' } } as unknown as KeyHolder
 
   test('has one line per request at debug: route template, status, duration, request id, agency and key, and nothing else', async () => {
-    const { tally, clock, lines } = opened({ isLogged: true })
-    const watch = tally.route(ROUTE)
+    const { requestStats, clock, lines } = opened({ isLogged: true })
+    const watch = requestStats.route(ROUTE)
     const arrivedMs = watch.arrived()
     await clock.advance(2)
-    watch.answered(request({ arrivedMs, entrance: { holder } }), 409)
+    watch.answered(request({ arrivedMs, admission: { holder } }), 409)
     expect(lines).toEqual([
       {
         fields: {
@@ -99,14 +99,14 @@ describe('the log', () => {
   })
 
   test('names nobody for a request without a valid key', () => {
-    const { tally, lines } = opened({ isLogged: true })
-    tally.route(ROUTE).answered(request(), 401)
+    const { requestStats, lines } = opened({ isLogged: true })
+    requestStats.route(ROUTE).answered(request(), 401)
     expect(Object.keys(lines[0]?.fields ?? {})).toEqual(['route', 'status', 'durationMs', 'requestId'])
   })
 
   test('does not keep a request from being counted', () => {
-    const { tally } = opened({ isLogged: true })
-    tally.route(ROUTE).answered(request(), 200)
-    expect(tally.counts()[0]?.statuses).toEqual([{ status: 200, count: 1 }])
+    const { requestStats } = opened({ isLogged: true })
+    requestStats.route(ROUTE).answered(request(), 200)
+    expect(requestStats.counts()[0]?.statuses).toEqual([{ status: 200, count: 1 }])
   })
 })

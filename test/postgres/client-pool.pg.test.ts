@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { pooled, poolVitals, WAITING_MAX } from '../../src/postgres/client/client-pool.ts'
+import { withDeadline } from '../../src/lib/deadline.ts'
+import { pooled, poolStats, WAITING_MAX } from '../../src/postgres/client/client-pool.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { classifyDatabaseError } from '../../src/postgres/client/database-error.ts'
-import { withDeadline } from '../../src/lib/deadline.ts'
 import { eventually } from '../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
@@ -100,7 +100,7 @@ describe('a pool', () => {
     const running = [30, 30, 30, 30].map((s) => single`select pg_sleep(${s})`.catch(classifyDatabaseError))
     const waiting = Promise.all([1, 2, 3].map((n) => single`select ${n}::int as n`))
     await eventually('it runs', async () => (await backends()) === 1)
-    expect(poolVitals(single)).toEqual({ running: 4, waiting: 3, lost: 0, refused: 0 })
+    expect(poolStats(single)).toEqual({ running: 4, waiting: 3, lost: 0, refused: 0 })
     await endBackends(1)
     expect(await Promise.all(running)).toEqual(['connection', 'connection', 'connection', 'connection'])
     expect((await waiting).map(([row]) => row?.['n'])).toEqual([1, 2, 3])
@@ -125,7 +125,7 @@ describe('a pool', () => {
     const [before] = await single`select pg_backend_pid() as pid`
     await endBackends(1)
     await eventually('it is told', () => lost === 1)
-    expect(poolVitals(single)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 0 })
+    expect(poolStats(single)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 0 })
     const [after] = await single`select pg_backend_pid() as pid`
     expect(after?.['pid']).not.toBe(before?.['pid'])
     await single.end()
@@ -163,7 +163,7 @@ describe('a pool', () => {
       ...{ size: 1, pipelined: 4, runMsMax: 3_200, waitMsMax: null },
     })
     await Promise.all([1, 2, 3, 4].map(() => pool`select pg_sleep(1)`))
-    expect(poolVitals(pool)).toEqual({ running: 0, waiting: 0, lost: 0, refused: 0 })
+    expect(poolStats(pool)).toEqual({ running: 0, waiting: 0, lost: 0, refused: 0 })
     await pool.end()
   })
 
@@ -172,7 +172,7 @@ describe('a pool', () => {
     await eventually('they run', async () => (await backends()) === 3)
     const piled = Array.from({ length: 3 * 3 + WAITING_MAX }, () => sql`select 1`.catch(classifyDatabaseError))
     expect(await sql`select 1`.catch((error: Error & { code: string }) => error.code)).toBe('CONNECTION_QUEUE_FULL')
-    expect(poolVitals(sql)).toEqual({ running: 12, waiting: WAITING_MAX, lost: 0, refused: 1 })
+    expect(poolStats(sql)).toEqual({ running: 12, waiting: WAITING_MAX, lost: 0, refused: 1 })
     await sql.end({ timeout: 0 })
     expect(new Set(await Promise.all([...running, ...piled]))).toEqual(new Set(['connection']))
   })
@@ -194,7 +194,7 @@ describe('a pool', () => {
     const late = pool`insert into arrived values (5)`
     expect(await Promise.all(outcomes)).toEqual(Array.from({ length: 5 }, () => 'connection'))
     await late
-    expect(poolVitals(pool)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 4 })
+    expect(poolStats(pool)).toEqual({ running: 0, waiting: 0, lost: 1, refused: 4 })
     expect((await pool`select n from arrived`).map(({ n }) => n)).toEqual([5])
     await pool.end()
   })

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { identityOf } from '../../src/lib/process-identity.ts'
 import { holderOf, takeDataDir } from '../../src/postgres/embedded/data-dir-lock.ts'
 import { EmbeddedError } from '../../src/postgres/embedded/embedded-error.ts'
-import { identityOf } from '../../src/lib/process-identity.ts'
 
 let folder: string
 beforeEach(() => {

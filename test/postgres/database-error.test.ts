@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { DeadlineError } from '../../src/lib/deadline.ts'
 import {
   CLASS_OF_CODE,
   CLASS_OF_PREFIX,
@@ -6,7 +7,6 @@ import {
   type DatabaseErrorClass,
   isErrorResponse,
 } from '../../src/postgres/client/database-error.ts'
-import { DeadlineError } from '../../src/lib/deadline.ts'
 
 const withCode = (code: unknown) => Object.assign(new Error('failed'), { code })
 

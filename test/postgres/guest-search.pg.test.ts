@@ -1,9 +1,9 @@
 /** Searches of guests: what they find, and how many blocks they read for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { foundGuests, PostgresGuestList } from '../../src/postgres/stores/postgres-guest-list.ts'
-import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { ListReads } from '../../src/postgres/stores/list-reads.ts'
+import { foundGuests, PostgresGuestList } from '../../src/postgres/stores/postgres-guest-list.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { SeededRandom } from '../support/seeded-random.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/app/open-ledger.ts'
-import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
 import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
+import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -23,7 +23,7 @@ test('holds that lapsed within the same microsecond are each on one page, and th
   const agency = await addAgency(ledger)
   const unit = await addUnit(ledger, agency, sampleUnit())
   for (let day = 10; day < 18; day++)
-    await ledger.desk.book(
+    await ledger.commands.book(
       agency,
       requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`, { status: 'draft' }),
       CALLER,
@@ -64,8 +64,8 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   const first = Date.UTC(2030, 0, 1)
   const date = (day: number) => new Date(first + day * 86_400_000).toISOString().slice(0, 10)
   for (let day = 0; day < 101; day++)
-    await ledger.desk.book(bad, requestFor(damaged, date(day), date(day + 1), { status: 'draft' }), CALLER)
-  await ledger.desk.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)
+    await ledger.commands.book(bad, requestFor(damaged, date(day), date(day + 1), { status: 'draft' }), CALLER)
+  await ledger.commands.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)
   await ledger.close()
   await database.sql`truncate snapshot`
   await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = 'agc_bad'`

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
-import { PostgresRateRows } from '../../src/postgres/stores/postgres-rate-rows.ts'
-import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import type { RateSlot, RateSlotsToKeep } from '../../src/access/rate-slots.ts'
 import { passedRequests } from '../../src/access/rate-slots.ts'
+import type { Ledger } from '../../src/app/open-ledger.ts'
+import { PostgresRateRows } from '../../src/postgres/stores/postgres-rate-rows.ts'
+import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
 import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
@@ -75,7 +75,7 @@ test('slots outlive a rise of their own writer’s epoch: only those of earlier 
 })
 
 test('the write of a replaced writer is refused, and ends it', async () => {
-  ledger.gate.enter(null)
+  ledger.access.admit(null)
   await keep([slot(1, { key_a: 1 })])
   await ledger.sql`select take_over('another')`
   const codeOf = (write: Promise<void>) =>

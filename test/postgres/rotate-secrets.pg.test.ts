@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { RotationError, rotateSecrets, sealedSecrets } from '../../src/postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../../src/postgres/stores/stored-key-check.ts'
-import { resealed } from '../../src/webhooks/re-encrypt.ts'
+import { reEncrypted } from '../../src/webhooks/re-encrypt.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 
@@ -41,7 +41,7 @@ async function state() {
 
 async function rotateAfter(meanwhile: () => Promise<unknown>): Promise<unknown> {
   const endpoints = await sealedSecrets(database.sql)
-  const changes = resealed(endpoints, boxes)
+  const changes = reEncrypted(endpoints, boxes)
   await meanwhile()
   const rotation = { knownChecks: ['old', 'new'], newCheck: 'new', endpointsRead: endpoints.length, changes }
   return rotateSecrets(database.sql, rotation).catch((error: unknown) => error)

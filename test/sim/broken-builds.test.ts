@@ -12,7 +12,7 @@ const SEEDS_MAX = 50
 
 /** Says that a record is durable as soon as it is asked for: memory and answer run ahead of the log. */
 function answerBeforeAppend(journal: Journal): Journal {
-  let promised = journal.vitals.durableSeq
+  let promised = journal.stats.durableSeq
   return new Proxy(journal, {
     get(target, name) {
       if (name !== 'append') return Reflect.get(target, name, target)

@@ -1,15 +1,15 @@
-import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
-import { Shelf } from '../../src/core/catalogue/inventory.ts'
+import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { Announce } from '../../src/core/bookings/booking-request.ts'
-import { BookingDesk } from '../../src/core/bookings/booking-commands.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { Journal } from '../../src/core/journal/journal.ts'
 import type { JournalStore } from '../../src/core/journal/journal-store.ts'
-import type { Clock } from '../../src/lib/clock.ts'
-import type { IdSource } from '../../src/lib/ids.ts'
 import { HoldTimer } from '../../src/core/units/hold-timer.ts'
 import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { IdSource } from '../../src/lib/ids.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
@@ -21,9 +21,9 @@ export interface BuildFaults {
   readonly wrapAnnounce?: (announce: Announce) => Announce
 }
 
-/** One run of the service: the real desk, directory, journal and hold timer. It can die, or hang and come back. */
+/** One run of the service: the real commands, directory, journal and hold timer. It can die, or hang and come back. */
 export class SimProcess {
-  readonly desk: BookingDesk
+  readonly commands: BookingCommands
   readonly directory: UnitDirectory
   readonly journal: Journal
   readonly epoch: number
@@ -37,8 +37,8 @@ export class SimProcess {
 
   private constructor(epoch: number, parts: (process: SimProcess) => Parts) {
     this.epoch = epoch
-    const { desk, directory, journal, holdTimer } = parts(this)
-    this.desk = desk
+    const { commands, directory, journal, holdTimer } = parts(this)
+    this.commands = commands
     this.directory = directory
     this.journal = journal
     this.#holdTimer = holdTimer
@@ -55,8 +55,8 @@ export class SimProcess {
     /** Of whoever took the ledger over last. */
     currentEpoch: () => number
   }): Promise<SimProcess> {
-    const tenure = await world.store.takeOver('sim')
-    const process = new SimProcess(tenure.epoch, (self) => assemble(self, world, tenure))
+    const term = await world.store.takeOver('sim')
+    const process = new SimProcess(term.epoch, (self) => assemble(self, world, term))
     process.#holdTimer.start()
     const sender = await world.webhooks.startSender(process, clockOf(process, world.clock))
     process.#wakeSender = () => sender.wake()
@@ -108,7 +108,7 @@ export class SimProcess {
 }
 
 interface Parts {
-  desk: BookingDesk
+  commands: BookingCommands
   directory: UnitDirectory
   journal: Journal
   holdTimer: HoldTimer
@@ -117,21 +117,21 @@ interface Parts {
 function assemble(
   process: SimProcess,
   world: Parameters<typeof SimProcess.start>[0],
-  tenure: { epoch: number; lastSeq: number },
+  term: { epoch: number; lastSeq: number },
 ): Parts {
   const clock = clockOf(process, world.clock)
   const store = storeSeenBy(process, world.store)
   const catalogue = new Catalogue({
     loadAgencies: async () => [AGENCY],
     loadKeys: async () => [],
-    loadShelf: async () => new Shelf(world.units, []),
+    loadInventory: async () => new Inventory(world.units, []),
   })
   catalogue.putAgency(AGENCY)
   const real = new Journal({
     store,
     clock,
-    tenure,
-    limits: { waitingMax: 200, batchMax: 8, heldMsMax: 5_000 },
+    term,
+    limits: { waitingMax: 200, batchMax: 8, queuedMsMax: 5_000 },
     onFenced: () => {
       process.isFenced = true
       process.fencedByEpoch = world.currentEpoch()
@@ -146,7 +146,7 @@ function assemble(
     onDefect: () => {},
     onSnapshotFailure: () => {},
   })
-  const desk = new BookingDesk({
+  const commands = new BookingCommands({
     catalogue,
     directory,
     journal,
@@ -154,7 +154,7 @@ function assemble(
     announce: world.faults.wrapAnnounce?.(world.announce) ?? world.announce,
     clock,
     newId: world.newId,
-    heldMsMax: 5_000,
+    queuedMsMax: 5_000,
     onDurable: ({ after }) => {
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
       process.wakeSender()
@@ -174,11 +174,11 @@ function assemble(
       nextExpiry: (at) => store.nextExpiry(at),
       lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
       expire: async ({ bookingId }) => {
-        await desk.expire(AGENCY, bookingId)
+        await commands.expire(AGENCY, bookingId)
       },
     },
   })
-  return { desk, directory, journal, holdTimer }
+  return { commands, directory, journal, holdTimer }
 }
 
 /** The world's clock, whose timers fire only while the process runs. */

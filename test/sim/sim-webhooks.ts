@@ -48,7 +48,7 @@ export class SimWebhooks {
   async startSender(process: SimProcess, clock: Clock): Promise<WebhookSender> {
     this.store.epoch = process.epoch
     const { store } = this
-    const tenure = await store.takeOver(process.epoch)
+    const term = await store.takeOver(process.epoch)
     const sender = new WebhookSender({
       store: {
         takeOver: (epoch) => store.takeOver(epoch),
@@ -57,26 +57,25 @@ export class SimWebhooks {
         nextDue: (after) => process.receive(this.#travel(() => store.nextDue(after))),
         record: (of, settled) => process.receive(this.#travel(() => store.record(of, settled))),
       },
-      post: (url, { body }) =>
-        process.receive(this.#post(new URL(url).hostname.split('.')[0] as Receiver, body, tenure)),
+      post: (url, { body }) => process.receive(this.#post(new URL(url).hostname.split('.')[0] as Receiver, body, term)),
       box: BOX,
       clock,
       dice: () => this.#dice.next(),
-      tenure,
+      term,
       watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretClosed: () => {}, onOver: () => {} },
     })
     sender.wake()
     return sender
   }
 
-  async #post(receiver: Receiver, body: string, tenure: number) {
+  async #post(receiver: Receiver, body: string, term: number) {
     const { id } = JSON.parse(body) as { id: string }
     const deliveryId = `${id} to ${receiver}`
     const delivery = this.store.deliveries.get(deliveryId)
     // The wall clock may have been set back since the claim: what counts is whether the time had ever come. A sender
     // that was replaced may still send what its successor has put off (W2).
     const early = (delivery?.nextAttemptAt ?? 0) - this.#clock.highestNow
-    if (early > 0 && tenure === this.store.tenure) this.untimely.push(`W4: ${deliveryId} was sent ${early} ms early`)
+    if (early > 0 && term === this.store.term) this.untimely.push(`W4: ${deliveryId} was sent ${early} ms early`)
     this.received.set(deliveryId, [...(this.received.get(deliveryId) ?? []), body])
     const durationMs = 1 + this.#dice.below(receiver === 'healthy' ? 200 : 10_000)
     const outcome = this.#answer(receiver)

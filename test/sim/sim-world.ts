@@ -75,7 +75,7 @@ export class SimWorld {
   async #begin(): Promise<void> {
     this.store.troublePercent = 0
     const first = await this.#start()
-    const set = UNITS.map((unit) => first.desk.setUnit(AGENCY, unit.id, () => unit, CALLER))
+    const set = UNITS.map((unit) => first.commands.setUnit(AGENCY, unit.id, () => unit, CALLER))
     await this.clock.advance(1_000)
     await Promise.all(set)
     this.store.troublePercent = 5 + this.dice.below(40)
@@ -147,23 +147,23 @@ export class SimWorld {
     const departure = addNights(arrival, 1 + dice.below(5))
     const roll = dice.below(10)
     if (roll < 6 || known.length === 0) {
-      return process.desk.book(
+      return process.commands.book(
         AGENCY,
         {
           ...{ unit: dice.pick(UNITS), stay: { arrival, departure }, type: 'guest', source: 'partner', sourceRef: ref },
           ...{ status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']), holdHours: null, notes: null },
-          ...{ adults: 2, children: 0, extraBed: false, guest: null, binding: 'partner' },
+          ...{ adults: 2, children: 0, extraBed: false, guest: null, enforcement: 'partner' },
         },
         CALLER,
       )
     }
-    if (roll < 8) return process.desk.cancel(AGENCY, { bookingId, reason: ref }, CALLER)
+    if (roll < 8) return process.commands.cancel(AGENCY, { bookingId, reason: ref }, CALLER)
     const change = dice.pick([
       { unitId: dice.pick(UNITS).id },
       { arrival, departure },
       { status: dice.pick<BookingStatus>(['confirmed', 'checked_in', 'checked_out']) },
       { holdExpiresAt: this.clock.now() + dice.below(30_000) },
     ])
-    return process.desk.change(AGENCY, { bookingId, change }, CALLER)
+    return process.commands.change(AGENCY, { bookingId, change }, CALLER)
   }
 }

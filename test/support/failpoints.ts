@@ -2,8 +2,9 @@
  * Preloaded into a service process by a test: kills the process at a named point of its work, as `kill -9` would. FAILPOINT
  * is `name:count`, the count-th time the point is passed.
  */
+
+import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import { PostgresJournalStore } from '../../src/postgres/stores/postgres-journal-store.ts'
-import { BookingDesk } from '../../src/core/bookings/booking-commands.ts'
 
 const [name, count = '1'] = (process.env['FAILPOINT'] ?? '').split(':')
 let left = Number(count)
@@ -21,7 +22,7 @@ function die(): never {
 }
 
 const { appendBatch, writeSnapshots } = PostgresJournalStore.prototype
-const { book } = BookingDesk.prototype
+const { book } = BookingCommands.prototype
 
 PostgresJournalStore.prototype.appendBatch = async function (batch) {
   if (passes('before send')) die()
@@ -43,7 +44,7 @@ PostgresJournalStore.prototype.writeSnapshots = function (snapshots) {
   return written
 }
 
-BookingDesk.prototype.book = async function (...input) {
+BookingCommands.prototype.book = async function (...input) {
   const outcome = await book.apply(this, input)
   if (outcome.kind === 'done' && passes('before answer')) die()
   return outcome

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
 /** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */

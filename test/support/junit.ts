@@ -8,25 +8,25 @@ export type Tally = { passed: number; failed: number; skipped: number; files: Se
  * Reads the report of `bun test --reporter=junit`. Counts test cases, not the sums in the head, which leave out files that
  * did not load.
  */
-export function tallyOf(report: string): Tally {
-  const tally = emptyTally()
+export function requestStatsOf(report: string): Tally {
+  const requestStats = emptyRequestStats()
   // Attribute values escape < and >, so that a tag ends at the first >.
   for (const [, head = '', body = ''] of report.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
     const file = attribute(head, 'file')
-    if (file !== undefined) tally.files.add(file)
+    if (file !== undefined) requestStats.files.add(file)
     const failure = /<(?:failure|error)\b([^>]*?)(?:\/>|>(.*?)<\/(?:failure|error)>)/s.exec(body)
     if (failure !== null) {
-      tally.failed++
+      requestStats.failed++
       const said = failure[2] ?? attribute(failure[1] ?? '', 'message') ?? ''
       const name = [attribute(head, 'classname'), attribute(head, 'name')].filter((part) => part).join(' > ')
-      tally.failures.push(`${file}: ${plain(name)}\n${plain(said).trim()}`)
-    } else if (/<skipped\b/.test(body)) tally.skipped++
-    else tally.passed++
+      requestStats.failures.push(`${file}: ${plain(name)}\n${plain(said).trim()}`)
+    } else if (/<skipped\b/.test(body)) requestStats.skipped++
+    else requestStats.passed++
   }
-  return tally
+  return requestStats
 }
 
-export function emptyTally(): Tally {
+export function emptyRequestStats(): Tally {
   return { passed: 0, failed: 0, skipped: 0, files: new Set(), failures: [] }
 }
 

@@ -1,9 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
+import { createApp } from '../../src/api/server/app.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { createApp } from '../../src/api/server/app.ts'
-import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 import { CALLER, requestFor } from './open-ledger.ts'
 
@@ -34,7 +34,7 @@ export async function startMcpService(options: Parameters<typeof openTestLedger>
   const clients: Client[] = []
   const app = createApp({
     ledger,
-    mounts: [({ tally, onFailure }) => mcpEndpoint({ ledger, tally, onFailure })],
+    mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -86,7 +86,7 @@ export async function postTo(
 
 /** A stay in the unit's calendar. */
 export async function bookNights(test: TestLedger, agency: Agency, unit: Unit, arrival: string, departure: string) {
-  const outcome = await test.ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER)
+  const outcome = await test.ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
   if (outcome.kind !== 'done') throw new Error('Cannot book nights in a test: they are taken')
   return outcome.booking
 }

@@ -7,7 +7,7 @@ import type {
   BatchToAppend,
   JournalStore,
   StoredUnit,
-  Tenure,
+  WriterTerm,
 } from '../../src/core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
@@ -49,7 +49,7 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   /** Rows that the database refuses as data errors (class 22 or 23). */
   isPoison: (content: BatchContent) => boolean = () => false
 
-  async takeOver(): Promise<Tenure> {
+  async takeOver(): Promise<WriterTerm> {
     this.epoch += 1
     return { epoch: this.epoch, lastSeq: this.journal.at(-1)?.seq ?? 0 }
   }

@@ -1,11 +1,11 @@
+import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
-import { Shelf } from '../../src/core/catalogue/inventory.ts'
-import { BookingDesk } from '../../src/core/bookings/booking-commands.ts'
+import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { Journal } from '../../src/core/journal/journal.ts'
-import type { IdSource } from '../../src/lib/ids.ts'
 import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
+import type { IdSource } from '../../src/lib/ids.ts'
 import { announce } from '../../src/webhooks/envelope.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
@@ -22,7 +22,7 @@ export const AGENCY: Agency = {
   createdAt: 0,
 }
 
-/** The real desk, directory, journal and catalogue over a store in memory and a clock that stands still. */
+/** The real commands, directory, journal and catalogue over a store in memory and a clock that stands still. */
 export class MemoryLedger {
   readonly clock = new FakeClock()
   readonly store = new MemoryJournalStore()
@@ -31,7 +31,7 @@ export class MemoryLedger {
   catalogue!: Catalogue
   directory!: UnitDirectory
   journal!: Journal
-  desk!: BookingDesk
+  commands!: BookingCommands
   #ids = 0
 
   private constructor(units: Unit[]) {
@@ -42,7 +42,7 @@ export class MemoryLedger {
     const ledger = new MemoryLedger(units)
     await ledger.takeOver()
     for (const unit of units) {
-      await ledger.desk.setUnit(AGENCY, unit.id, () => unit, {
+      await ledger.commands.setUnit(AGENCY, unit.id, () => unit, {
         actor: { kind: 'portal', id: null },
         route: 'set',
         requestId: null,
@@ -55,19 +55,19 @@ export class MemoryLedger {
   async takeOver(
     limits: { residentMax?: number; snapshotEvery?: number; onSnapshotFailure?: (error: unknown) => void } = {},
   ): Promise<void> {
-    if (this.catalogue !== undefined) this.units = [...(await this.catalogue.shelf(AGENCY.id)).units]
+    if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(6, '0')}`
     this.catalogue = new Catalogue({
       loadAgencies: async () => [AGENCY],
       loadKeys: async () => [],
-      loadShelf: async () => new Shelf(this.units, []),
+      loadInventory: async () => new Inventory(this.units, []),
     })
     await this.catalogue.load()
     this.journal = new Journal({
       store: this.store,
       clock: this.clock,
-      limits: { waitingMax: 1_000, batchMax: 100, heldMsMax: 5_000 },
-      tenure: await this.store.takeOver(),
+      limits: { waitingMax: 1_000, batchMax: 100, queuedMsMax: 5_000 },
+      term: await this.store.takeOver(),
       onFenced: () => {},
       newBatchId: () => newId('evt'),
     })
@@ -87,7 +87,7 @@ export class MemoryLedger {
           throw error
         }),
     })
-    this.desk = new BookingDesk({
+    this.commands = new BookingCommands({
       catalogue: this.catalogue,
       directory: this.directory,
       journal: this.journal,
@@ -95,7 +95,7 @@ export class MemoryLedger {
       announce,
       clock: this.clock,
       newId,
-      heldMsMax: 5_000,
+      queuedMsMax: 5_000,
       onDurable: () => {},
     })
   }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { newKeySecret } from '../../src/access/key-secret.ts'
+import { PartnerAccess } from '../../src/access/partner-access.ts'
+import { RateLimiter } from '../../src/access/rate-limit.ts'
+import { UsageMeter } from '../../src/access/usage-meter.ts'
+import type { McpFailure, McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
+import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { newKeySecret } from '../../src/access/key-secret.ts'
-import { PartnerGate } from '../../src/access/partner-access.ts'
-import { RateLimiter } from '../../src/access/rate-limit.ts'
-import { RequestTally } from '../../src/observability/request-stats.ts'
-import { UsageMeter } from '../../src/access/usage-meter.ts'
-import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
-import type { McpFailure, McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
+import { RequestStats } from '../../src/observability/request-stats.ts'
 import type { McpAnswer } from './mcp-service.ts'
 import { AGENCY, MemoryLedger } from './memory-ledger.ts'
 import { sampleUnit } from './samples.ts'
@@ -24,25 +24,25 @@ export interface MemoryMcp {
 }
 
 export async function openMemoryMcp(
-  options: { units?: Unit[]; plan?: Partial<Plan>; desk?: Partial<McpLedger['desk']> } = {},
+  options: { units?: Unit[]; plan?: Partial<Plan>; commands?: Partial<McpLedger['commands']> } = {},
 ): Promise<MemoryMcp> {
   const memory = await MemoryLedger.open(options.units ?? [sampleUnit()])
-  const { catalogue, clock, desk } = memory
+  const { catalogue, clock, commands } = memory
   catalogue.putAgency({ ...AGENCY, plan: { ...AGENCY.plan, requestsPerMinute: 10_000, ...options.plan } })
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
-  const gate = new PartnerGate({ catalogue, clock, limiter: new RateLimiter(clock), meter })
+  const access = new PartnerAccess({ catalogue, clock, limiter: new RateLimiter(clock), meter })
   const failures: McpFailure[] = []
   let requests = 0
   const endpoint = mcpEndpoint({
     ledger: {
       catalogue,
       clock,
-      gate,
+      access,
       newId: (prefix) => `${prefix}_${++requests}`,
-      desk: (options.desk ?? desk) as McpLedger['desk'],
+      commands: (options.commands ?? commands) as McpLedger['commands'],
       bookingList: { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] },
     },
-    tally: new RequestTally({ clock, log: null }),
+    requestStats: new RequestStats({ clock, log: null }),
     onFailure: (failure) => failures.push(failure),
   })
   let keys = 0

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, type Ledger, type LedgerLimits, openLedger } from '../../src/app/open-ledger.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
 import type { Caller } from '../../src/core/bookings/caller.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { AGENCY } from './memory-ledger.ts'
@@ -51,7 +51,7 @@ export async function addAgency(ledger: Ledger, change: Partial<Agency> = {}): P
 }
 
 export async function addUnit(ledger: Ledger, agency: Agency, unit: Unit): Promise<Unit> {
-  const set = await ledger.desk.setUnit(agency, unit.id, () => unit, CALLER)
+  const set = await ledger.commands.setUnit(agency, unit.id, () => unit, CALLER)
   if (set === null) throw new Error('Cannot add a unit in a test')
   return set
 }
@@ -76,7 +76,7 @@ export function requestFor(
     notes: null,
     holdHours: null,
     guest: null,
-    binding: 'partner',
+    enforcement: 'partner',
     ...change,
   }
 }

@@ -1,6 +1,6 @@
-import { openPortal } from '../../src/app/open-portal.ts'
-import { openWebhookDesk } from '../../src/app/open-webhooks.ts'
 import { createApp } from '../../src/api/server/app.ts'
+import { openPortal } from '../../src/app/open-portal.ts'
+import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 import type { JsonAnswer } from './partner-service.ts'
@@ -38,7 +38,7 @@ export async function startPortalService(options: Parameters<typeof openTestLedg
   const bugs: unknown[] = []
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
-  const webhooks = openWebhookDesk(test.ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
+  const webhooks = openWebhookCommands(test.ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const app = createApp({
     ledger: test.ledger,
     portal: {

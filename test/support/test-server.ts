@@ -1,12 +1,12 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
+import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { holderOf } from '../../src/postgres/embedded/data-dir-lock.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { TEMPLATE_DATABASE } from './postgres.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { connect } from '../../src/postgres/client/connect.ts'
 import { isAlive } from '../../src/lib/process-identity.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
 import { RUN_VERIFICATION } from '../../src/verify/verification-messages.ts'
 import { type CliRun, runCliProcess } from '../support/cli-process.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/app/open-ledger.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
+import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'
 import { type LiveUnits, verify } from '../../src/verify/verify.ts'
 import type { VerifyStore } from '../../src/verify/verify-store.ts'
@@ -42,14 +42,14 @@ function idOf(outcome: FoundOutcome): string {
 async function live(): Promise<{ kept: string; cancelled: string; moved: string }> {
   const [a, b] = units as [Unit, Unit]
   const book = async (unit: Unit, from: string, to: string) =>
-    idOf(await ledger.desk.book(agency, requestFor(unit, from, to, { guest: GUEST }), CALLER))
+    idOf(await ledger.commands.book(agency, requestFor(unit, from, to, { guest: GUEST }), CALLER))
   const kept = await book(a, '2027-03-01', '2027-03-04')
   const cancelled = await book(a, '2027-03-10', '2027-03-12')
   const moved = await book(a, '2027-03-20', '2027-03-22')
-  await ledger.desk.cancel(agency, { bookingId: cancelled, reason: null }, CALLER)
-  await ledger.desk.change(agency, { bookingId: moved, change: { unitId: b.id } }, CALLER)
-  await ledger.desk.change(agency, { bookingId: kept, change: { status: 'checked_in' } }, CALLER)
-  await ledger.desk.change(agency, { bookingId: kept, change: { expectedUntil: 20_900 as never } }, CALLER)
+  await ledger.commands.cancel(agency, { bookingId: cancelled, reason: null }, CALLER)
+  await ledger.commands.change(agency, { bookingId: moved, change: { unitId: b.id } }, CALLER)
+  await ledger.commands.change(agency, { bookingId: kept, change: { status: 'checked_in' } }, CALLER)
+  await ledger.commands.change(agency, { bookingId: kept, change: { expectedUntil: 20_900 as never } }, CALLER)
   return { kept, cancelled, moved }
 }
 
@@ -136,8 +136,8 @@ test('it runs beside a service that writes', async () => {
     for (let day = 0; !stop && day < 28; day++) {
       const arrival = `2028-${String(1 + (day % 12)).padStart(2, '0')}-${String(1 + Math.floor(day / 12)).padStart(2, '0')}`
       const next = `${arrival.slice(0, 8)}${String(2 + Math.floor(day / 12)).padStart(2, '0')}`
-      const id = idOf(await ledger.desk.book(agency, requestFor(a, arrival, next), CALLER))
-      await ledger.desk.cancel(agency, { bookingId: id, reason: null }, CALLER)
+      const id = idOf(await ledger.commands.book(agency, requestFor(a, arrival, next), CALLER))
+      await ledger.commands.cancel(agency, { bookingId: id, reason: null }, CALLER)
     }
   })()
   for (let i = 0; i < 10; i++) expect((await check()).differences).toEqual([])

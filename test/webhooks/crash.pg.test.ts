@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { openWebhookDesk } from '../../src/app/open-webhooks.ts'
-import { probeFence } from '../../src/postgres/stores/fence.ts'
-import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { auditLine } from '../../src/admin/audit-line.ts'
+import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
+import { probeFence } from '../../src/postgres/stores/fence.ts'
+import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../support/eventually.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
@@ -26,11 +26,11 @@ beforeEach(async () => {
   await prepareForLoad(database.url)
   receiver = startReceiver(null)
   const { sql } = database
-  const desk = openWebhookDesk(
+  const commands = openWebhookCommands(
     { sql, lists: new ListReads(sql), clock: systemClock, newId: systemIds, epoch: (await probeFence(sql)).epoch },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
-  const outcome = await desk.register(
+  const outcome = await commands.register(
     AGENCY.id,
     { url: `http://127.0.0.1:${receiver.port}/in`, description: null },
     auditLine({ clock: systemClock, newId: systemIds }, CALLER),

@@ -290,15 +290,15 @@ describe('a DNS answer that changes', () => {
       },
     })
     const send = post({ deadlineMs: 10_000 })
-    const tally = new Map<string, number>()
+    const requestStats = new Map<string, number>()
     for (let i = 0; i < 1_000; i++) {
       asked = i % 2
       const { outcome } = await send(`https://${name}:${outside.port}/`, MESSAGE)
       const kind = outcome.kind === 'unreachable' ? `unreachable by ${outcome.cause}` : outcome.kind
-      tally.set(kind, (tally.get(kind) ?? 0) + 1)
+      requestStats.set(kind, (requestStats.get(kind) ?? 0) + 1)
     }
     expect(insideConnections).toBe(0)
-    expect(Object.fromEntries(tally)).toEqual({ answered: 500, refused: 500 })
+    expect(Object.fromEntries(requestStats)).toEqual({ answered: 500, refused: 500 })
     expect(outside.received).toHaveLength(500)
     inside.stop(true)
     await outside.stop()

@@ -102,8 +102,8 @@ test('a claim walks past a flood: 200,000 pending of one endpoint cost the other
     values ('agc_b', 'evt_b', 'booking.created', '{}', ${CREATED})`
   await sql`analyze webhook_delivery`
   await sql.end()
-  const tenure = await store.takeOver(epoch)
-  const options = { tenure, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { whe_b: 16 } }
+  const term = await store.takeOver(epoch)
+  const options = { term, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { whe_b: 16 } }
   expect(await store.claim(options)).toHaveLength(17)
   const before = await rowsRead()
   for (let i = 0; i < 20; i++) await store.claim(options)

@@ -29,6 +29,6 @@ test('a sender that cannot be started later is tried again, and the service goes
     [null, 2_000],
   ])
   expect(exits[0]?.err).toBeInstanceOf(Error)
-  expect(sender.vitals).toMatchObject({ isUp: false, restarts: 2 })
+  expect(sender.stats).toMatchObject({ isUp: false, restarts: 2 })
   await sender.stop(100)
 })

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
+import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { openWebhooks, type Webhooks } from '../../src/app/open-webhooks.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
 import { LOOK_AHEAD_MS, POLL_MS } from '../../src/webhooks/webhook-sender.ts'
@@ -49,7 +49,7 @@ beforeEach(async () => {
     trustedCa: [authority.pem],
     onSenderExit: () => {},
   })
-  await eventually('the sender says how it is', () => webhooks.sender.vitals.sender !== null)
+  await eventually('the sender says how it is', () => webhooks.sender.stats.sender !== null)
 })
 afterEach(async () => {
   await webhooks.sender.stop(1_000)
@@ -62,13 +62,13 @@ afterAll(async () => {
 
 async function register() {
   const url = `https://localhost:${receiver.port}/in`
-  const outcome = await webhooks.desk.register(agency.id, { url, description: null }, auditLine(ledger, CALLER))
+  const outcome = await webhooks.commands.register(agency.id, { url, description: null }, auditLine(ledger, CALLER))
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome
 }
 
 async function book(arrival: string, departure: string): Promise<void> {
-  const outcome = await ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER)
+  const outcome = await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
   expect(outcome.kind).toBe('done')
 }
 
@@ -87,7 +87,7 @@ test('a booking arrives, verified by the secret that was shown and by the standa
   const [stored] = await database.sql`select body from webhook_event`
   expect(body).toBe(stored?.['body'])
   await eventually('its attempt is in the log', async () => {
-    const page = await webhooks.desk.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })
+    const page = await webhooks.commands.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })
     return page?.rows[0]?.status === 'delivered' && page.rows[0].attempts[0]?.httpStatus === 204
   })
 })
@@ -112,8 +112,8 @@ test('200 bookings at once all arrive', async () => {
   await Promise.all(Array.from({ length: 200 }, (_, n) => book(day(n), day(n + 1))))
   await eventually('all have arrived', () => receiver.received.length >= 200)
   expect(new Set(receiver.received.map(({ headers }) => headers.get('webhook-id'))).size).toBe(200)
-  await eventually('the counters say so', () => webhooks.sender.vitals.sender?.delivered === 200)
-  expect(webhooks.sender.vitals).toMatchObject({
+  await eventually('the counters say so', () => webhooks.sender.stats.sender?.delivered === 200)
+  expect(webhooks.sender.stats).toMatchObject({
     isUp: true,
     restarts: 0,
     sender: { attempts: 200, failures: {}, claimed: 0 },

@@ -29,17 +29,17 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
   describe(`the sender's store ${name}`, () => {
     let tables: SenderTables
     let store: SenderStore
-    let tenure: number
+    let term: number
 
     beforeEach(async () => {
       tables = await open()
       store = tables.store
-      tenure = await store.takeOver(tables.epoch)
+      term = await store.takeOver(tables.epoch)
       for (const endpoint of [A, A2, B]) await tables.addEndpoint(endpoint)
     })
 
     const claim = (change: Partial<Parameters<SenderStore['claim']>[0]> = {}) =>
-      store.claim({ tenure, dueUntil: NOW, room: 100, windowFresh: 2, windows: {}, ...change })
+      store.claim({ term, dueUntil: NOW, room: 100, windowFresh: 2, windows: {}, ...change })
     const ids = (claimed: readonly { deliveryId: string }[]) => claimed.map(({ deliveryId }) => deliveryId).sort()
 
     function failed(deliveryId: string, change: Partial<Settled> = {}): Settled {
@@ -126,10 +126,10 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       await tables.addDelivery('dlv_1', A, NOW)
       expect(ids(await claim())).toEqual(['dlv_1'])
       const newer = await store.takeOver(tables.epoch)
-      expect(newer).toBeGreaterThan(tenure)
-      expect(ids(await claim({ tenure: newer }))).toEqual(['dlv_1'])
+      expect(newer).toBeGreaterThan(term)
+      expect(ids(await claim({ term: newer }))).toEqual(['dlv_1'])
       await expect(claim()).rejects.toBeInstanceOf(SenderOverError)
-      await store.record(tenure, [failed('dlv_1', { status: 'dead' })])
+      await store.record(term, [failed('dlv_1', { status: 'dead' })])
       expect(await tables.delivery('dlv_1')).toMatchObject({
         status: 'pending',
         attempts: 0,
@@ -146,8 +146,8 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
     test('records an attempt, the next time and the counter together, and nothing twice', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await claim()
-      await store.record(tenure, [failed('dlv_1')])
-      await store.record(tenure, [failed('dlv_1')])
+      await store.record(term, [failed('dlv_1')])
+      await store.record(term, [failed('dlv_1')])
       expect(await tables.delivery('dlv_1')).toEqual({
         status: 'pending',
         attempts: 1,
@@ -163,15 +163,15 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(await store.nextDue(NOW)).toBe(NOW + 60_000)
       // Claimed again, the late repetition of the first record still changes nothing.
       await claim({ dueUntil: NOW + 60_000 })
-      await store.record(tenure, [failed('dlv_1')])
-      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1, claimedBy: tenure })
+      await store.record(term, [failed('dlv_1')])
+      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1, claimedBy: term })
     })
 
     test('records a success, and gives back what was not tried as it was', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
-      await store.record(tenure, [
+      await store.record(term, [
         failed('dlv_1', {
           status: 'delivered',
           nextAttemptAt: null,
@@ -200,7 +200,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
       const endpoint = { id: 'whe_a', revision: 0, at: NOW }
-      await store.record(tenure, [
+      await store.record(term, [
         failed('dlv_1', { endpoint: { ...endpoint, consecutiveFailures: 19, status: 'active', disabledReason: null } }),
         failed('dlv_2', {
           endpoint: { ...endpoint, consecutiveFailures: 20, status: 'disabled', disabledReason: 'why' },
@@ -217,7 +217,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       await tables.addDelivery('dlv_1', A, NOW)
       await claim()
       await tables.setEndpoint('whe_a', { revision: 1 })
-      await store.record(tenure, [failed('dlv_1')])
+      await store.record(term, [failed('dlv_1')])
       expect(await tables.endpoint('whe_a')).toMatchObject({ consecutiveFailures: 0 })
       expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1 })
     })
@@ -226,7 +226,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       for (const id of ['dlv_1', 'dlv_2']) await tables.addDelivery(id, A, NOW)
       await claim()
       for (const id of ['dlv_1', 'dlv_2']) await tables.setDelivery(id, { status: 'dropped' })
-      await store.record(tenure, [
+      await store.record(term, [
         failed('dlv_1'),
         failed('dlv_2', { status: 'delivered', nextAttemptAt: null, finishedAt: NOW, endpoint: null }),
       ])
@@ -238,9 +238,9 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
-      await store.release(tenure, ['dlv_1'])
+      await store.release(term, ['dlv_1'])
       expect(ids(await claim())).toEqual(['dlv_2'])
-      await store.release(tenure, [])
+      await store.release(term, [])
       expect(ids(await claim())).toEqual(['dlv_1', 'dlv_2'])
     })
 

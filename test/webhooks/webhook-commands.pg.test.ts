@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
-import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { systemIds } from '../../src/lib/ids.ts'
+import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
+import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type AttemptOutcome, isAccepted } from '../../src/webhooks/attempt-outcome.ts'
 import type { PostOnce } from '../../src/webhooks/post-once.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
-import { PINGS_AT_ONCE_MAX, WebhookDesk } from '../../src/webhooks/webhook-commands.ts'
+import { PINGS_AT_ONCE_MAX, WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
 import { ENDPOINTS_PER_AGENCY_MAX } from '../../src/webhooks/webhook-endpoint.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import { eventually } from '../support/eventually.ts'
@@ -28,7 +28,7 @@ let database: TestDatabase
 let ledger: Ledger
 let agency: Agency
 let unit: Unit
-let desk: WebhookDesk
+let commands: WebhookCommands
 let clock: FakeClock
 let answer: AttemptOutcome
 let posted: { url: string; headers: Record<string, string>; body: string }[]
@@ -60,7 +60,7 @@ beforeEach(async () => {
   answer = OK
   posted = []
   changes = []
-  desk = new WebhookDesk({
+  commands = new WebhookCommands({
     rows: new PostgresEndpointRows(database.sql, ledger.lists, () => ledger.epoch),
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
@@ -77,7 +77,7 @@ afterEach(() => ledger.close())
 const line = () => auditLine({ clock, newId: systemIds }, CALLER)
 
 async function register(url = 'https://hooks.example/in') {
-  const outcome = await desk.register(agency.id, { url, description: 'ours' }, line())
+  const outcome = await commands.register(agency.id, { url, description: 'ours' }, line())
   if (outcome.kind !== 'registered') throw new Error(`Expected an endpoint, got ${JSON.stringify(outcome)}`)
   return outcome
 }
@@ -85,7 +85,7 @@ async function register(url = 'https://hooks.example/in') {
 let nights = 1
 async function book(): Promise<void> {
   const day = (n: number) => new Date(Date.UTC(2030, 0, n)).toISOString().slice(0, 10)
-  const outcome = await ledger.desk.book(agency, requestFor(unit, day(nights), day(nights + 1)), CALLER)
+  const outcome = await ledger.commands.book(agency, requestFor(unit, day(nights), day(nights + 1)), CALLER)
   expect(outcome.kind).toBe('done')
   nights += 1
 }
@@ -96,7 +96,7 @@ async function sendDue(): Promise<void> {
   const at = Date.now() + 1_000
   const sender = new WebhookSender({
     store,
-    tenure: await store.takeOver(ledger.epoch),
+    term: await store.takeOver(ledger.epoch),
     clock: { now: () => at, monotonicMs: () => performance.now(), after: (ms, task) => stopper(setTimeout(task, ms)) },
     dice: () => 0,
     box,
@@ -106,7 +106,7 @@ async function sendDue(): Promise<void> {
   sender.wake()
   // A pause of the sender says nothing: on a busy machine it is only waiting for the database.
   await eventually('everything due is sent', async () => {
-    const isIdle = () => sender.vitals.claims > 0 && sender.vitals.claimed === 0
+    const isIdle = () => sender.stats.claims > 0 && sender.stats.claimed === 0
     return isIdle() && (await countDue(at)) === 0 && isIdle()
   })
   await sender.stop(1_000)
@@ -122,7 +122,7 @@ async function countDue(at: number): Promise<number> {
 const stopper = (timer: Timer) => () => clearTimeout(timer)
 
 async function statuses(endpointId: string): Promise<string[]> {
-  return ((await desk.deliveries(agency.id, endpointId, PAGE))?.rows ?? []).map(({ status }) => status)
+  return ((await commands.deliveries(agency.id, endpointId, PAGE))?.rows ?? []).map(({ status }) => status)
 }
 
 describe('registering', () => {
@@ -140,8 +140,8 @@ describe('registering', () => {
       createdAt: clock.now(),
       updatedAt: clock.now(),
     })
-    expect(await desk.list(agency.id)).toEqual([endpoint])
-    expect(await desk.find(agency.id, endpoint.id)).toEqual(endpoint)
+    expect(await commands.list(agency.id)).toEqual([endpoint])
+    expect(await commands.find(agency.id, endpoint.id)).toEqual(endpoint)
     const dump = JSON.stringify(await database.sql`select * from webhook_endpoint`)
     expect(dump).not.toContain(secret)
     expect(dump).not.toContain(secret.slice(6))
@@ -158,17 +158,17 @@ describe('registering', () => {
     ['https://slow.example/', 'does_not_resolve'],
     ['https://localhost:9001/', 'does_not_resolve'],
   ])('%s is refused as %s, and nothing is kept', async (url, refusal) => {
-    expect(await desk.register(agency.id, { url, description: null }, line())).toEqual({
+    expect(await commands.register(agency.id, { url, description: null }, line())).toEqual({
       kind: 'url_refused',
       refusal: refusal as 'private',
     })
-    expect(await desk.list(agency.id)).toEqual([])
+    expect(await commands.list(agency.id)).toEqual([])
   })
 
   test('takes a development receiver, and no more endpoints than the limit', async () => {
     await register(`http://${ALLOWED}/in`)
     for (let i = 1; i < ENDPOINTS_PER_AGENCY_MAX; i++) await register()
-    expect(await desk.register(agency.id, { url: 'https://hooks.example/', description: null }, line())).toEqual({
+    expect(await commands.register(agency.id, { url: 'https://hooks.example/', description: null }, line())).toEqual({
       kind: 'too_many',
       max: ENDPOINTS_PER_AGENCY_MAX,
     })
@@ -176,35 +176,35 @@ describe('registering', () => {
 
   test('another agency sees nothing of it', async () => {
     const { endpoint } = await register()
-    await desk.ping(agency.id, endpoint.id, line())
-    const [delivery] = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
-    expect(await desk.find('agc_b', endpoint.id)).toBeNull()
-    expect(await desk.list('agc_b')).toEqual([])
-    expect(await desk.deliveries('agc_b', endpoint.id, PAGE)).toBeNull()
-    expect(await desk.findDelivery('agc_b', delivery?.id ?? '')).toBeNull()
+    await commands.ping(agency.id, endpoint.id, line())
+    const [delivery] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
+    expect(await commands.find('agc_b', endpoint.id)).toBeNull()
+    expect(await commands.list('agc_b')).toEqual([])
+    expect(await commands.deliveries('agc_b', endpoint.id, PAGE)).toBeNull()
+    expect(await commands.findDelivery('agc_b', delivery?.id ?? '')).toBeNull()
     for (const outcome of [
-      await desk.change('agc_b', endpoint.id, { url: 'https://hooks.example/x' }, line()),
-      await desk.change('agc_b', endpoint.id, { pending: 'resend' }, line()),
-      await desk.rotateSecret('agc_b', endpoint.id, { overlapHours: 0 }, line()),
-      await desk.ping('agc_b', endpoint.id, line()),
-      await desk.resend('agc_b', delivery?.id ?? '', line()),
+      await commands.change('agc_b', endpoint.id, { url: 'https://hooks.example/x' }, line()),
+      await commands.change('agc_b', endpoint.id, { pending: 'resend' }, line()),
+      await commands.rotateSecret('agc_b', endpoint.id, { overlapHours: 0 }, line()),
+      await commands.ping('agc_b', endpoint.id, line()),
+      await commands.resend('agc_b', delivery?.id ?? '', line()),
     ]) {
       expect(outcome.kind).toBe('not_found')
     }
-    expect(await desk.delete('agc_b', endpoint.id, line())).toBeNull()
+    expect(await commands.delete('agc_b', endpoint.id, line())).toBeNull()
   })
 })
 
 describe('a ping', () => {
   test('is one attempt, told at once and kept in the log', async () => {
     const { endpoint, secret } = await register()
-    const outcome = await desk.ping(agency.id, endpoint.id, line())
+    const outcome = await commands.ping(agency.id, endpoint.id, line())
     if (outcome.kind !== 'pinged') throw new Error(outcome.kind)
     expect(outcome.delivery).toMatchObject({ event: 'ping', status: 'delivered', endpointId: endpoint.id })
     expect(outcome.delivery.attempts).toEqual([
       { attempt: 1, at: clock.now(), durationMs: 7, httpStatus: 200, reason: null },
     ])
-    expect(await desk.deliveries(agency.id, endpoint.id, PAGE)).toEqual({ rows: [outcome.delivery], total: 1 })
+    expect(await commands.deliveries(agency.id, endpoint.id, PAGE)).toEqual({ rows: [outcome.delivery], total: 1 })
     const [sent] = posted
     expect(JSON.parse(sent?.body ?? '')).toEqual({
       id: outcome.delivery.eventId,
@@ -220,23 +220,23 @@ describe('a ping', () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 19`
     answer = FAIL
-    for (let i = 0; i < 3; i++) await desk.ping(agency.id, endpoint.id, line())
-    expect(await desk.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
+    for (let i = 0; i < 3; i++) await commands.ping(agency.id, endpoint.id, line())
+    expect(await commands.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
     answer = OK
-    await desk.ping(agency.id, endpoint.id, line())
-    expect(await desk.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
-    const rows = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
+    await commands.ping(agency.id, endpoint.id, line())
+    expect(await commands.find(agency.id, endpoint.id)).toMatchObject({ status: 'active', consecutiveFailures: 19 })
+    const rows = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
     expect(rows.map(({ status }) => status).sort()).toEqual(['dead', 'dead', 'dead', 'delivered'])
     expect(rows.find(({ status }) => status === 'dead')?.attempts[0]).toMatchObject({ reason: 'no answer within 10s' })
     await sendDue()
     expect(posted).toHaveLength(4)
-    expect(await desk.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
+    expect(await commands.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
   })
 
   test('beyond the few that may be under way is told to wait', async () => {
     const { endpoint } = await register()
     const outcomes = await Promise.all(
-      Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => desk.ping(agency.id, endpoint.id, line())),
+      Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => commands.ping(agency.id, endpoint.id, line())),
     )
     expect(outcomes.filter(({ kind }) => kind === 'busy')).toHaveLength(2)
   })
@@ -263,7 +263,7 @@ describe('an event', () => {
     answer = FAIL
     await book()
     await sendDue()
-    const [failed] = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
+    const [failed] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
     expect(failed).toMatchObject({
       status: 'pending',
       finishedAt: null,
@@ -271,13 +271,13 @@ describe('an event', () => {
     })
     expect(failed?.nextAttemptAt).toBeGreaterThan(Date.now() + 50_000)
     answer = OK
-    const resent = await desk.resend(agency.id, failed?.id ?? '', line())
+    const resent = await commands.resend(agency.id, failed?.id ?? '', line())
     expect(resent).toMatchObject({ kind: 'resent', delivery: { status: 'pending', nextAttemptAt: clock.now() } })
     expect(changes.at(-1)).toBe(endpoint.id)
     await sendDue()
-    await desk.resend(agency.id, failed?.id ?? '', line())
+    await commands.resend(agency.id, failed?.id ?? '', line())
     await sendDue()
-    const delivery = await desk.findDelivery(agency.id, failed?.id ?? '')
+    const delivery = await commands.findDelivery(agency.id, failed?.id ?? '')
     expect(delivery).toMatchObject({ status: 'delivered', nextAttemptAt: null })
     expect(delivery?.attempts.map(({ attempt, httpStatus }) => [attempt, httpStatus])).toEqual([
       [1, null],
@@ -301,21 +301,21 @@ describe('an endpoint that is off', () => {
 
   test('says why; what is pending is held, and new events are not queued', async () => {
     const id = await switchedOff()
-    expect(await desk.find(agency.id, id)).toMatchObject({
+    expect(await commands.find(agency.id, id)).toMatchObject({
       status: 'disabled',
       disabledReason: '20 deliveries in a row failed, the last one: no answer within 10s',
       consecutiveFailures: 20,
     })
     await book()
     expect(await statuses(id)).toEqual(new Array(22).fill('held'))
-    const [held] = (await desk.deliveries(agency.id, id, PAGE))?.rows ?? []
+    const [held] = (await commands.deliveries(agency.id, id, PAGE))?.rows ?? []
     expect(held?.nextAttemptAt).toBeNull()
   })
 
   test('enabled with resend, sends all that was held', async () => {
     const id = await switchedOff()
     answer = OK
-    expect(await desk.change(agency.id, id, { pending: 'resend' }, line())).toMatchObject({
+    expect(await commands.change(agency.id, id, { pending: 'resend' }, line())).toMatchObject({
       kind: 'changed',
       endpoint: { status: 'active', disabledReason: null, consecutiveFailures: 0 },
     })
@@ -327,22 +327,22 @@ describe('an endpoint that is off', () => {
   test('enabled with drop, sends only what comes after', async () => {
     const id = await switchedOff()
     answer = OK
-    await desk.change(agency.id, id, { pending: 'drop' }, line())
+    await commands.change(agency.id, id, { pending: 'drop' }, line())
     await book()
     await sendDue()
     expect((await statuses(id)).sort()).toEqual(['delivered', ...new Array(22).fill('dropped')])
     expect(posted).toHaveLength(21)
     // What was dropped can still be sent one by one.
-    const dropped = (await desk.deliveries(agency.id, id, PAGE))?.rows.find(({ status }) => status === 'dropped')
-    await desk.resend(agency.id, dropped?.id ?? '', line())
+    const dropped = (await commands.deliveries(agency.id, id, PAGE))?.rows.find(({ status }) => status === 'dropped')
+    await commands.resend(agency.id, dropped?.id ?? '', line())
     await sendDue()
-    expect((await desk.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
+    expect((await commands.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
   })
 
   test('of an active endpoint enabling drops nothing', async () => {
     const { endpoint } = await register()
     await book()
-    await desk.change(agency.id, endpoint.id, { pending: 'drop' }, line())
+    await commands.change(agency.id, endpoint.id, { pending: 'drop' }, line())
     expect(await statuses(endpoint.id)).toEqual(['pending'])
   })
 })
@@ -351,17 +351,17 @@ describe('a change', () => {
   test('of the url is checked like a new one, and begins without failures', async () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 7`
-    expect(await desk.change(agency.id, endpoint.id, { url: 'https://inside.example/' }, line())).toEqual({
+    expect(await commands.change(agency.id, endpoint.id, { url: 'https://inside.example/' }, line())).toEqual({
       kind: 'url_refused',
       refusal: 'private',
     })
-    expect(await desk.change(agency.id, endpoint.id, { url: 'https://hooks.example/new' }, line())).toMatchObject({
+    expect(await commands.change(agency.id, endpoint.id, { url: 'https://hooks.example/new' }, line())).toMatchObject({
       kind: 'changed',
       endpoint: { url: 'https://hooks.example/new', consecutiveFailures: 0 },
     })
     // So that an attempt at the old address, still under way, does not count.
     expect(await database.sql`select revision from webhook_endpoint`).toMatchObject([{ revision: 1 }])
-    expect(await desk.change(agency.id, endpoint.id, { description: null }, line())).toMatchObject({
+    expect(await commands.change(agency.id, endpoint.id, { description: null }, line())).toMatchObject({
       endpoint: { description: null },
     })
     await book()
@@ -371,7 +371,7 @@ describe('a change', () => {
 
   test('of the secret with an overlap sends both signatures, without one only the new', async () => {
     const { endpoint, secret: first } = await register()
-    const rotated = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
+    const rotated = await commands.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
     if (rotated.kind !== 'rotated') throw new Error(rotated.kind)
     expect(rotated.endpoint.previousSecretUntil).toBe(clock.now() + 24 * 3_600_000)
     await book()
@@ -382,31 +382,31 @@ describe('a change', () => {
     expect(sent?.headers['x-service-signature']).toBe(
       `t=${t}, v1=${serviceSignature(rotated.secret, t, body)}, v1=${serviceSignature(first, t, body)}`,
     )
-    const second = await desk.rotateSecret(agency.id, endpoint.id, { overlapHours: 0 }, line())
+    const second = await commands.rotateSecret(agency.id, endpoint.id, { overlapHours: 0 }, line())
     if (second.kind !== 'rotated') throw new Error(second.kind)
     expect(second.endpoint.previousSecretUntil).toBeNull()
-    await desk.ping(agency.id, endpoint.id, line())
+    await commands.ping(agency.id, endpoint.id, line())
     const ping = posted[1]
     const at = Number(ping?.headers['webhook-timestamp'])
     expect(ping?.headers['x-service-signature']).toBe(
       `t=${at}, v1=${serviceSignature(second.secret, at, ping?.body ?? '')}`,
     )
     clock.jumpWall(25 * 3_600_000)
-    expect((await desk.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
+    expect((await commands.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
   })
 
   test('deleting drops what is pending, forgets the secret, and nothing more is sent', async () => {
     const { endpoint } = await register()
     await book()
-    const [pending] = (await desk.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
-    expect(await desk.delete(agency.id, endpoint.id, line())).toMatchObject({ id: endpoint.id })
+    const [pending] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
+    expect(await commands.delete(agency.id, endpoint.id, line())).toMatchObject({ id: endpoint.id })
     await book()
     await sendDue()
     expect(posted).toEqual([])
-    expect(await desk.find(agency.id, endpoint.id)).toBeNull()
-    expect(await desk.delete(agency.id, endpoint.id, line())).toBeNull()
-    expect((await desk.findDelivery(agency.id, pending?.id ?? ''))?.status).toBe('dropped')
-    expect(await desk.resend(agency.id, pending?.id ?? '', line())).toEqual({
+    expect(await commands.find(agency.id, endpoint.id)).toBeNull()
+    expect(await commands.delete(agency.id, endpoint.id, line())).toBeNull()
+    expect((await commands.findDelivery(agency.id, pending?.id ?? ''))?.status).toBe('dropped')
+    expect(await commands.resend(agency.id, pending?.id ?? '', line())).toEqual({
       kind: 'refused',
       refusal: 'endpoint_deleted',
     })

@@ -33,10 +33,10 @@ class Bench {
 
   /** As after a start or a restart. */
   async begin(limits?: PoolLimits): Promise<void> {
-    const tenure = await this.store.takeOver(this.store.epoch)
+    const term = await this.store.takeOver(this.store.epoch)
     this.sender = new WebhookSender({
       store: this.store,
-      tenure,
+      term,
       clock: this.clock,
       dice: () => this.dice,
       box: BOX,
@@ -306,7 +306,7 @@ describe('nothing is lost, and little is sent twice,', () => {
     await bench.begin()
     await bench.wake()
     expect(bench.sent).toHaveLength(2)
-    expect(bench.sender.vitals.claimed).toBe(4)
+    expect(bench.sender.stats.claimed).toBe(4)
     let isStopped = false
     void bench.sender.stop(5_000).then(() => {
       isStopped = true
@@ -349,7 +349,7 @@ describe('a secret', () => {
     // Two are under way, two are claimed and wait.
     await bench.wake()
     expect(bench.sent).toHaveLength(2)
-    expect(bench.sender.vitals.claimed).toBe(4)
+    expect(bench.sender.stats.claimed).toBe(4)
     endpoint.secretSealed = BOX.seal('whsec_AAAA', { agencyId: 'agc_a', endpointId: 'whe_a' })
     bench.sender.endpointChanged('whe_a')
     await bench.wake()

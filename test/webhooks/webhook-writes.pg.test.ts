@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
-import { PENDING_CHUNK } from '../../src/postgres/stores/pending-deliveries.ts'
-import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { auditLine } from '../../src/admin/audit-line.ts'
+import type { Ledger } from '../../src/app/open-ledger.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { PENDING_CHUNK } from '../../src/postgres/stores/pending-deliveries.ts'
+import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
+import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { verify } from '../../src/verify/verify.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
-import { WebhookDesk } from '../../src/webhooks/webhook-commands.ts'
+import { WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -31,7 +31,7 @@ let database: TestDatabase
 let ledger: Ledger
 let agency: Agency
 let unit: Unit
-let desk: WebhookDesk
+let commands: WebhookCommands
 /** One connection that holds the latch. */
 let latch: Sql
 
@@ -55,12 +55,12 @@ beforeEach(async () => {
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())
-  desk = deskOf(ledger.epoch)
+  commands = commandsOf(ledger.epoch)
 })
 afterEach(() => ledger.close())
 
-function deskOf(epoch: number): WebhookDesk {
-  return new WebhookDesk({
+function commandsOf(epoch: number): WebhookCommands {
+  return new WebhookCommands({
     rows: new PostgresEndpointRows(database.sql, ledger.lists, () => epoch),
     resolver: { resolve: async () => 'unresolved' },
     post: async () => ({ outcome: { kind: 'answered', httpStatus: 200 }, durationMs: 1 }),
@@ -75,7 +75,7 @@ function deskOf(epoch: number): WebhookDesk {
 const line = () => auditLine({ clock: systemClock, newId: systemIds }, CALLER)
 
 async function registered(): Promise<string> {
-  const outcome = await desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, line())
+  const outcome = await commands.register(agency.id, { url: URL_OF_NOBODY, description: null }, line())
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome.endpoint.id
 }
@@ -83,7 +83,7 @@ async function registered(): Promise<string> {
 let nights = 1
 async function book(): Promise<void> {
   const day = (n: number) => new Date(Date.UTC(2030, 0, n)).toISOString().slice(0, 10)
-  const outcome = await ledger.desk.book(agency, requestFor(unit, day(nights++), day(nights)), CALLER)
+  const outcome = await ledger.commands.book(agency, requestFor(unit, day(nights++), day(nights)), CALLER)
   expect(outcome.kind).toBe('done')
 }
 
@@ -123,7 +123,7 @@ function refusedLine(): ReturnType<typeof line> {
 }
 
 /** Every command that writes, on an endpoint that is switched off with one delivery pending. */
-async function everyWrite(on: WebhookDesk, audit: typeof line): Promise<[string, () => Promise<unknown>][]> {
+async function everyWrite(on: WebhookCommands, audit: typeof line): Promise<[string, () => Promise<unknown>][]> {
   const id = await registered()
   await book()
   await database.sql`update webhook_endpoint set status = 'disabled', consecutive_failures = 20`
@@ -142,7 +142,7 @@ async function everyWrite(on: WebhookDesk, audit: typeof line): Promise<[string,
 
 describe('every write', () => {
   test('J5: of a stale writer is refused as fenced, and nothing is written', async () => {
-    const writes = await everyWrite(deskOf(ledger.epoch - 1), line)
+    const writes = await everyWrite(commandsOf(ledger.epoch - 1), line)
     const before = await contents()
     for (const [name, write] of writes) {
       const failure = await failureOf(write())
@@ -152,7 +152,7 @@ describe('every write', () => {
   })
 
   test('has one line in the audit trail, and is not made where that cannot be written', async () => {
-    const writes = await everyWrite(desk, line)
+    const writes = await everyWrite(commands, line)
     const before = await contents()
     for (const [name, write] of await everyWriteAgain(refusedLine())) {
       const failure = await failureOf(write())
@@ -168,15 +168,15 @@ describe('every write', () => {
 
     /** The same commands on the same rows, each with a line that the database refuses. */
     async function everyWriteAgain(audit: ReturnType<typeof line>): Promise<[string, () => Promise<unknown>][]> {
-      const [id = ''] = (await desk.list(agency.id)).filter(({ status }) => status === 'disabled').map((e) => e.id)
+      const [id = ''] = (await commands.list(agency.id)).filter(({ status }) => status === 'disabled').map((e) => e.id)
       const [deliveryId = ''] = await deliveryIds()
       return [
-        ['register', () => desk.register(agency.id, { url: URL_OF_NOBODY, description: null }, audit)],
-        ['change', () => desk.change(agency.id, id, { url: 'http://localhost:9001/', pending: 'drop' }, audit)],
-        ['resend', () => desk.resend(agency.id, deliveryId, audit)],
-        ['rotation', () => desk.rotateSecret(agency.id, id, { overlapHours: 0 }, audit)],
-        ['ping', () => desk.ping(agency.id, id, audit)],
-        ['deletion', () => desk.delete(agency.id, id, audit)],
+        ['register', () => commands.register(agency.id, { url: URL_OF_NOBODY, description: null }, audit)],
+        ['change', () => commands.change(agency.id, id, { url: 'http://localhost:9001/', pending: 'drop' }, audit)],
+        ['resend', () => commands.resend(agency.id, deliveryId, audit)],
+        ['rotation', () => commands.rotateSecret(agency.id, id, { overlapHours: 0 }, audit)],
+        ['ping', () => commands.ping(agency.id, id, audit)],
+        ['deletion', () => commands.delete(agency.id, id, audit)],
       ]
     }
   })
@@ -187,11 +187,15 @@ test('a change of address, description and status is one change: all of it or no
   await book()
   await database.sql`update webhook_endpoint set status = 'disabled', disabled_reason = 'x', consecutive_failures = 20`
   const change = { url: 'http://localhost:9001/', description: 'both', pending: 'drop' as const }
-  expect(await desk.change(agency.id, id, { ...change, url: 'https://nowhere.example/' }, line())).toMatchObject({
+  expect(await commands.change(agency.id, id, { ...change, url: 'https://nowhere.example/' }, line())).toMatchObject({
     kind: 'url_refused',
   })
-  expect(await desk.find(agency.id, id)).toMatchObject({ status: 'disabled', url: URL_OF_NOBODY, description: null })
-  expect(await desk.change(agency.id, id, change, line())).toMatchObject({
+  expect(await commands.find(agency.id, id)).toMatchObject({
+    status: 'disabled',
+    url: URL_OF_NOBODY,
+    description: null,
+  })
+  expect(await commands.change(agency.id, id, change, line())).toMatchObject({
     kind: 'changed',
     endpoint: { url: change.url, description: 'both', status: 'active', disabledReason: null, consecutiveFailures: 0 },
   })
@@ -216,7 +220,7 @@ describe('a flood of pending deliveries', () => {
 
   test.each(['drop', 'resend'] as const)('is settled as a whole before switching on: %s', async (pending) => {
     const id = await flooded()
-    expect(await desk.change(agency.id, id, { pending }, line())).toMatchObject({ endpoint: { status: 'active' } })
+    expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({ endpoint: { status: 'active' } })
     expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
     const [late] = await database.sql<{ n: number }[]>`
       select count(*)::int as n from webhook_delivery where status = 'pending' and (tries > 0 or next_attempt_at > now())`
@@ -225,24 +229,24 @@ describe('a flood of pending deliveries', () => {
 
   test('is dropped as a whole with its endpoint', async () => {
     const id = await flooded()
-    await desk.delete(agency.id, id, line())
+    await commands.delete(agency.id, id, line())
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 
   test('of which a part was settled before a failure is no longer unchanged; repeating finishes it', async () => {
     const id = await flooded()
-    const change = desk.change(agency.id, id, { pending: 'drop' }, refusedLine())
+    const change = commands.change(agency.id, id, { pending: 'drop' }, refusedLine())
     expect(await failureOf(change)).toMatchObject({ outcome: 'begun' })
     expect(await countOf('dropped')).toBeGreaterThan(0)
-    expect(await desk.find(agency.id, id)).toMatchObject({ status: 'disabled' })
-    await desk.change(agency.id, id, { pending: 'drop' }, line())
+    expect(await commands.find(agency.id, id)).toMatchObject({ status: 'disabled' })
+    await commands.change(agency.id, id, { pending: 'drop' }, line())
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 
   test('that an interrupted deletion has left is dropped when the deletion is repeated', async () => {
     const id = await flooded()
     await database.sql`update webhook_endpoint set status = 'deleted'`
-    expect(await desk.delete(agency.id, id, line())).toBeNull()
+    expect(await commands.delete(agency.id, id, line())).toBeNull()
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 })
@@ -271,15 +275,15 @@ describe('an endpoint is deleted while', () => {
 
   test('a booking that takes it for active is on its way: nothing stays pending', async () => {
     const id = await registered()
-    await using gate = await held('webhook_delivery', 'insert')
+    await using access = await held('webhook_delivery', 'insert')
     const booking = book()
     await eventually('the batch has its delivery', () => waiting('append_batch'))
     let isOver = false
-    const deletion = desk.delete(agency.id, id, line()).finally(() => {
+    const deletion = commands.delete(agency.id, id, line()).finally(() => {
       isOver = true
     })
     await eventually('the deletion waits, or is over', async () => isOver || (await waiting('delete_webhook_endpoint')))
-    await gate.release()
+    await access.release()
     await Promise.all([booking, deletion])
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
   })
@@ -308,13 +312,13 @@ describe('an endpoint is deleted while', () => {
     }
     const outcomes: Promise<unknown>[] = []
     {
-      await using gate = await held('webhook_delivery', 'update')
+      await using access = await held('webhook_delivery', 'update')
       const recording = database.sql`
         select record_attempts((select tenure from webhook_sender), ${JSON.stringify(content)}::text::jsonb)`
       outcomes.push(recording.then(() => 'recorded'))
       await eventually('the outcome is being recorded', () => waiting('record_attempts'))
       let isOver = false
-      const deletion = desk.delete(agency.id, id, line()).finally(() => {
+      const deletion = commands.delete(agency.id, id, line()).finally(() => {
         isOver = true
       })
       outcomes.push(deletion.then((deleted) => deleted?.id))
@@ -322,7 +326,7 @@ describe('an endpoint is deleted while', () => {
         'the deletion waits, or is over',
         async () => isOver || (await waiting('delete_webhook_endpoint')),
       )
-      await gate.release()
+      await access.release()
       expect(await Promise.all(outcomes)).toEqual(['recorded', id])
     }
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
@@ -333,12 +337,12 @@ describe('an endpoint is deleted while', () => {
     await book()
     await database.sql`update webhook_delivery set status = 'dead', next_attempt_at = null, finished_at = now()`
     const [deliveryId = ''] = await deliveryIds()
-    await using gate = await held('webhook_endpoint', 'update')
-    const deletion = desk.delete(agency.id, id, line())
+    await using access = await held('webhook_endpoint', 'update')
+    const deletion = commands.delete(agency.id, id, line())
     await eventually('the deletion waits', () => waiting('delete_webhook_endpoint'))
-    const resend = desk.resend(agency.id, deliveryId, line())
+    const resend = commands.resend(agency.id, deliveryId, line())
     await eventually('the resend waits', () => waiting('isResent'))
-    await gate.release()
+    await access.release()
     await deletion
     expect(await resend).toEqual({ kind: 'refused', refusal: 'endpoint_deleted' })
     expect(await countOf('pending')).toBe(0)

@@ -78,7 +78,7 @@ interface InFlight {
   readonly answered: Promise<Answer | null>
 }
 
-export class IdempotencyDesk {
+export class IdempotentWrites {
   readonly #find: FindAnswer
   readonly #now: () => number
   readonly #openMax: number

@@ -1,5 +1,5 @@
-import type { Shelf } from '../../core/catalogue/inventory.ts'
 import type { BookingFilter } from '../../core/bookings/booking-list.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES } from '../../core/domain/booking.ts'
 import { nightOf } from './stay-fields.ts'
 
@@ -9,10 +9,10 @@ import { nightOf } from './stay-fields.ts'
  */
 export function bookingFilterOf(
   asked: { from?: string; to?: string; status?: string; unit?: string },
-  shelf: Shelf,
+  inventory: Inventory,
 ): BookingFilter | null {
   const status = asked.status === undefined ? null : BOOKING_STATUSES.find((known) => known === asked.status)
-  const unit = asked.unit === undefined ? null : (shelf.unitBySlug(asked.unit) ?? undefined)
+  const unit = asked.unit === undefined ? null : (inventory.unitBySlug(asked.unit) ?? undefined)
   if (status === undefined || unit === undefined) return null
   return {
     from: asked.from === undefined ? null : nightOf(asked.from),

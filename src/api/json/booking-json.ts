@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { nightsOf } from '../../core/domain/stay.ts'
@@ -38,9 +38,9 @@ export const BookingJson = Type.Object(
   { $id: 'Booking' },
 )
 
-/** @param shelf of the booking's agency: it knows the unit, archived ones too */
-export function bookingJson(booking: Booking, shelf: Shelf): Static<typeof BookingJson> {
-  const unit = shelf.unitById(booking.unitId)
+/** @param inventory of the booking's agency: it knows the unit, archived ones too */
+export function bookingJson(booking: Booking, inventory: Inventory): Static<typeof BookingJson> {
+  const unit = inventory.unitById(booking.unitId)
   assert(unit !== null, 'Cannot show a booking: its unit is not in the catalogue')
   return {
     id: booking.id,

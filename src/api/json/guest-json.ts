@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, type Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { assert } from '../../lib/assert.ts'
@@ -50,12 +50,12 @@ export function guestJson(guest: Guest): Static<typeof GuestJson> {
 export function guestWithStaysJson(
   guest: Guest,
   stays: readonly Booking[],
-  shelf: Shelf,
+  inventory: Inventory,
 ): Static<typeof GuestWithStaysJson> {
   return {
     ...guestJson(guest),
     stays: stays.map(({ id, unitId, arrival, departure, status }) => {
-      const unit = shelf.unitById(unitId)
+      const unit = inventory.unitById(unitId)
       assert(unit !== null, 'Cannot show a stay: its unit is not in the catalogue')
       return { id, unitSlug: unit.slug, arrival: formatNight(arrival), departure: formatNight(departure), status }
     }),

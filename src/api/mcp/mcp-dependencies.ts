@@ -1,14 +1,14 @@
-import type { Catalogue } from '../../core/catalogue/catalogue.ts'
-import type { BookingDesk } from '../../core/bookings/booking-commands.ts'
+import type { PartnerAccess } from '../../access/partner-access.ts'
+import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../core/bookings/booking-list.ts'
-import type { PartnerGate } from '../../access/partner-access.ts'
+import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 
 /** What the tools read from. */
 export interface ToolLedger {
   readonly catalogue: Catalogue
-  readonly desk: BookingDesk
+  readonly commands: BookingCommands
   readonly bookingList: BookingList
 }
 
@@ -17,10 +17,10 @@ export interface McpLedger extends ToolLedger {
   readonly clock: Clock
   readonly newId: IdSource
   /** The one that REST uses: the budgets are shared (contract, Tool endpoint). */
-  readonly gate: PartnerGate
+  readonly access: PartnerAccess
 }
 
-/** What the endpoint tells its surroundings of a message that ended in -32603. */
+/** What the endpoint reports of a message that ended in -32603. */
 export interface McpFailure {
   readonly error: unknown
   readonly requestId: string

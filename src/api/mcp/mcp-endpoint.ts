@@ -6,12 +6,13 @@
  * comes after it is answered as JSON-RPC. `Origin` is not looked at: any origin may call (contract, Conventions), and a
  * page that got here by DNS rebinding still has no key (docs/decisions.md).
  */
+
+import { type Admission, type PartnerAccess, UNAUTHORIZED } from '../../access/partner-access.ts'
+import type { OpenRequest, RequestStats, RouteWatch } from '../../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
-import { type Entrance, type PartnerGate, UNAUTHORIZED } from '../../access/partner-access.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
 import { requestIdOf } from '../http/request-id.ts'
-import type { OpenRequest, RequestTally, RouteWatch } from '../../observability/request-stats.ts'
 import { readJson } from '../http/strict-json.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
 import { eraOf } from './era.ts'
 import {
   errorText,
@@ -37,10 +38,10 @@ export interface McpEndpoint {
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** An admitted request. `entrance`: the latest one, whose budget the answer tells. */
+/** An admitted request. `admission`: the latest one, whose budget the answer tells. */
 interface Open extends OpenRequest {
   readonly request: Request
-  entrance: Entrance
+  admission: Admission
   /** Set where the answer should be tried again later. */
   retryAfterS: number | null
 }
@@ -55,12 +56,12 @@ const ACCEPTED: Reply = { httpStatus: 202, text: null }
 
 export function mcpEndpoint(options: {
   ledger: McpLedger
-  tally: RequestTally
+  requestStats: RequestStats
   onFailure(failure: McpFailure): void
 }): McpEndpoint {
-  const { ledger, tally, onFailure } = options
-  const { gate, clock, newId } = ledger
-  const watchOf = (method: string) => tally.route({ surface: 'mcp', method, path: MCP_PATH })
+  const { ledger, requestStats, onFailure } = options
+  const { access, clock, newId } = ledger
+  const watchOf = (method: string) => requestStats.route({ surface: 'mcp', method, path: MCP_PATH })
   const posts = watchOf('POST')
   const preflights = watchOf('OPTIONS')
   const others = watchOf('any')
@@ -69,25 +70,25 @@ export function mcpEndpoint(options: {
     const arrivedMs = posts.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     if (request.method === 'OPTIONS')
-      return ended(preflights, { arrivedMs, requestId, entrance: null }, preflightAnswer(requestId))
-    const entrance = gate.enter(request.headers.get('authorization'))
+      return ended(preflights, { arrivedMs, requestId, admission: null }, preflightAnswer(requestId))
+    const admission = access.admit(request.headers.get('authorization'))
     if (request.method !== 'POST')
-      return ended(others, { arrivedMs, requestId, entrance }, methodNotAllowed(requestId, entrance))
-    if (entrance === null)
+      return ended(others, { arrivedMs, requestId, admission }, methodNotAllowed(requestId, admission))
+    if (admission === null)
       return ended(
         posts,
-        { arrivedMs, requestId, entrance },
+        { arrivedMs, requestId, admission },
         problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId)),
       )
-    const open: Open = { request, arrivedMs, requestId, entrance, retryAfterS: null }
-    if (entrance.refusal !== null)
-      return ended(posts, open, problemAnswer(entrance.refusal, requestId, headersOf(open)))
+    const open: Open = { request, arrivedMs, requestId, admission, retryAfterS: null }
+    if (admission.refusal !== null)
+      return ended(posts, open, problemAnswer(admission.refusal, requestId, headersOf(open)))
     return serve(open).then((response) => ended(posts, open, response))
   }
 
   /** No streams to open and no sessions to end: 405 whatever the key; a valid one still sees its budget. */
-  function methodNotAllowed(requestId: string, entrance: Entrance | null): Response {
-    const headers = entrance === null ? plainHeaders(requestId) : rateHeaders(requestId, entrance.rate, clock.now())
+  function methodNotAllowed(requestId: string, admission: Admission | null): Response {
+    const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
     headers.set('Allow', 'POST, OPTIONS')
     const message = 'The endpoint takes POST only: it has no streams and no sessions'
     return new Response(errorText({ id: null, code: RPC_CODES.invalidRequest, message, httpStatus: 405 }), {
@@ -100,17 +101,17 @@ export function mcpEndpoint(options: {
     const { request, requestId } = open
     const body = await readJson(request)
     // The key may have been revoked while the body was arriving.
-    const entrance = gate.reenter(open.entrance)
-    if (entrance === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
-    open.entrance = entrance
-    if (entrance.refusal !== null) return problemAnswer(entrance.refusal, requestId, headersOf(open))
+    const admission = access.readmit(open.admission)
+    if (admission === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+    open.admission = admission
+    if (admission.refusal !== null) return problemAnswer(admission.refusal, requestId, headersOf(open))
     if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
     if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
     if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))
     const messages = body.value.map(messageOf)
     const refused = refusedBatch(messages, request.headers)
     if (refused !== null) return answer(open, refusal(refused))
-    const paid = payForRest(open, gate, messages)
+    const paid = payForRest(open, access, messages)
     if (paid !== null) return problemAnswer(paid, requestId, headersOf(open))
     return answer(open, await replyToBatch(open, messages))
   }
@@ -127,7 +128,7 @@ export function mcpEndpoint(options: {
 
   async function replyToRequest(open: Open, request: RpcRequest, isModern: boolean): Promise<Reply> {
     try {
-      const outcome = await answerOf(ledger, { request, isModern, holder: open.entrance.holder })
+      const outcome = await answerOf(ledger, { request, isModern, holder: open.admission.holder })
       return typeof outcome === 'string'
         ? { httpStatus: 200, text: successText(request.id, outcome) }
         : refusal(outcome)
@@ -152,8 +153,8 @@ export function mcpEndpoint(options: {
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 
-  function headersOf({ requestId, entrance }: Open): Headers {
-    return rateHeaders(requestId, entrance.rate, clock.now())
+  function headersOf({ requestId, admission }: Open): Headers {
+    return rateHeaders(requestId, admission.rate, clock.now())
   }
 
   function answer(open: Open, { httpStatus, text }: Reply): Response {
@@ -192,13 +193,13 @@ function refusedBatch(messages: readonly Message[], headers: Headers): RpcError 
 }
 
 /** Every request of a batch costs as if it had come alone. Nothing of it is served if the budget does not reach. */
-function payForRest(open: Open, gate: PartnerGate, messages: readonly Message[]): Entrance['refusal'] {
+function payForRest(open: Open, access: PartnerAccess, messages: readonly Message[]): Admission['refusal'] {
   const requests = messages.filter(({ kind }) => kind === 'request').length
   for (let paid = 1; paid < requests; paid++) {
-    const entrance = gate.enter(open.request.headers.get('authorization'))
-    if (entrance === null) return UNAUTHORIZED
-    open.entrance = entrance
-    if (entrance.refusal !== null) return entrance.refusal
+    const admission = access.admit(open.request.headers.get('authorization'))
+    if (admission === null) return UNAUTHORIZED
+    open.admission = admission
+    if (admission.refusal !== null) return admission.refusal
   }
   return null
 }

@@ -1,9 +1,9 @@
 /** An operation's OpenAPI description, as what a route carries for @elysiajs/swagger. */
 import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
 import { BODY_BYTES_MAX, TOO_LARGE } from '../http/strict-json.ts'
 import type { Operation } from '../operation.ts'
+import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
 
 /** What every route with a key can answer beside its own (contract, Endpoints). */
 const PROBLEMS_OF_EVERY_KEY: readonly ProblemCode[] = [

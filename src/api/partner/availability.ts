@@ -3,13 +3,13 @@ import { Elysia } from 'elysia'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { nightListJson } from '../json/night-list-json.ts'
 import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
-import { notFound } from '../problems/problems.ts'
 import { dateText, text } from '../json/text-schema.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { onShelf } from './with-inventory.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { type Outcome, partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
 
 const GET_AVAILABILITY = {
   id: 'getAvailability',
@@ -43,16 +43,16 @@ const GET_AVAILABILITY = {
 } as const satisfies Operation
 
 export const availability = (surface: PartnerSurface) => {
-  const { catalogue, desk } = surface.ledger
+  const { catalogue, commands } = surface.ledger
   return new Elysia().get(
     GET_AVAILABILITY.path,
     partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
       const range = rangeOf(query)
       if ('code' in range) return range
-      return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
-        const unit = shelf.sellableUnit(query.unit)
+      return withInventory<Outcome>(catalogue, agency.id, (inventory) => {
+        const unit = inventory.sellableUnit(query.unit)
         if (unit === null) return notFound('unit')
-        const state = desk.calendar(agency, unit)
+        const state = commands.calendar(agency, unit)
         if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
         return blockedNights(state, query, range)
       })

@@ -5,13 +5,13 @@ import type { Booking } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { BookingJson } from '../json/booking-json.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
-import { notFound } from '../problems/problems.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
 import { choice, EMAIL_LENGTH_MAX, text } from '../json/text-schema.ts'
 import { described } from '../openapi/described.ts'
 import type { BodyOf, Operation } from '../operation.ts'
+import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerLedger, PartnerSurface } from './partner-dependencies.ts'
 import { type Call, type Outcome, partnerRoute } from './partner-route.ts'
 import { answerOnce, auditedRefusal, writeOnce } from './write-once.ts'
@@ -105,12 +105,12 @@ async function bookStay(ledger: PartnerLedger, call: Call<unknown, NewBooking>):
   const wanted = wantedOf(body, stay)
 
   return writeOnce(ledger, call, JSON.stringify([body.unit, wanted]), async (keep) => {
-    const shelf = await ledger.catalogue.shelf(agency.id)
-    const unit = shelf.sellableUnit(body.unit)
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    const unit = inventory.sellableUnit(body.unit)
     if (unit === null) return auditedRefusal(ledger, call, notFound('unit'))
-    const created = answerOnce(201, () => ledger.catalogue.peekShelf(agency.id) ?? shelf)
+    const created = answerOnce(201, () => ledger.catalogue.peekInventory(agency.id) ?? inventory)
     const keepAnswer = keep === null ? undefined : (booking: Booking) => keep(created(booking))
-    const outcome = await ledger.desk.book(agency, requestOf(unit, wanted), caller, keepAnswer)
+    const outcome = await ledger.commands.book(agency, requestOf(unit, wanted), caller, keepAnswer)
     if (outcome.kind === 'unit_archived') return notFound('unit')
     return outcome.kind === 'rejected' ? problemOfRejection(outcome.rejection) : created(outcome.booking)
   })
@@ -142,5 +142,5 @@ function wantedOf(body: NewBooking, stay: Stay) {
 }
 
 function requestOf(unit: Unit, wanted: ReturnType<typeof wantedOf>): BookingRequest {
-  return { ...wanted, unit, type: 'guest', source: 'partner', binding: 'partner' }
+  return { ...wanted, unit, type: 'guest', source: 'partner', enforcement: 'partner' }
 }

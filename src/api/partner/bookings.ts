@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import { bookingFilterOf } from '../json/booking-filter.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { notFound } from '../problems/problems.ts'
 import { dateText, text } from '../json/text-schema.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { isIdShaped, partnerRoute } from './partner-route.ts'
 
@@ -55,14 +55,14 @@ export const bookings = (surface: PartnerSurface) => {
       LIST_BOOKINGS.path,
       partnerRoute(surface, LIST_BOOKINGS, async ({ agency, query }) => {
         const page = pageOf(query)
-        const filter = bookingFilterOf(query, await catalogue.shelf(agency.id))
+        const filter = bookingFilterOf(query, await catalogue.inventory(agency.id))
         const { rows, total } =
           filter === null
             ? { rows: [], total: 0 }
             : await bookingList.list(agency.id, filter, { offset: page.offset, limit: page.pageSize })
         // Asked for again: a unit that was made meanwhile may have a booking on the page.
-        const shelf = await catalogue.shelf(agency.id)
-        const listed = rows.map((booking) => bookingJson(booking, shelf))
+        const inventory = await catalogue.inventory(agency.id)
+        const listed = rows.map((booking) => bookingJson(booking, inventory))
         return JSON.stringify({ bookings: listed, ...pageMembers(page, total) })
       }),
       described(LIST_BOOKINGS),
@@ -72,7 +72,7 @@ export const bookings = (surface: PartnerSurface) => {
       partnerRoute(surface, GET_BOOKING, async ({ agency, path }) => {
         const row = isIdShaped(path) ? await bookingRows.find(agency.id, path) : null
         if (row === null) return notFound('booking')
-        return JSON.stringify({ booking: bookingJson(row.booking, await catalogue.shelf(agency.id)) })
+        return JSON.stringify({ booking: bookingJson(row.booking, await catalogue.inventory(agency.id)) })
       }),
       described(GET_BOOKING),
     )

@@ -2,11 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Booking } from '../../core/domain/booking.ts'
 import { BookingJson } from '../json/booking-json.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
-import { notFound } from '../problems/problems.ts'
 import { text } from '../json/text-schema.ts'
 import { described } from '../openapi/described.ts'
 import type { BodyOf, Operation } from '../operation.ts'
+import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerLedger, PartnerSurface } from './partner-dependencies.ts'
 import { type Call, isIdShaped, type Outcome, partnerRoute } from './partner-route.ts'
 import { answerOnce, auditedRefusal, writeOnce } from './write-once.ts'
@@ -48,11 +48,11 @@ async function cancelBooking(
   if (!isIdShaped(bookingId)) return auditedRefusal(ledger, call, notFound('booking'))
 
   return writeOnce(ledger, call, JSON.stringify({ reason }), async (keep) => {
-    const shelf = await ledger.catalogue.shelf(agency.id)
-    // The booking's unit may have been made since the shelf was taken out.
-    const cancelled = answerOnce(200, () => ledger.catalogue.peekShelf(agency.id) ?? shelf)
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    // The booking's unit may have been made since the inventory was read.
+    const cancelled = answerOnce(200, () => ledger.catalogue.peekInventory(agency.id) ?? inventory)
     const keepAnswer = keep === null ? undefined : (booking: Booking) => keep(cancelled(booking))
-    const outcome = await ledger.desk.cancel(agency, { bookingId, reason }, caller, keepAnswer)
+    const outcome = await ledger.commands.cancel(agency, { bookingId, reason }, caller, keepAnswer)
     if (outcome.kind === 'not_found') return notFound('booking')
     return outcome.kind === 'rejected' ? problemOfRejection(outcome.rejection) : cancelled(outcome.booking)
   })

@@ -3,9 +3,9 @@ import { Elysia } from 'elysia'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { onShelf } from './with-inventory.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
 
 const LIST_FEE_TYPES = {
   id: 'listFeeTypes',
@@ -26,8 +26,8 @@ export const feeTypes = (surface: PartnerSurface) =>
   new Elysia().get(
     LIST_FEE_TYPES.path,
     partnerRoute(surface, LIST_FEE_TYPES, ({ agency }) =>
-      onShelf(surface.ledger.catalogue, agency.id, (shelf) =>
-        JSON.stringify({ feeTypes: shelf.feeTypes.filter(({ active }) => active).map(feeTypeJson) }),
+      withInventory(surface.ledger.catalogue, agency.id, (inventory) =>
+        JSON.stringify({ feeTypes: inventory.feeTypes.filter(({ active }) => active).map(feeTypeJson) }),
       ),
     ),
     described(LIST_FEE_TYPES),

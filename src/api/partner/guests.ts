@@ -2,10 +2,10 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { notFound } from '../problems/problems.ts'
 import { charactersOf, text } from '../json/text-schema.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { isIdShaped, partnerRoute } from './partner-route.ts'
 
@@ -72,8 +72,8 @@ export const guests = (surface: PartnerSurface) => {
         const guest = isIdShaped(path) ? await guestList.find(agency.id, path) : null
         if (guest === null) return notFound('guest')
         const stays = await bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
-        const shelf = await catalogue.shelf(agency.id)
-        return JSON.stringify({ guest: guestWithStaysJson(guest, stays, shelf) })
+        const inventory = await catalogue.inventory(agency.id)
+        return JSON.stringify({ guest: guestWithStaysJson(guest, stays, inventory) })
       }),
       described(GET_GUEST),
     )

@@ -20,9 +20,9 @@ const GET_OPENAPI = {
 } as const satisfies Operation
 
 /** @param document its text; made once, at start */
-export const openapi = ({ ledger, tally }: PartnerSurface, document: () => Promise<string>) => {
+export const openapi = ({ ledger, requestStats }: PartnerSurface, document: () => Promise<string>) => {
   const serve = watchedRoute(
-    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
     { surface: 'partner', method: GET_OPENAPI.method, path: GET_OPENAPI.path },
     async (_, requestId) => new Response(await document(), { headers: plainHeaders(requestId) }),
   )

@@ -1,32 +1,32 @@
-import type { Catalogue } from '../../core/catalogue/catalogue.ts'
-import type { BookingDesk } from '../../core/bookings/booking-commands.ts'
+import type { PartnerAccess } from '../../access/partner-access.ts'
+import type { RefusalCounter } from '../../access/refusal-counter.ts'
+import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../core/bookings/booking-list.ts'
 import type { BookingRows } from '../../core/bookings/booking-rows.ts'
 import type { GuestList } from '../../core/bookings/guest-list.ts'
-import type { IdempotencyDesk } from '../idempotency/idempotent-writes.ts'
-import type { PartnerGate } from '../../access/partner-access.ts'
-import type { RefusalCounter } from '../../access/refusal-counter.ts'
-import type { RequestTally } from '../../observability/request-stats.ts'
-import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import type { RequestStats } from '../../observability/request-stats.ts'
+import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
 /** What the partner surface needs of the running core. */
 export interface PartnerLedger {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
-  readonly desk: BookingDesk
+  readonly commands: BookingCommands
   readonly bookingRows: BookingRows
   readonly bookingList: BookingList
   readonly guestList: GuestList
-  readonly gate: PartnerGate
+  readonly access: PartnerAccess
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
-  readonly idempotency: IdempotencyDesk
+  readonly idempotency: IdempotentWrites
 }
 
-/** What the surface tells its surroundings of a request that ended in 500. */
+/** What the surface reports of a request that ended in 500. */
 export interface FailureReport {
   readonly error: unknown
   readonly requestId: string
@@ -38,6 +38,6 @@ export interface FailureReport {
 /** What every partner route is made with. */
 export interface PartnerSurface {
   readonly ledger: PartnerLedger
-  readonly tally: RequestTally
+  readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

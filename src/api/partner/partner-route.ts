@@ -7,21 +7,21 @@
  * for as long as the handler does.
  */
 import type { TSchema } from '@sinclair/typebox'
+import { type Admission, missingScope, UNAUTHORIZED } from '../../access/partner-access.ts'
+import type { CountedOutcome } from '../../access/refusal-counter.ts'
+import type { Caller } from '../../core/bookings/caller.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
-import type { Caller } from '../../core/bookings/caller.ts'
+import type { OpenRequest } from '../../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateAnswer, rateHeaders } from '../http/answer.ts'
 import { checked } from '../http/checked.ts'
-import { type Entrance, missingScope, UNAUTHORIZED } from '../../access/partner-access.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
-import { invalid, invalidField, type Problem } from '../problems/problems.ts'
 import { decodeStrictly, queryReader } from '../http/query-string.ts'
-import type { CountedOutcome } from '../../access/refusal-counter.ts'
 import { requestIdOf } from '../http/request-id.ts'
-import type { OpenRequest } from '../../observability/request-stats.ts'
 import { targetOf } from '../http/request-target.ts'
 import { type ReadBody, readJson } from '../http/strict-json.ts'
 import { type BodyOf, type Operation, type QueryOf, routeNameOf } from '../operation.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { invalid, invalidField, type Problem } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 
 /** A request that has passed every check of the edge. */
@@ -48,31 +48,31 @@ export interface Answer {
 /** An admitted request while its answer is not yet known. */
 interface Open extends OpenRequest {
   readonly request: Request
-  readonly entrance: Entrance
+  readonly admission: Admission
 }
 
 export function partnerRoute<const O extends Operation>(
-  { ledger, tally, onFailure }: PartnerSurface,
+  { ledger, requestStats, onFailure }: PartnerSurface,
   operation: O,
   handle: (call: Call<QueryOf<O>, BodyOf<O>>) => Outcome | Promise<Outcome>,
 ): (context: { request: Request }) => Response | Promise<Response> {
-  const { gate, clock, newId, desk, refusals } = ledger
+  const { access, clock, newId, commands, refusals } = ledger
   const { scope, isWrite = false } = operation
   const route = routeNameOf(operation)
-  const watch = tally.route({ surface: 'partner', method: operation.method, path: operation.path })
+  const watch = requestStats.route({ surface: 'partner', method: operation.method, path: operation.path })
   const readTarget = targetReader(operation)
   const readBody = operation.body === undefined ? null : bodyReader(operation.body, operation.isBodyOptional ?? false)
 
   function serve({ request }: { request: Request }): Response | Promise<Response> {
     const arrivedMs = watch.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
-    const entrance = gate.enter(request.headers.get('authorization'))
-    if (entrance === null) {
+    const admission = access.admit(request.headers.get('authorization'))
+    if (admission === null) {
       if (isWrite) countUnauthorized(request, requestId)
-      watch.answered({ arrivedMs, requestId, entrance }, UNAUTHORIZED.status)
+      watch.answered({ arrivedMs, requestId, admission }, UNAUTHORIZED.status)
       return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     }
-    const open = { request, arrivedMs, requestId, entrance }
+    const open = { request, arrivedMs, requestId, admission }
     try {
       const outcome = decide(open)
       if (!(outcome instanceof Promise)) return answer(open, outcome)
@@ -86,31 +86,31 @@ export function partnerRoute<const O extends Operation>(
   }
 
   function decide(open: Open): Outcome | Promise<Outcome> {
-    const refusal = refusalOf(open.entrance)
+    const refusal = refusalOf(open.admission)
     if (refusal !== null) return refuse(open, refusal, null)
     const target = readTarget(open.request.url)
     if (target.kind === 'refused') return refuse(open, target.problem, null)
     if (readBody === null) return handle(callOf(open, target, undefined))
     return readBody(open.request).then((body) => {
       // The key may have been revoked while the body was arriving.
-      const entrance = gate.reenter(open.entrance)
-      if (entrance === null) {
-        if (isWrite) count(open.entrance.holder, 'UNAUTHORIZED', open.requestId)
+      const admission = access.readmit(open.admission)
+      if (admission === null) {
+        if (isWrite) count(open.admission.holder, 'UNAUTHORIZED', open.requestId)
         return UNAUTHORIZED
       }
-      const now = { ...open, entrance }
-      const problem = refusalOf(entrance) ?? (body.kind === 'refused' ? body.problem : null)
+      const now = { ...open, admission }
+      const problem = refusalOf(admission) ?? (body.kind === 'refused' ? body.problem : null)
       if (problem !== null) return refuse(now, problem, target.path)
       return handle(callOf(now, target, (body as Extract<ReadBody, { kind: 'read' }>).value))
     })
   }
 
-  function refusalOf({ refusal, holder }: Entrance): Problem | null {
+  function refusalOf({ refusal, holder }: Admission): Problem | null {
     return refusal ?? (scope === null || scope === 'none' ? null : missingScope(holder, scope))
   }
 
-  function callOf({ request, requestId, entrance }: Open, target: { path: string; query: unknown }, body: unknown) {
-    const { agency, key } = entrance.holder
+  function callOf({ request, requestId, admission }: Open, target: { path: string; query: unknown }, body: unknown) {
+    const { agency, key } = admission.holder
     const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }
     return { request, agency, key, caller, path: target.path, query: target.query, body } as Call<QueryOf<O>, BodyOf<O>>
   }
@@ -121,20 +121,20 @@ export function partnerRoute<const O extends Operation>(
    */
   function refuse(open: Open, refusal: Problem, bookingId: string | null): Problem | Promise<Problem> {
     if (!isWrite) return refusal
-    const { requestId, entrance } = open
-    const { agency, key } = entrance.holder
+    const { requestId, admission } = open
+    const { agency, key } = admission.holder
     const { code } = refusal
     if (
       code === 'QUOTA_EXCEEDED' ||
       code === 'RATE_LIMITED' ||
-      (code === 'FEATURE_DISABLED' && !entrance.rate.allowed)
+      (code === 'FEATURE_DISABLED' && !admission.rate.allowed)
     ) {
-      count(entrance.holder, code, requestId)
+      count(admission.holder, code, requestId)
       return refusal
     }
     const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId }
     const knownId = bookingId !== null && isIdShaped(bookingId) ? bookingId : null
-    return desk.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
+    return commands.auditRefusal(agency, caller, refusal.code, knownId).then(() => refusal)
   }
 
   function count({ agency, key }: KeyHolder, code: CountedOutcome, requestId: string): void {
@@ -143,7 +143,7 @@ export function partnerRoute<const O extends Operation>(
 
   /** A revoked or expired key, or one of an inactive agency, still belongs to the agency: its audit trail shows that someone used it. */
   function countUnauthorized(request: Request, requestId: string): void {
-    const holder = gate.holderOf(request.headers.get('authorization'))
+    const holder = access.holderOf(request.headers.get('authorization'))
     if (holder !== null) count(holder, 'UNAUTHORIZED', requestId)
   }
 
@@ -153,7 +153,7 @@ export function partnerRoute<const O extends Operation>(
     return response
   }
 
-  function answerOf({ requestId, entrance: { rate } }: Open, outcome: Outcome): Response {
+  function answerOf({ requestId, admission: { rate } }: Open, outcome: Outcome): Response {
     const now = clock.now()
     if (typeof outcome === 'string') return rateAnswer(outcome, { status: 200, requestId, rate, now })
     if (outcome === UNAUTHORIZED) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
@@ -166,7 +166,7 @@ export function partnerRoute<const O extends Operation>(
   /** After any failure, the attempt's own audit line was not written or may not have been, so the attempt is counted (design, Audit). */
   function fail(open: Open, error: unknown): Response {
     const { problem, outcome, isBug } = failureOf(error, { isWrite })
-    if (isWrite) count(open.entrance.holder, outcome, open.requestId)
+    if (isWrite) count(open.admission.holder, outcome, open.requestId)
     onFailure({ error, requestId: open.requestId, route, isBug })
     return answer(open, problem)
   }

@@ -2,16 +2,16 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { QuoteAnswer } from '../../core/domain/quote-stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
-import { notFound } from '../problems/problems.ts'
 import { QuoteAnswerJson, quoteAnswerText } from '../json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { onShelf } from './with-inventory.ts'
+import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { type Outcome, partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
 
 const QUOTE_STAY = {
   id: 'quoteStay',
@@ -30,17 +30,17 @@ const QUOTE_STAY = {
 } as const satisfies Operation
 
 export const quote = (surface: PartnerSurface) => {
-  const { catalogue, desk } = surface.ledger
+  const { catalogue, commands } = surface.ledger
   return new Elysia().post(
     QUOTE_STAY.path,
     partnerRoute(surface, QUOTE_STAY, ({ agency, body }) => {
       const stay = stayOf(body)
       if ('code' in stay) return stay
-      return onShelf<Outcome>(catalogue, agency.id, (shelf) => {
-        const unit = shelf.sellableUnit(body.unit)
+      return withInventory<Outcome>(catalogue, agency.id, (inventory) => {
+        const unit = inventory.sellableUnit(body.unit)
         if (unit === null) return notFound('unit')
         const { children = 0, extraBed = false } = body
-        const quoted = desk.quote(agency, { unit, stay, children, extraBed })
+        const quoted = commands.quote(agency, { unit, stay, children, extraBed })
         return quoted instanceof Promise ? quoted.then((each) => answerOf(unit, each)) : answerOf(unit, quoted)
       })
     }),

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
-import { notFound } from '../problems/problems.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { onShelf } from './with-inventory.ts'
+import { notFound } from '../problems/problems.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 import { type Outcome, partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
 
 const LIST_UNITS = {
   id: 'listUnits',
@@ -33,14 +33,14 @@ const GET_UNIT = {
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
-/** A shelf never changes, and partners read it often: its text is written once and goes when the shelf goes. */
-const listTexts = new WeakMap<Shelf, string>()
+/** An inventory never changes, and partners read it often: its text is written once and goes when the inventory goes. */
+const listTexts = new WeakMap<Inventory, string>()
 
-function unitListJson(shelf: Shelf): string {
-  const known = listTexts.get(shelf)
+function unitListJson(inventory: Inventory): string {
+  const known = listTexts.get(inventory)
   if (known !== undefined) return known
-  const text = JSON.stringify({ units: shelf.listed.map(unitJson) })
-  listTexts.set(shelf, text)
+  const text = JSON.stringify({ units: inventory.listed.map(unitJson) })
+  listTexts.set(inventory, text)
   return text
 }
 
@@ -49,14 +49,14 @@ export const units = (surface: PartnerSurface) => {
   return new Elysia()
     .get(
       LIST_UNITS.path,
-      partnerRoute(surface, LIST_UNITS, ({ agency }) => onShelf(catalogue, agency.id, unitListJson)),
+      partnerRoute(surface, LIST_UNITS, ({ agency }) => withInventory(catalogue, agency.id, unitListJson)),
       described(LIST_UNITS),
     )
     .get(
       '/partner/v1/units/:slug',
       partnerRoute(surface, GET_UNIT, ({ agency, path }) =>
-        onShelf<Outcome>(catalogue, agency.id, (shelf) => {
-          const unit = shelf.sellableUnit(path)
+        withInventory<Outcome>(catalogue, agency.id, (inventory) => {
+          const unit = inventory.sellableUnit(path)
           return unit === null ? notFound('unit') : JSON.stringify({ unit: unitJson(unit) })
         }),
       ),

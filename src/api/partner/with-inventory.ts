@@ -1,12 +1,12 @@
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 
-/** Uses the agency's shelf: at once when it is in memory, which is nearly always. */
-export function onShelf<T>(
+/** Uses the agency's inventory: at once when it is in memory, which is nearly always. */
+export function withInventory<T>(
   catalogue: Catalogue,
   agencyId: string,
-  use: (shelf: Shelf) => T | Promise<T>,
+  use: (inventory: Inventory) => T | Promise<T>,
 ): T | Promise<T> {
-  const shelf = catalogue.peekShelf(agencyId)
-  return shelf === null ? catalogue.shelf(agencyId).then(use) : use(shelf)
+  const inventory = catalogue.peekInventory(agencyId)
+  return inventory === null ? catalogue.inventory(agencyId).then(use) : use(inventory)
 }

@@ -1,10 +1,15 @@
-import type { Shelf } from '../../core/catalogue/inventory.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { Booking } from '../../core/domain/booking.ts'
-import { bookingJson } from '../json/booking-json.ts'
-import { idempotencyKeyOf, type Keep, type Answer as KeptAnswer, requestHashOf } from '../idempotency/idempotent-writes.ts'
-import { invalid, type Problem, problem } from '../problems/problems.ts'
 import { targetOf } from '../http/request-target.ts'
+import {
+  idempotencyKeyOf,
+  type Keep,
+  type Answer as KeptAnswer,
+  requestHashOf,
+} from '../idempotency/idempotent-writes.ts'
+import { bookingJson } from '../json/booking-json.ts'
+import { invalid, type Problem, problem } from '../problems/problems.ts'
 import type { PartnerLedger } from './partner-dependencies.ts'
 import type { Call, Outcome } from './partner-route.ts'
 
@@ -46,7 +51,7 @@ export async function writeOnce(
   if (answer.kind === 'reused') return auditedRefusal(ledger, call, REUSED)
   if (answer.kind === 'fresh') return refusal ?? answer
   // A repeated write is a write attempt too, and leaves its line in the audit trail.
-  await afterWrite(ledger.desk.auditRefusal(agency, caller, 'REPLAYED', bookingIdIn(answer.body)))
+  await afterWrite(ledger.commands.auditRefusal(agency, caller, 'REPLAYED', bookingIdIn(answer.body)))
   return { ...answer, isReplayed: true }
 }
 
@@ -56,14 +61,14 @@ const REUSED = problem(
   {},
 )
 
-/** Refuses a write that the desk has not seen: with its line in the audit trail (design, Audit). */
+/** Refuses a write that the booking commands have not seen: with its line in the audit trail (design, Audit). */
 export async function auditedRefusal(
-  { desk }: PartnerLedger,
+  { commands }: PartnerLedger,
   { agency, caller }: Pick<Write, 'agency' | 'caller'>,
   refusal: Problem,
   bookingId: string | null = null,
 ): Promise<Problem> {
-  await desk.auditRefusal(agency, caller, refusal.code, bookingId)
+  await commands.auditRefusal(agency, caller, refusal.code, bookingId)
   return refusal
 }
 
@@ -73,10 +78,10 @@ function bookingIdIn(body: string): string | null {
 }
 
 /** Writes the answer to a booking's change once: what is kept for an `Idempotency-Key` is then what is sent. */
-export function answerOnce(status: number, shelf: () => Shelf): (booking: Booking) => KeptAnswer {
+export function answerOnce(status: number, inventory: () => Inventory): (booking: Booking) => KeptAnswer {
   let body: string | null = null
   return (booking) => {
-    body ??= JSON.stringify({ booking: bookingJson(booking, shelf()) })
+    body ??= JSON.stringify({ booking: bookingJson(booking, inventory()) })
     return { status, body }
   }
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Agency } from '../../core/catalogue/agency.ts'
 import type { AgencyChange } from '../../admin/agency-commands.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { choice } from '../json/text-schema.ts'

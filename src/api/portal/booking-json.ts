@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
 import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { GuestJson, guestJson } from '../json/guest-json.ts'
@@ -20,10 +20,10 @@ export const AgencyBookingJson = Type.Object(
   { $id: 'Booking' },
 )
 
-export function agencyBookingJson(found: AgencyBooking, shelf: Shelf): Static<typeof AgencyBookingJson> {
+export function agencyBookingJson(found: AgencyBooking, inventory: Inventory): Static<typeof AgencyBookingJson> {
   const { booking, guest, notes } = found
   return {
-    ...bookingJson(booking, shelf),
+    ...bookingJson(booking, inventory),
     extraBed: booking.extraBed,
     expectedUntil: booking.expectedUntil === null ? null : formatNight(booking.expectedUntil),
     version: booking.version,

@@ -1,15 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Agency } from '../../core/catalogue/agency.ts'
 import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
-import { invalidField, notFound, type Problem } from '../problems/problems.ts'
+import { assert } from '../../lib/assert.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
 import { choice, dateText, EMAIL_LENGTH_MAX, text } from '../json/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
+import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { instantIn } from './agency-days.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
@@ -122,30 +122,30 @@ export const BOOKING_WRITES = [
     const { ledger, agency, caller, body } = call
     const refusal = invalidStay(body)
     if (refusal !== null) return refuse(refusal)
-    const unit = (await ledger.catalogue.shelf(agency.id)).sellableUnit(body.unit)
+    const unit = (await ledger.catalogue.inventory(agency.id)).sellableUnit(body.unit)
     if (unit === null) return refuse(notFound('unit'))
-    return outcomeAsAnswer(call, await ledger.desk.book(agency, requestOf(body, unit), caller))
+    return outcomeAsAnswer(call, await ledger.commands.book(agency, requestOf(body, unit), caller))
   }),
   agencyRoute(CHANGE_BOOKING, async (call) => {
     const { ledger, agency, caller, path, body } = call
     const bookingId = path['bookingId']
     if (!isIdShaped(bookingId)) return refuse(notFound('booking'))
     const { unit: slug } = body
-    const target = slug === undefined ? null : (await ledger.catalogue.shelf(agency.id)).sellableUnit(slug)
+    const target = slug === undefined ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(slug)
     if (slug !== undefined && target === null) {
       // The booking is looked for first: without it, nothing can be said of its unit.
       const found = await ledger.bookings.find(agency.id, bookingId)
       return refuse(notFound(found === null ? 'booking' : 'unit'))
     }
     const change = changeOf(agency, body, target)
-    return outcomeAsAnswer(call, await ledger.desk.change(agency, { bookingId, change }, caller))
+    return outcomeAsAnswer(call, await ledger.commands.change(agency, { bookingId, change }, caller))
   }),
   agencyRoute(CANCEL_BOOKING, async (call) => {
     const { ledger, agency, caller, path, body } = call
     const bookingId = path['bookingId']
     if (!isIdShaped(bookingId)) return refuse(notFound('booking'))
     const asked = { bookingId, reason: body.reason ?? null }
-    return outcomeAsAnswer(call, await ledger.desk.cancel(agency, asked, caller))
+    return outcomeAsAnswer(call, await ledger.commands.cancel(agency, asked, caller))
   }),
 ]
 
@@ -184,7 +184,7 @@ function requestOf(body: Static<typeof NEW_BOOKING>, unit: Unit): BookingRequest
             ...{ firstName: guest.firstName, lastName: guest.lastName, email: guest.email ?? null },
             ...{ phone: guest.phone ?? null, nationality: guest.nationality ?? null },
           },
-    binding: 'agency',
+    enforcement: 'agency',
   }
 }
 
@@ -203,7 +203,7 @@ function changeOf(
   }
 }
 
-/** The desk has put every refusal of its own into the audit trail. The booking is read back with guest and notes (J2). */
+/** The booking commands have put every refusal of its own into the audit trail. The booking is read back with guest and notes (J2). */
 async function outcomeAsAnswer(
   { ledger, agency }: AgencyCall<unknown, unknown>,
   outcome: FoundOutcome,
@@ -212,10 +212,10 @@ async function outcomeAsAnswer(
   if (outcome.kind === 'unit_archived') return refuseAudited(notFound('unit'))
   if (outcome.kind === 'rejected') return refuseAudited(problemOfRejection(outcome.rejection))
   const { booking } = outcome
-  const [found, shelf] = await afterWrite(
-    Promise.all([ledger.bookings.find(agency.id, booking.id), ledger.catalogue.shelf(agency.id)]),
+  const [found, inventory] = await afterWrite(
+    Promise.all([ledger.bookings.find(agency.id, booking.id), ledger.catalogue.inventory(agency.id)]),
   )
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
-  return answer({ booking: agencyBookingJson({ ...found, booking }, shelf) })
+  return answer({ booking: agencyBookingJson({ ...found, booking }, inventory) })
 }

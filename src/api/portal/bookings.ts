@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus, type BookingType } from '../../core/domain/booking.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { notFound } from '../problems/problems.ts'
 import { nightOf } from '../json/stay-fields.ts'
 import { dateText, text } from '../json/text-schema.ts'
+import { notFound } from '../problems/problems.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, isIdShaped, refuse } from './portal-route.ts'
@@ -43,8 +43,8 @@ const GET_BOOKING = {
 export const BOOKINGS = [
   agencyRoute(LIST_BOOKINGS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const shelf = await ledger.catalogue.shelf(agency.id)
-    const unit = query.unit === undefined ? null : shelf.unitBySlug(query.unit)
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    const unit = query.unit === undefined ? null : inventory.unitBySlug(query.unit)
     const isEmpty =
       (query.unit !== undefined && unit === null) ||
       (query.status !== undefined && !isStatus(query.status)) ||
@@ -64,15 +64,15 @@ export const BOOKINGS = [
       },
       { offset: page.offset, limit: page.pageSize },
     )
-    // A unit may have been made since the shelf was taken out.
-    const current = await ledger.catalogue.shelf(agency.id)
+    // A unit may have been made since the inventory was read.
+    const current = await ledger.catalogue.inventory(agency.id)
     return answer({ bookings: rows.map((row) => agencyBookingJson(row, current)), ...pageMembers(page, total) })
   }),
   agencyRoute(GET_BOOKING, async ({ ledger, agency, path }) => {
     const bookingId = path['bookingId']
     const found = isIdShaped(bookingId) ? await ledger.bookings.find(agency.id, bookingId) : null
     if (found === null) return refuse(notFound('booking'))
-    return answer({ booking: agencyBookingJson(found, await ledger.catalogue.shelf(agency.id)) })
+    return answer({ booking: agencyBookingJson(found, await ledger.catalogue.inventory(agency.id)) })
   }),
 ]
 

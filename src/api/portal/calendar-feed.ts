@@ -4,14 +4,14 @@ import { type AnyElysia, Elysia } from 'elysia'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
-import { notFound } from '../problems/problems.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { targetOf } from '../http/request-target.ts'
 import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { targetOf } from '../http/request-target.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { notFound } from '../problems/problems.ts'
 import { watchedRoute } from '../server/watched-route.ts'
 import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -57,12 +57,12 @@ const CHANGE_FEED = {
 
 export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
-    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
     if (unit === null) return refuse(notFound('unit'))
     return answer(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
   }),
   agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
-    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
     if (unit === null) return refuse(notFound('unit'))
     return answer(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
   }),
@@ -77,9 +77,9 @@ function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
  * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
  * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
  */
-export const calendarIcs = ({ ledger, tally, onFailure }: PortalSurface): AnyElysia => {
+export const calendarIcs = ({ ledger, requestStats, onFailure }: PortalSurface): AnyElysia => {
   const serve = watchedRoute(
-    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
     { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
     answered,
   )
@@ -109,7 +109,7 @@ async function feedText(ledger: PortalLedger, request: Request): Promise<string 
   const { path, query } = targetOf(request.url)
   const [, , , , agencySlug = '', , unitSlug = ''] = path.split('/')
   const agency = ledger.catalogue.agencyBySlug(agencySlug)
-  const unit = agency === null ? null : (await ledger.catalogue.shelf(agency.id)).sellableUnit(unitSlug)
+  const unit = agency === null ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(unitSlug)
   if (agency === null || unit === null || agency.status !== 'active') return null
   const token = new URLSearchParams(query).get('token') ?? ''
   if (!(await ledger.calendarFeeds.isToken(agency, unit, token))) return null
@@ -117,7 +117,7 @@ async function feedText(ledger: PortalLedger, request: Request): Promise<string 
   const now = ledger.clock.now()
   const today = parseNight(dayOf(now, agency.timezone))
   assert(today !== null, 'Cannot write a calendar: today is not a night of ours')
-  const { occupied, cleaning } = await ledger.desk.calendar(agency, unit)
+  const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
   const from = (today - PAST_NIGHTS) as Night
   const end = (NIGHT_MAX + 1) as Night
   const blocked = new Set([...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)])

@@ -81,7 +81,7 @@ export const FEE_TYPES = [
   }),
   agencyRoute(LIST_FEE_TYPES, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const { feeTypes: all } = await ledger.catalogue.shelf(agency.id)
+    const { feeTypes: all } = await ledger.catalogue.inventory(agency.id)
     const feeTypes = all.slice(page.offset, page.offset + page.pageSize).map(portalFeeTypeJson)
     return answer({ feeTypes, ...pageMembers(page, all.length) })
   }),

@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { GuestChange } from '../../admin/guest-commands.ts'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { notFound } from '../problems/problems.ts'
 import { charactersOf, EMAIL_LENGTH_MAX, text } from '../json/text-schema.ts'
+import { notFound } from '../problems/problems.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, isIdShaped, refuse, settled } from './portal-route.ts'
 import { nullable } from './portal-schema.ts'
@@ -66,7 +66,7 @@ export const GUESTS = [
     const guest = isIdShaped(guestId) ? await ledger.guestList.find(agency.id, guestId) : null
     if (guest === null) return refuse(notFound('guest'))
     const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
-    return answer({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.shelf(agency.id)) })
+    return answer({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
   }),
   agencyRoute(CHANGE_GUEST, async ({ ledger, caller, agency, path, body }) => {
     const guestId = path['guestId']

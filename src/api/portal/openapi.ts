@@ -2,17 +2,17 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { plainHeaders } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { watchedRoute } from '../server/watched-route.ts'
-import { portalDocument } from './portal-document.ts'
 import type { PortalSurface } from './portal-dependencies.ts'
+import { portalDocument } from './portal-document.ts'
 import type { PortalOperation } from './portal-operation.ts'
 
 const PATH = '/portal/v1/openapi.json'
 
 /** The portal's own OpenAPI document, readable without the token. Made when it is first asked for. */
-export const openapi = ({ ledger, tally }: PortalSurface, operations: readonly PortalOperation[]): AnyElysia => {
+export const openapi = ({ ledger, requestStats }: PortalSurface, operations: readonly PortalOperation[]): AnyElysia => {
   let text: string | null = null
   const serve = watchedRoute(
-    { tally, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+    { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
     { surface: 'portal', method: 'GET', path: PATH },
     (_, requestId) => {
       text ??= portalDocument(operations)

@@ -1,21 +1,21 @@
-import type { Catalogue } from '../../core/catalogue/catalogue.ts'
-import type { AgencyBookings } from '../../core/bookings/agency-bookings.ts'
-import type { AgencyDesk } from '../../admin/agency-commands.ts'
-import type { AuditList } from '../../admin/audit-list.ts'
-import type { BookingDesk } from '../../core/bookings/booking-commands.ts'
-import type { BookingList } from '../../core/bookings/booking-list.ts'
-import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
-import type { FeeDesk } from '../../admin/fee-commands.ts'
-import type { GuestDesk } from '../../admin/guest-commands.ts'
-import type { GuestList } from '../../core/bookings/guest-list.ts'
-import type { KeyDesk } from '../../admin/key-commands.ts'
-import type { UnitDesk } from '../../admin/unit-commands.ts'
-import type { RequestTally } from '../../observability/request-stats.ts'
 import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { AgencyCommands } from '../../admin/agency-commands.ts'
+import type { AuditList } from '../../admin/audit-list.ts'
+import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
+import type { FeeCommands } from '../../admin/fee-commands.ts'
+import type { GuestCommands } from '../../admin/guest-commands.ts'
+import type { KeyCommands } from '../../admin/key-commands.ts'
+import type { UnitCommands } from '../../admin/unit-commands.ts'
+import type { AgencyBookings } from '../../core/bookings/agency-bookings.ts'
+import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
+import type { BookingList } from '../../core/bookings/booking-list.ts'
+import type { GuestList } from '../../core/bookings/guest-list.ts'
+import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
-import type { WebhookDesk } from '../../webhooks/webhook-commands.ts'
+import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../partner/partner-dependencies.ts'
 
 export interface MonthUsed {
@@ -29,18 +29,18 @@ export interface PortalLedger {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
-  readonly desk: BookingDesk
-  readonly agencies: AgencyDesk
-  readonly keys: KeyDesk
-  readonly units: UnitDesk
-  readonly fees: FeeDesk
-  readonly guests: GuestDesk
+  readonly commands: BookingCommands
+  readonly agencies: AgencyCommands
+  readonly keys: KeyCommands
+  readonly units: UnitCommands
+  readonly fees: FeeCommands
+  readonly guests: GuestCommands
   readonly guestList: GuestList
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
-  readonly webhooks: WebhookDesk
+  readonly webhooks: WebhookCommands
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
@@ -58,6 +58,6 @@ export interface PortalSurface {
   readonly ledger: PortalLedger
   /** The operator's token: visible ASCII, at least 32 characters. */
   readonly token: string
-  readonly tally: RequestTally
+  readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

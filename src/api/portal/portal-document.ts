@@ -1,8 +1,8 @@
 /** The OpenAPI 3.1 document of the portal, made of the definitions that the routes validate with. */
 import { type TSchema, Type } from '@sinclair/typebox'
-import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
 import { BODY_BYTES_MAX } from '../http/strict-json.ts'
 import { normalised } from '../openapi/normalise.ts'
+import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
 import { type PortalOperation, pathParameters } from './portal-operation.ts'
 
 const EVERY_ROUTE: readonly ProblemCode[] = ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL']

@@ -4,19 +4,19 @@
  */
 import type { TObject } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
-import type { Agency } from '../../core/catalogue/agency.ts'
+import { portalAccess } from '../../access/portal-access.ts'
 import type { Settled } from '../../admin/refusal.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import { unreachable } from '../../lib/assert.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { checked } from '../http/checked.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
-import { invalid, invalidField, notFound, type Problem, problem } from '../problems/problems.ts'
 import { decodeStrictly, queryReader } from '../http/query-string.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
 import { readJson } from '../http/strict-json.ts'
-import { unreachable } from '../../lib/assert.ts'
-import { portalGate } from '../../access/portal-access.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { invalid, invalidField, notFound, type Problem, problem } from '../problems/problems.ts'
 import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
 import { type BodyOf, isWrite, type PortalOperation, pathParameters, type QueryOf } from './portal-operation.ts'
 
@@ -35,7 +35,7 @@ export interface AgencyCall<Query, Body> extends PortalCall<Query, Body> {
   readonly agency: Agency
 }
 
-/** `isAudited`: the desk has written the refusal's line already. */
+/** `isAudited`: the booking commands have written the refusal's line already. */
 export type PortalOutcome =
   | { readonly kind: 'answer'; readonly body: object }
   | { readonly kind: 'refused'; readonly problem: Problem; readonly isAudited: boolean }
@@ -48,12 +48,12 @@ export function refuse(problem: Problem): PortalOutcome {
   return { kind: 'refused', problem, isAudited: false }
 }
 
-/** A refusal that the desk has written into the audit trail. */
+/** A refusal that the booking commands have written into the audit trail. */
 export function refuseAudited(problem: Problem): PortalOutcome {
   return { kind: 'refused', problem, isAudited: true }
 }
 
-/** What a desk command came to, as an answer. */
+/** What a command came to, as an answer. */
 export function settled<T>(
   outcome: Settled<T>,
   what: Parameters<typeof notFound>[0],
@@ -114,7 +114,7 @@ export function agencyRoute<const O extends PortalOperation>(
 
 /** The routes of one resource: an Elysia instance of their own. */
 export function resource(surface: PortalSurface, routes: readonly PortalRoute[]): AnyElysia {
-  const isAllowed = portalGate(surface.token)
+  const isAllowed = portalAccess(surface.token)
   const app = new Elysia()
   for (const route of routes) {
     const serve = route.serve(surface, isAllowed)
@@ -136,13 +136,13 @@ interface AnyCall extends PortalCall<unknown, unknown> {
 }
 
 function served(
-  { ledger, tally, onFailure }: PortalSurface,
+  { ledger, requestStats, onFailure }: PortalSurface,
   isAllowed: IsAllowed,
   operation: PortalOperation,
   handle: (call: AnyCall) => PortalOutcome | Promise<PortalOutcome>,
 ): (request: Request) => Promise<Response> {
   const route = `${operation.method} ${operation.path}`
-  const watch = tally.route({ surface: 'portal', method: operation.method, path: operation.path })
+  const watch = requestStats.route({ surface: 'portal', method: operation.method, path: operation.path })
   const readTarget = targetReader(operation)
   const readBody = bodyReader(operation)
 
@@ -158,7 +158,7 @@ function served(
         ? refuse(target.kind === 'refused' ? target.problem : (body as Refused).problem)
         : await handle({ ledger, request, caller, agency, path: target.path, query: target.query, body: body.value })
     if (outcome.kind === 'refused' && !outcome.isAudited && isWrite(operation) && agency !== null)
-      await ledger.desk.auditRefusal(agency, caller, outcome.problem.code, bookingIdIn(operation, target.path))
+      await ledger.commands.auditRefusal(agency, caller, outcome.problem.code, bookingIdIn(operation, target.path))
     return outcome
   }
 
@@ -180,7 +180,7 @@ function served(
     const arrivedMs = watch.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), ledger.newId)
     const response = await answered(request, requestId)
-    watch.answered({ arrivedMs, requestId, entrance: null }, response.status)
+    watch.answered({ arrivedMs, requestId, admission: null }, response.status)
     return response
   }
 }

@@ -2,9 +2,9 @@
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
+import { isTimeZone } from '../../lib/day-start.ts'
 import { EXPECTED } from '../http/checked.ts'
 import { charactersOf } from '../json/text-schema.ts'
-import { isTimeZone } from '../../lib/day-start.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')

@@ -11,10 +11,10 @@ import {
   WEEKDAY_BASIS_POINTS_MIN,
 } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
-import { invalid, notFound } from '../problems/problems.ts'
+import { assert } from '../../lib/assert.ts'
 import { nightOf } from '../json/stay-fields.ts'
 import { dateText } from '../json/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
+import { invalid, notFound } from '../problems/problems.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
 import { label, nullable, pct } from './portal-schema.ts'
@@ -90,7 +90,7 @@ const SET_RATES = {
 
 export const RATES = [
   agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
-    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
     return unit === null ? refuse(notFound('unit')) : answer({ rates: ratesJson(unit.rules.rates) })
   }),
   agencyRoute(SET_RATES, async ({ ledger, caller, agency, path, body }) => {

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
-import { invalidField, notFound } from '../problems/problems.ts'
 import { nightOf } from '../json/stay-fields.ts'
 import { choice, dateText } from '../json/text-schema.ts'
+import { invalidField, notFound } from '../problems/problems.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, refuse } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
@@ -44,9 +44,9 @@ export const UNIT_CALENDAR = [
           `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
         ),
       )
-    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
     if (unit === null) return refuse(notFound('unit'))
-    const { occupied, cleaning } = await ledger.desk.calendar(agency, unit)
+    const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
     const taken = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
     const cleaned = cleaning
       .nightsIn(from, to)

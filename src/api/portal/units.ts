@@ -4,9 +4,9 @@ import { NO_RATES, type UnitRules } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { notFound } from '../problems/problems.ts'
 import { choice } from '../json/text-schema.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
+import { notFound } from '../problems/problems.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
 import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
 import { label, nullable, slug, timeOfDay } from './portal-schema.ts'
@@ -143,15 +143,15 @@ export const UNITS = [
   }),
   agencyRoute(LIST_UNITS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const shelf = await ledger.catalogue.shelf(agency.id)
-    const all = [...shelf.units]
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    const all = [...inventory.units]
       .filter(({ status }) => query.status === undefined || status === query.status)
       .sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
     const units = all.slice(page.offset, page.offset + page.pageSize).map(portalUnitJson)
     return answer({ units, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET_UNIT, async ({ ledger, agency, path }) => {
-    const unit = (await ledger.catalogue.shelf(agency.id)).unitBySlug(path['unitSlug'] ?? '')
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
     return unit === null ? refuse(notFound('unit')) : answer({ unit: portalUnitJson(unit) })
   }),
   agencyRoute(CHANGE_UNIT, async ({ ledger, caller, agency, path, body }) => {

@@ -1,17 +1,17 @@
 import { Elysia } from 'elysia'
-import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
-import { notFound } from '../problems/problems.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { RequestTally, UNKNOWN_ROUTE } from '../../observability/request-stats.ts'
-import { targetOf } from '../http/request-target.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
-import { directRoutes } from './direct-routes.ts'
-import { docsPage } from './docs/docs-page.ts'
+import { RequestStats, UNKNOWN_ROUTE } from '../../observability/request-stats.ts'
+import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { targetOf } from '../http/request-target.ts'
 import type { FailureReport, PartnerLedger } from '../partner/partner-dependencies.ts'
 import { PARTNER_PREFIX, partnerResources } from '../partner/partner-surface.ts'
 import type { PortalLedger } from '../portal/portal-dependencies.ts'
 import { portalResources } from '../portal/portal-surface.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { notFound } from '../problems/problems.ts'
+import { directRoutes } from './direct-routes.ts'
+import { docsPage } from './docs/docs-page.ts'
 import { preflightAnswer } from './preflight.ts'
 import { SERVE_OPTIONS } from './serve-options.ts'
 import { watchedRoute } from './watched-route.ts'
@@ -32,9 +32,12 @@ export interface AppOptions {
   /** Left out: the portal's routes are 404. */
   readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
   /** Surfaces beside these, each made with where it tells what went wrong and what it answered. */
-  readonly mounts?: readonly ((options: { tally: RequestTally; onFailure(report: FailureReport): void }) => Mount)[]
+  readonly mounts?: readonly ((options: {
+    requestStats: RequestStats
+    onFailure(report: FailureReport): void
+  }) => Mount)[]
   /** Where every answer is counted; left out, nobody asks for the counts. */
-  readonly tally?: RequestTally
+  readonly requestStats?: RequestStats
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
@@ -47,9 +50,9 @@ const BUG_ANSWER_MS = 20
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
 export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = () => {}, ...rest }: AppOptions) {
-  const { newId, clock, gate } = ledger
-  const tally = rest.tally ?? new RequestTally({ clock, log: null })
-  const unknown = tally.route(UNKNOWN_ROUTE)
+  const { newId, clock, access } = ledger
+  const requestStats = rest.requestStats ?? new RequestStats({ clock, log: null })
+  const unknown = requestStats.route(UNKNOWN_ROUTE)
   const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
 
   const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
@@ -63,14 +66,14 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     const arrivedMs = unknown.arrived()
     const requestId = requestIdFor(request)
     const isPartners = targetOf(request.url).path.startsWith(`${PARTNER_PREFIX}/`)
-    const entrance = isPartners ? gate.enter(request.headers.get('authorization')) : null
-    const headers = entrance === null ? plainHeaders(requestId) : rateHeaders(requestId, entrance.rate, clock.now())
+    const admission = isPartners ? access.admit(request.headers.get('authorization')) : null
+    const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
     const response = problemAnswer(notFound('route'), requestId, headers)
-    unknown.answered({ arrivedMs, requestId, entrance }, response.status)
+    unknown.answered({ arrivedMs, requestId, admission }, response.status)
     return response
   }
   const preflight = watchedRoute(
-    { tally, requestIdFor },
+    { requestStats, requestIdFor },
     { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
     preflightAnswer,
   )
@@ -80,11 +83,11 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     const { problem, isBug } = failureOf(error, { isWrite: request.method !== 'GET' && request.method !== 'HEAD' })
     const requestId = requestIdFor(request)
     onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
-    unknown.answered({ arrivedMs, requestId, entrance: null }, problem.status)
+    unknown.answered({ arrivedMs, requestId, admission: null }, problem.status)
     return problemAnswer(problem, requestId, plainHeaders(requestId))
   }
 
-  const partners = partnerResources({ ledger, tally, onFailure })
+  const partners = partnerResources({ ledger, requestStats, onFailure })
   const app = new Elysia({
     // `/units/` is no list.
     strictPath: true,
@@ -99,11 +102,12 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
       code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
     )
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
-    .use(docsPage({ tally, requestIdFor }))
+    .use(docsPage({ requestStats, requestIdFor }))
   for (const resource of partners) app.use(resource)
-  if (portal !== undefined) for (const resource of portalResources({ ...portal, tally, onFailure })) app.use(resource)
+  if (portal !== undefined)
+    for (const resource of portalResources({ ...portal, requestStats, onFailure })) app.use(resource)
   for (const mount of mounts) {
-    const { path, fetch } = mount({ tally, onFailure })
+    const { path, fetch } = mount({ requestStats, onFailure })
     // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
     app.all(path, ({ request }) => fetch(request))
   }

@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
+import type { JournalStats } from '../../core/journal/journal.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import type { JournalVitals } from '../../core/journal/journal.ts'
 import { type Watched, watchedRoute } from './watched-route.ts'
 
 /** What the readiness probe asks. */
 export interface Health {
   /** Of this process. */
   epoch(): number
-  vitals(): Pick<JournalVitals, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
+  stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
 }
@@ -22,7 +22,7 @@ const JOURNAL_LAG_MS_MAX = 2_000
 export function healthRoutes(health: Health, watched: Watched) {
   const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
   const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
-    const { state, waiting, inFlightMs, durableSeq } = health.vitals()
+    const { state, waiting, inFlightMs, durableSeq } = health.stats()
     const fence = await health.fence().catch(() => null)
     const faults = [
       ...(fence === null ? ['database: it does not answer'] : []),

@@ -1,8 +1,8 @@
+import type { IdSource } from '../../lib/ids.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { problem } from '../problems/problems.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
-import type { IdSource } from '../../lib/ids.ts'
+import { problem } from '../problems/problems.ts'
 
 /** A start takes about a second; after a take-over another process answers at once. */
 const RETRY_AFTER_S = 1

@@ -1,20 +1,20 @@
-import type { RequestTally, RouteName } from '../../observability/request-stats.ts'
+import type { RequestStats, RouteName } from '../../observability/request-stats.ts'
 
 /** What a route without a key is made with. */
 export interface Watched {
-  readonly tally: RequestTally
+  readonly requestStats: RequestStats
   requestIdFor(request: Request): string
 }
 
 /** Serves a route that has no key to look at, and has each of its answers counted. `answer` must not throw. */
 export function watchedRoute(
-  { tally, requestIdFor }: Watched,
+  { requestStats, requestIdFor }: Watched,
   name: RouteName,
   answer: (request: Request, requestId: string) => Response | Promise<Response>,
 ): (request: Request) => Response | Promise<Response> {
-  const watch = tally.route(name)
+  const watch = requestStats.route(name)
   const ended = (arrivedMs: number, requestId: string, response: Response): Response => {
-    watch.answered({ arrivedMs, requestId, entrance: null }, response.status)
+    watch.answered({ arrivedMs, requestId, admission: null }, response.status)
     return response
   }
   return (request) => {

@@ -3,9 +3,13 @@
  * holds for all. A command finds its unit's actor, is decided there, becomes durable through the journal, is applied,
  * and only then answered (U1). Refusals become durable in the audit trail before they are answered too.
  */
+
+import { assert } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Shelf } from '../catalogue/inventory.ts'
+import type { Inventory } from '../catalogue/inventory.ts'
 import { isHold } from '../domain/booking.ts'
 import { type Decision, decideBookStay, decideCancel, decideExpiry, type Tariff } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
@@ -16,9 +20,6 @@ import type { UnitState } from '../domain/unit-state.ts'
 import type { Appended, Journal } from '../journal/journal.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { Announcement, JournalRecord } from '../journal/record.ts'
-import { assert } from '../../lib/assert.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type {
   Announce,
@@ -37,7 +38,7 @@ import { WriteLimit } from './write-limit.ts'
 
 const HOUR_MS = 3_600_000
 
-export class BookingDesk {
+export class BookingCommands {
   readonly #catalogue: Catalogue
   readonly #directory: UnitDirectory
   readonly #journal: Journal
@@ -45,7 +46,7 @@ export class BookingDesk {
   readonly #announce: Announce
   readonly #clock: Clock
   readonly #newId: IdSource
-  readonly #heldMsMax: number
+  readonly #queuedMsMax: number
   readonly #onDurable: (event: BookingEvent, agency: Agency) => void
 
   constructor(options: {
@@ -57,7 +58,7 @@ export class BookingDesk {
     clock: Clock
     newId: IdSource
     /** How long a write is held before it is refused as not written, unless it may have been written by then. */
-    heldMsMax: number
+    queuedMsMax: number
     /** Called after a change is applied: wakes the hold timer and the webhook sender. */
     onDurable: (event: BookingEvent, agency: Agency) => void
   }) {
@@ -67,7 +68,7 @@ export class BookingDesk {
     this.#announce = options.announce
     this.#clock = options.clock
     this.#newId = options.newId
-    this.#heldMsMax = options.heldMsMax
+    this.#queuedMsMax = options.queuedMsMax
     this.#turns = new BookingTurns(options)
     this.#onDurable = options.onDurable
   }
@@ -80,13 +81,13 @@ export class BookingDesk {
   /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
   quote(agency: Agency, asked: QuoteAsked): QuoteAnswer | Promise<QuoteAnswer> {
     const state = this.#directory.peek(asked.unit.id)
-    const shelf = this.#catalogue.peekShelf(agency.id)
-    if (state === null || shelf === null) return this.#quoteLater(agency, asked)
-    return quoteStay(state, { ...asked, tariff: { currency: agency.currency, feeTypes: shelf.feeTypes } })
+    const inventory = this.#catalogue.peekInventory(agency.id)
+    if (state === null || inventory === null) return this.#quoteLater(agency, asked)
+    return quoteStay(state, { ...asked, tariff: { currency: agency.currency, feeTypes: inventory.feeTypes } })
   }
 
   async #quoteLater(agency: Agency, asked: QuoteAsked): Promise<QuoteAnswer> {
-    const { feeTypes } = await this.#catalogue.shelf(agency.id)
+    const { feeTypes } = await this.#catalogue.inventory(agency.id)
     const tariff = { currency: agency.currency, feeTypes }
     const state = await this.#directory.read({ agencyId: agency.id, unitId: asked.unit.id })
     return quoteStay(state, { ...asked, tariff })
@@ -99,19 +100,19 @@ export class BookingDesk {
   book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
     const { unit, stay } = request
     return this.#write(async (limit) => {
-      await this.#catalogue.shelf(agency.id)
+      await this.#catalogue.inventory(agency.id)
       const outcome = await this.#turns.of(
         limit,
         agency.id,
         unit.id,
         async (state): Promise<Outcome | UnitArchived> => {
-          const decision = await this.#onShelf(limit, agency.id, (shelf) => {
-            if (shelf.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
+          const decision = await this.#withInventory(limit, agency.id, (inventory) => {
+            if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
             const at = this.#clock.now()
             const holdHours = request.holdHours ?? agency.defaultHoldHours
             return decideBookStay(state, {
-              tariff: tariffOf(agency, shelf),
-              binding: request.binding,
+              tariff: tariffOf(agency, inventory),
+              enforcement: request.enforcement,
               booking: {
                 id: this.#newId('bkg'),
                 unitId: unit.id,
@@ -164,15 +165,15 @@ export class BookingDesk {
     const { bookingId, change } = asked
     const target = change.unitId
     return this.#write(async (limit) => {
-      await this.#catalogue.shelf(agency.id)
+      await this.#catalogue.inventory(agency.id)
       const decideAndSettle = async (
         from: UnitState,
         to: UnitState,
         { booking }: BookingRow,
       ): Promise<Outcome | UnitArchived> => {
-        const decision = await this.#onShelf(limit, agency.id, (shelf) => {
-          if (from !== to && shelf.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
-          const tariff = tariffOf(agency, shelf)
+        const decision = await this.#withInventory(limit, agency.id, (inventory) => {
+          if (from !== to && inventory.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
+          const tariff = tariffOf(agency, inventory)
           return decideChange(from, to, { booking, change, tariff, at: this.#clock.now() })
         })
         if (decision.kind === 'unit_archived') return decision
@@ -212,8 +213,8 @@ export class BookingDesk {
   ): Promise<Unit | null> {
     return this.#write((limit) => {
       const turn = this.#turns.of(limit, agency.id, unitId, async (state) => {
-        const shelf = await this.#catalogue.shelf(agency.id)
-        const unit = decide(shelf.unitById(unitId))
+        const inventory = await this.#catalogue.inventory(agency.id)
+        const unit = decide(inventory.unitById(unitId))
         if (unit === null) return null
         assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
         const at = this.#clock.now()
@@ -246,7 +247,7 @@ export class BookingDesk {
   }
 
   #write<T>(write: (limit: WriteLimit) => Promise<T>): Promise<T> {
-    return WriteLimit.run({ clock: this.#clock, heldMsMax: this.#heldMsMax }, write)
+    return WriteLimit.run({ clock: this.#clock, queuedMsMax: this.#queuedMsMax }, write)
   }
 
   /** Every record of a write goes through here. A caller that was told "not written" must be right. */
@@ -256,13 +257,13 @@ export class BookingDesk {
   }
 
   /** Runs `use` with the current units and fees; they cannot change while it runs. */
-  async #onShelf<T>(limit: WriteLimit, agencyId: string, use: (shelf: Shelf) => T): Promise<T> {
+  async #withInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): Promise<T> {
     for (;;) {
-      const shelf = this.#catalogue.peekShelf(agencyId)
-      if (shelf !== null) return use(shelf)
+      const inventory = this.#catalogue.peekInventory(agencyId)
+      if (inventory !== null) return use(inventory)
       // It was put back while the command waited for its turn, and may be again while it is taken out.
       limit.mustBeOpen()
-      await this.#catalogue.shelf(agencyId)
+      await this.#catalogue.inventory(agencyId)
     }
   }
 
@@ -314,8 +315,8 @@ export class BookingDesk {
   }
 
   async #announcement(agency: Agency, event: BookingEvent): Promise<Announcement | null> {
-    const shelf = this.#catalogue.peekShelf(agency.id) ?? (await this.#catalogue.shelf(agency.id))
-    const unit = shelf.unitById(event.after.unitId)
+    const inventory = this.#catalogue.peekInventory(agency.id) ?? (await this.#catalogue.inventory(agency.id))
+    const unit = inventory.unitById(event.after.unitId)
     assert(unit !== null, 'Cannot announce a change: its unit is not in the catalogue')
     return this.#announce({ event, agency, unit, eventId: this.#newId('evt') })
   }
@@ -354,6 +355,6 @@ export class BookingDesk {
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
-function tariffOf({ currency }: Agency, { feeTypes }: Shelf): Tariff {
+function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
   return { currency, feeTypes }
 }

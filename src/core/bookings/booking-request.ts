@@ -1,4 +1,4 @@
-/** What the booking desk is asked, and what it answers. */
+/** What the booking commands are asked, and what they answer. */
 import type { Agency } from '../catalogue/agency.ts'
 import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
 import type { BookStay } from '../domain/decide.ts'
@@ -26,7 +26,7 @@ export interface BookingRequest {
   readonly holdHours: number | null
   readonly expectedUntil?: Night | null
   readonly guest: Omit<GuestDraft, 'guestId'> | null
-  readonly binding: BookStay['binding']
+  readonly enforcement: BookStay['enforcement']
 }
 
 export interface QuoteAsked {

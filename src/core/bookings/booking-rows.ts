@@ -8,7 +8,7 @@ export interface BookingRow {
   readonly seq: number
 }
 
-/** The port through which the desk finds what it is asked to change. */
+/** The port through which the booking commands find what they are asked to change. */
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>

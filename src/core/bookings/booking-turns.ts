@@ -1,6 +1,6 @@
+import { assert } from '../../lib/assert.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import { assert } from '../../lib/assert.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import type { WriteLimit } from './write-limit.ts'

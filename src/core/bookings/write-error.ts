@@ -1,5 +1,5 @@
-import { JournalError } from '../journal/journal-error.ts'
 import { AssertionError } from '../../lib/assert.ts'
+import { JournalError } from '../journal/journal-error.ts'
 
 /**
  * What is known about a write that failed outside of the journal.

@@ -1,25 +1,26 @@
 /**
  * How long the caller of a write waits for its answer. Before a write is handed to the journal, nothing of it can be written, so it is
- * refused after `heldMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
+ * refused after `queuedMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
  * sent and not confirmed may have been written: its caller is told so after `OUTCOME_KNOWN_MS_MAX`, and the unit keeps waiting for the
  * outcome.
  */
-import { JournalError } from '../journal/journal-error.ts'
+
 import type { Clock } from '../../lib/clock.ts'
+import { JournalError } from '../journal/journal-error.ts'
 
 /** From the start of a write until its caller is told that the outcome is unknown. */
 export const OUTCOME_KNOWN_MS_MAX = 30_000
 
 export class WriteLimit {
   readonly #clock: Clock
-  readonly #heldMsMax: number
+  readonly #queuedMsMax: number
   /** Monotonic milliseconds. */
   readonly since: number
   #state: 'waiting' | 'handed_over' | 'refused' = 'waiting'
 
-  private constructor(clock: Clock, heldMsMax: number) {
+  private constructor(clock: Clock, queuedMsMax: number) {
     this.#clock = clock
-    this.#heldMsMax = heldMsMax
+    this.#queuedMsMax = queuedMsMax
     this.since = clock.monotonicMs()
   }
 
@@ -29,13 +30,13 @@ export class WriteLimit {
    * @throws JournalError `held_too_long`: not written. `outcome_unknown`: it may have been written, or may still be.
    */
   static run<T>(
-    { clock, heldMsMax }: { clock: Clock; heldMsMax: number },
+    { clock, queuedMsMax }: { clock: Clock; queuedMsMax: number },
     write: (limit: WriteLimit) => Promise<T>,
   ): Promise<T> {
-    const limit = new WriteLimit(clock, heldMsMax)
+    const limit = new WriteLimit(clock, queuedMsMax)
     return new Promise((resolve, reject) => {
-      let callOff = clock.after(heldMsMax, () => {
-        if (limit.#state === 'handed_over') callOff = clock.after(OUTCOME_KNOWN_MS_MAX - heldMsMax, tellUnknown)
+      let callOff = clock.after(queuedMsMax, () => {
+        if (limit.#state === 'handed_over') callOff = clock.after(OUTCOME_KNOWN_MS_MAX - queuedMsMax, tellUnknown)
         else reject(limit.#refuse())
       })
       const tellUnknown = () => reject(outcomeUnknown())
@@ -48,7 +49,7 @@ export class WriteLimit {
   /** @throws JournalError `held_too_long` when the caller was told, or must be told, that nothing is written */
   mustBeOpen(): void {
     if (this.#state === 'handed_over') return
-    if (this.#state === 'refused' || this.#clock.monotonicMs() - this.since >= this.#heldMsMax) throw this.#refuse()
+    if (this.#state === 'refused' || this.#clock.monotonicMs() - this.since >= this.#queuedMsMax) throw this.#refuse()
   }
 
   /**
@@ -62,7 +63,7 @@ export class WriteLimit {
 
   #refuse(): JournalError {
     this.#state = 'refused'
-    return new JournalError('held_too_long', `Cannot take a command: it waited ${this.#heldMsMax} ms`)
+    return new JournalError('held_too_long', `Cannot take a command: it waited ${this.#queuedMsMax} ms`)
   }
 }
 

@@ -1,19 +1,19 @@
 /**
  * Agencies, keys, units' master data and fee types in memory: they serve every request. Agencies and keys are loaded at
- * start; an agency's shelf of units and fees on first touch, so that start-up does not grow with the units stored. A
+ * start; an agency's inventory of units and fees on first touch, so that start-up does not grow with the units stored. A
  * change is committed first and then put here, in the same tick as its answer, so it applies from the next request on. A change that
  * revokes access is put here first and then committed, so it applies even while the database is away.
  */
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { Agency, ApiKey } from './agency.ts'
-import type { Shelf } from './inventory.ts'
+import type { Inventory } from './inventory.ts'
 
 /** What the catalogue is filled from. */
 export interface CatalogueStore {
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
-  loadShelf(agencyId: string): Promise<Shelf>
+  loadInventory(agencyId: string): Promise<Inventory>
 }
 
 /** Who sent a request. */
@@ -22,11 +22,11 @@ export interface KeyHolder {
   readonly agency: Agency
 }
 
-/** Units on all shelves in memory; beyond it the shelves untouched for longest are put back. */
+/** Units on all inventories in memory; beyond it the inventories untouched for longest are put back. */
 export const SHELVED_UNITS_MAX = 200_000
 
 interface Loading {
-  readonly shelf: Promise<Shelf>
+  readonly inventory: Promise<Inventory>
   /** Something of the agency changed while it was being read: read again. */
   stale: boolean
 }
@@ -38,7 +38,7 @@ export class Catalogue {
   readonly #holderByHash = new Map<string, KeyHolder>()
   readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
   /** Least recently used first: a look at one puts it last. */
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #inventories = new Map<string, Inventory>()
   readonly #loading = new Map<string, Loading>()
   #shelvedUnits = 0
 
@@ -79,17 +79,17 @@ export class Catalogue {
     return this.#keysByAgency.get(agencyId)?.get(keyId) ?? null
   }
 
-  /** The agency's shelf if it is in memory. */
-  peekShelf(agencyId: string): Shelf | null {
-    const shelf = this.#shelves.get(agencyId)
-    if (shelf === undefined) return null
-    this.#shelves.delete(agencyId)
-    this.#shelves.set(agencyId, shelf)
-    return shelf
+  /** The agency's inventory if it is in memory. */
+  peekInventory(agencyId: string): Inventory | null {
+    const inventory = this.#inventories.get(agencyId)
+    if (inventory === undefined) return null
+    this.#inventories.delete(agencyId)
+    this.#inventories.set(agencyId, inventory)
+    return inventory
   }
 
-  async shelf(agencyId: string): Promise<Shelf> {
-    return this.peekShelf(agencyId) ?? (await this.#load(agencyId))
+  async inventory(agencyId: string): Promise<Inventory> {
+    return this.peekInventory(agencyId) ?? (await this.#load(agencyId))
   }
 
   putAgency(agency: Agency): void {
@@ -109,55 +109,55 @@ export class Catalogue {
   }
 
   putUnit(agencyId: string, unit: Unit): void {
-    this.#change(agencyId, (shelf) => shelf.withUnit(unit))
+    this.#change(agencyId, (inventory) => inventory.withUnit(unit))
   }
 
   putFeeType(agencyId: string, feeType: FeeType): void {
-    this.#change(agencyId, (shelf) => shelf.withFeeType(feeType))
+    this.#change(agencyId, (inventory) => inventory.withFeeType(feeType))
   }
 
   /** The inventory in memory may differ from what is stored: the next caller that needs it reads it again. */
-  dropShelf(agencyId: string): void {
+  dropInventory(agencyId: string): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    this.#shelvedUnits -= this.#shelves.get(agencyId)?.size ?? 0
-    this.#shelves.delete(agencyId)
+    this.#shelvedUnits -= this.#inventories.get(agencyId)?.size ?? 0
+    this.#inventories.delete(agencyId)
   }
 
-  #change(agencyId: string, change: (shelf: Shelf) => Shelf): void {
+  #change(agencyId: string, change: (inventory: Inventory) => Inventory): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    const shelf = this.#shelves.get(agencyId)
-    if (shelf !== undefined) this.#keep(agencyId, change(shelf))
+    const inventory = this.#inventories.get(agencyId)
+    if (inventory !== undefined) this.#keep(agencyId, change(inventory))
   }
 
-  #load(agencyId: string): Promise<Shelf> {
+  #load(agencyId: string): Promise<Inventory> {
     const underWay = this.#loading.get(agencyId)
-    if (underWay !== undefined) return underWay.shelf
-    const shelf = this.#loadUntilCurrent(agencyId).finally(() => this.#loading.delete(agencyId))
-    this.#loading.set(agencyId, { shelf, stale: false })
-    return shelf
+    if (underWay !== undefined) return underWay.inventory
+    const inventory = this.#loadUntilCurrent(agencyId).finally(() => this.#loading.delete(agencyId))
+    this.#loading.set(agencyId, { inventory, stale: false })
+    return inventory
   }
 
-  async #loadUntilCurrent(agencyId: string): Promise<Shelf> {
+  async #loadUntilCurrent(agencyId: string): Promise<Inventory> {
     for (;;) {
-      const shelf = await this.#store.loadShelf(agencyId)
+      const inventory = await this.#store.loadInventory(agencyId)
       const loading = this.#loading.get(agencyId)
       if (loading?.stale !== true) {
-        this.#keep(agencyId, shelf)
-        return shelf
+        this.#keep(agencyId, inventory)
+        return inventory
       }
       loading.stale = false
     }
   }
 
-  #keep(agencyId: string, shelf: Shelf): void {
-    this.#shelvedUnits += shelf.size - (this.#shelves.get(agencyId)?.size ?? 0)
-    this.#shelves.delete(agencyId)
-    this.#shelves.set(agencyId, shelf)
-    for (const [oldest, old] of this.#shelves) {
+  #keep(agencyId: string, inventory: Inventory): void {
+    this.#shelvedUnits += inventory.size - (this.#inventories.get(agencyId)?.size ?? 0)
+    this.#inventories.delete(agencyId)
+    this.#inventories.set(agencyId, inventory)
+    for (const [oldest, old] of this.#inventories) {
       if (this.#shelvedUnits <= SHELVED_UNITS_MAX || oldest === agencyId) break
-      this.#shelves.delete(oldest)
+      this.#inventories.delete(oldest)
       this.#shelvedUnits -= old.size
     }
   }

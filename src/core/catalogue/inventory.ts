@@ -2,7 +2,7 @@ import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 
 /** What one agency offers: its units and fees. Immutable; a change makes a new one. */
-export class Shelf {
+export class Inventory {
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
   /** All but archived ones, ordered by name, ties by id (contract, GET /units). */
@@ -42,16 +42,16 @@ export class Shelf {
     return unit === undefined || unit.status === 'archived' ? null : unit
   }
 
-  withUnit(unit: Unit): Shelf {
-    return new Shelf(new Map(this.#byId).set(unit.id, unit).values(), this.feeTypes)
+  withUnit(unit: Unit): Inventory {
+    return new Inventory(new Map(this.#byId).set(unit.id, unit).values(), this.feeTypes)
   }
 
-  withFeeType(feeType: FeeType): Shelf {
+  withFeeType(feeType: FeeType): Inventory {
     const known = this.feeTypes.some((other) => other.id === feeType.id)
     const feeTypes = known
       ? this.feeTypes.map((other) => (other.id === feeType.id ? feeType : other))
       : [...this.feeTypes, feeType]
-    return new Shelf(this.#byId.values(), feeTypes)
+    return new Inventory(this.#byId.values(), feeTypes)
   }
 }
 

@@ -55,7 +55,11 @@ export function decideChange(
   const moves = from !== to
   const restays = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
   if (restays) {
-    const conflict = nightConflict(to, changed, moves ? { binding: 'agency' } : { binding: 'agency', own: booking })
+    const conflict = nightConflict(
+      to,
+      changed,
+      moves ? { enforcement: 'agency' } : { enforcement: 'agency', own: booking },
+    )
     if (conflict !== null) return reject(conflict)
   }
   const after: Booking = {

@@ -1,12 +1,12 @@
 /**
- * What a unit answers to a command. Pure (U3): the time, the ids and the prices' surroundings come in with the command,
+ * What a unit answers to a command. Pure (U3): the time, the ids and everything the prices depend on comes in with the command,
  * the answer is a value, and nothing is changed here. Commands on an existing booking carry its current row, which the
  * caller has read while it alone may write to the unit.
  */
 import { assert } from '../../lib/assert.ts'
 import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
 import type { BookingCancelled, BookingCreated } from './event.ts'
-import { type Binding, firstStayConflict, nightConflict } from './night-guard.ts'
+import { type Enforcement, firstStayConflict, nightConflict } from './night-guard.ts'
 import { effectiveMinStay, priceStay } from './pricing.ts'
 import type { Rejection } from './rejection.ts'
 import type { FeeType } from './rules.ts'
@@ -25,7 +25,7 @@ export type NewBooking = Omit<Booking, 'totalAmount' | 'updatedAt' | 'version'>
 export interface BookStay {
   readonly booking: NewBooking
   readonly tariff: Tariff
-  readonly binding: Binding
+  readonly enforcement: Enforcement
 }
 
 export type Decision<Event> =
@@ -39,14 +39,14 @@ export function reject(rejection: Rejection): { readonly kind: 'rejected'; reado
 
 /** Order of checks: minimum stay, cleaning block, expected extension, night guard (contract, POST /bookings rule 3). */
 export function decideBookStay(state: UnitState, command: BookStay): Decision<BookingCreated> {
-  const { booking, binding } = command
-  if (binding === 'partner') {
+  const { booking, enforcement } = command
+  if (enforcement === 'partner') {
     const minStay = effectiveMinStay(state.rules, booking.arrival)
     if (nightsOf(booking) < minStay) return reject({ code: 'MIN_STAY', minStay })
   }
   if (isLive(booking)) {
     const conflict =
-      binding === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { binding })
+      enforcement === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { enforcement })
     if (conflict !== null) return reject(conflict)
   }
   const totalAmount = totalOf(state, booking, command.tariff)

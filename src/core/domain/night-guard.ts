@@ -8,7 +8,7 @@ import type { UnitState } from './unit-state.ts'
  * Whose rules hold: minimum stay, cleaning block and expected extension bind a partner; the night guard binds the agency
  * too (design, Portal API).
  */
-export type Binding = 'partner' | 'agency'
+export type Enforcement = 'partner' | 'agency'
 
 /** How far ahead of the wanted arrival a refusal looks for the first date it can offer, in nights. */
 export const OFFER_HORIZON_NIGHTS = 732
@@ -31,7 +31,7 @@ export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | 
   return (
     turnoverConflict(state, stay) ??
     extensionConflict(state, stay) ??
-    nightConflict(state, stay, { binding: 'partner' })
+    nightConflict(state, stay, { enforcement: 'partner' })
   )
 }
 
@@ -42,7 +42,7 @@ export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | 
 export function nightConflict(
   state: UnitState,
   stay: Stay,
-  options: { readonly binding: Binding; readonly own?: Stay },
+  options: { readonly enforcement: Enforcement; readonly own?: Stay },
 ): BookingConflict | null {
   const taken = takenNights(state, stay, options.own)
   const first = taken[0]
@@ -54,7 +54,7 @@ export function nightConflict(
       from: first,
       to: addNights(last, 1),
       nights: taken,
-      bookableFrom: firstOffer(state, addNights(stay.arrival, 1), nightsOf(stay), options.binding),
+      bookableFrom: firstOffer(state, addNights(stay.arrival, 1), nightsOf(stay), options.enforcement),
     },
   }
 }
@@ -96,14 +96,14 @@ function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConfl
 }
 
 /**
- * The first arrival at or after `from` on which a stay of `nights` would be accepted by every binding rule now. Each step jumps
+ * The first arrival at or after `from` on which a stay of `nights` would be accepted by every rule that is enforced now. Each step jumps
  * past what is in the way, so the work is bounded by the blocks within the horizon.
  */
-function firstOffer(state: UnitState, from: Night, nights: number, binding: Binding): Night | null {
+function firstOffer(state: UnitState, from: Night, nights: number, enforcement: Enforcement): Night | null {
   const last = Math.min(from + OFFER_HORIZON_NIGHTS, NIGHT_MAX - nights)
   let arrival = from
   while (arrival <= last) {
-    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, binding)
+    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, enforcement)
     if (next === arrival) return arrival
     arrival = next
   }
@@ -111,11 +111,11 @@ function firstOffer(state: UnitState, from: Night, nights: number, binding: Bind
 }
 
 /** The arrival itself when nothing is in the way; otherwise a later one, before which no arrival can pass. */
-function passObstacle(state: UnitState, stay: Stay, binding: Binding): Night {
+function passObstacle(state: UnitState, stay: Stay, enforcement: Enforcement): Night {
   const { arrival, departure } = stay
   const taken = state.occupied.firstIn(arrival, departure)
   if (taken !== null) return state.occupied.firstFreeFrom(taken)
-  if (binding === 'agency') return arrival
+  if (enforcement === 'agency') return arrival
   if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   for (const extension of state.extensions) if (isExtended(extension, stay)) return extension.to
   if (nightsOf(stay) < effectiveMinStay(state.rules, arrival)) return addNights(arrival, 1)

@@ -20,7 +20,7 @@ export interface AppendFailure {
   readonly cause: unknown
 }
 
-export interface Tenure {
+export interface WriterTerm {
   /** Of this writer; higher than any before. */
   readonly epoch: number
   /** The last sequence number that any writer before this one has written; final. */
@@ -58,7 +58,7 @@ export interface StoredUnit {
 /** The port the journal writes and recovers through. */
 export interface JournalStore {
   /** Becomes the only writer (J5). */
-  takeOver(holder: string): Promise<Tenure>
+  takeOver(holder: string): Promise<WriterTerm>
   /** Appends a batch, or finds it already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>
   /**

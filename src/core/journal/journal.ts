@@ -14,7 +14,7 @@ import { Histogram, type HistogramReading } from '../../lib/histogram.ts'
 import { type EncodedBatch, encodeBatch } from './batch.ts'
 import { BatchSender } from './batch-sender.ts'
 import { JournalError, type JournalErrorKind } from './journal-error.ts'
-import type { BatchToAppend, JournalStore, Tenure } from './journal-store.ts'
+import type { BatchToAppend, JournalStore, WriterTerm } from './journal-store.ts'
 import type { JournalRecord } from './record.ts'
 
 export interface JournalLimits {
@@ -23,7 +23,7 @@ export interface JournalLimits {
   /** Records in one batch. */
   readonly batchMax: number
   /** How long a record waits for a database that is away or too slow, before it is refused as not written. */
-  readonly heldMsMax: number
+  readonly queuedMsMax: number
 }
 
 const OVERDUE_CHECK_MS = 250
@@ -49,7 +49,7 @@ type State =
   | { readonly kind: 'fenced'; readonly cause: unknown }
 
 /** What the metrics and the readiness probe read. */
-export interface JournalVitals {
+export interface JournalStats {
   readonly state: State['kind']
   readonly waiting: number
   readonly durableSeq: number
@@ -97,7 +97,7 @@ export class Journal {
     store: JournalStore
     clock: Clock
     limits: JournalLimits
-    tenure: Tenure
+    term: WriterTerm
     /**
      * Called once, immediately: the process must stop serving, and exit non-zero when `settled` resolves. By then every caller
      * has its outcome; this may take as long as `wasWritten`.
@@ -108,11 +108,11 @@ export class Journal {
     this.#store = options.store
     this.#clock = options.clock
     this.#limits = options.limits
-    this.#nextSeq = options.tenure.lastSeq + 1
+    this.#nextSeq = options.term.lastSeq + 1
     this.#batchMax = options.limits.batchMax
     this.#onFenced = options.onFenced
     this.#newBatchId = options.newBatchId
-    this.#sender = new BatchSender({ ...options, epoch: options.tenure.epoch, newRenewalId: options.newBatchId })
+    this.#sender = new BatchSender({ ...options, epoch: options.term.epoch, newRenewalId: options.newBatchId })
     this.#waiting = new BoundedQueue(options.limits.waitingMax)
   }
 
@@ -121,7 +121,7 @@ export class Journal {
     return this.#sender.epoch
   }
 
-  get vitals(): JournalVitals {
+  get stats(): JournalStats {
     const now = this.#clock.monotonicMs()
     const oldest = this.#sent?.oldest ?? this.#waiting.peek()?.since ?? now
     return {
@@ -142,7 +142,7 @@ export class Journal {
 
   /**
    * Settles when the record is durable, or when it is not and never will be. While the outcome is unknown, it stays pending.
-   * @param since when the caller started to wait (monotonic milliseconds): the record may wait for `heldMsMax` from then on
+   * @param since when the caller started to wait (monotonic milliseconds): the record may wait for `queuedMsMax` from then on
    * @throws JournalError when the record was not written
    */
   append(record: JournalRecord, since = this.#clock.monotonicMs()): Promise<Appended> {
@@ -218,10 +218,10 @@ export class Journal {
         this.#noteDuration(batch.length, this.#clock.monotonicMs() - at)
         return this.#settleDurable(batch, encoded)
       case 'given_back':
-        return this.#giveBack(batch)
+        return this.#requeue(batch)
       case 'too_slow':
         this.#batchMax = Math.max(1, batch.length >> 1)
-        return this.#giveBack(batch)
+        return this.#requeue(batch)
       case 'fenced':
         return this.#settleFenced(batch, encoded, { ...outcome, toAppend })
       case 'poison':
@@ -293,11 +293,11 @@ export class Journal {
   }
 
   #isOverdue(waiting: Waiting): boolean {
-    return this.#clock.monotonicMs() - waiting.since >= this.#limits.heldMsMax
+    return this.#clock.monotonicMs() - waiting.since >= this.#limits.queuedMsMax
   }
 
   /** The batch was not written: records that have waited too long are refused, the others go back to the front of the queue. */
-  #giveBack(batch: readonly Waiting[]): void {
+  #requeue(batch: readonly Waiting[]): void {
     // Checked once per record: a record that becomes overdue between two checks would be neither refused nor sent.
     const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
     this.#rejectAll([...overdue], () => heldTooLong(this.#limits))
@@ -347,6 +347,6 @@ function outcomeUnknown(cause: unknown): JournalError {
 function heldTooLong(limits: JournalLimits): JournalError {
   return new JournalError(
     'held_too_long',
-    `Cannot append: the database did not accept the record within ${limits.heldMsMax} ms`,
+    `Cannot append: the database did not accept the record within ${limits.queuedMsMax} ms`,
   )
 }

@@ -5,10 +5,11 @@
  * A hold that cannot be released (its unit's journal is damaged, or the database rejects its record) rests and is retried, and does
  * not delay the others. A failure of the whole journal is not the fault of a hold, so the timer retries soon.
  */
-import type { Instant } from '../domain/booking.ts'
-import { JournalError } from '../journal/journal-error.ts'
+
 import { AssertionError } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Instant } from '../domain/booking.ts'
+import { JournalError } from '../journal/journal-error.ts'
 import { FailingHolds } from './failing-holds.ts'
 import type { LapsedHold } from './lapsed-hold.ts'
 import { MailboxFullError } from './unit-actor.ts'

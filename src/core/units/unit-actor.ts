@@ -6,9 +6,9 @@
  * - U2 One write in flight per unit: turns run one after the other. The mailbox is bounded and refuses at the door.
  */
 
-import type { UnitState } from '../domain/unit-state.ts'
 import { assert } from '../../lib/assert.ts'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
+import type { UnitState } from '../domain/unit-state.ts'
 
 /** The unit's mailbox is full. Surely not written; safe to retry. */
 export class MailboxFullError extends Error {

@@ -5,12 +5,13 @@
  * - U4 A change that touches two units holds both mailboxes, taken in id order.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
  */
+
+import { assert } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import { type OnDefect, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
 import { encodeSnapshot } from '../journal/snapshot-codec.ts'
-import { assert } from '../../lib/assert.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { UnitActor } from './unit-actor.ts'
 
 export interface DirectoryLimits {
@@ -26,7 +27,7 @@ export interface DirectoryLimits {
   readonly snapshotEvery: number
 }
 
-export interface DirectoryVitals {
+export interface DirectoryStats {
   readonly resident: number
   readonly activating: number
   /** Commands that wait for their unit's turn, over all units, and for the unit where most wait. */
@@ -74,7 +75,7 @@ export class UnitDirectory {
     this.#onSnapshotFailure = options.onSnapshotFailure
   }
 
-  get vitals(): DirectoryVitals {
+  get stats(): DirectoryStats {
     let waiting = 0
     let deepest = 0
     for (const { waiting: depth } of this.#resident.values()) {

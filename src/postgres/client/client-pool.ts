@@ -34,7 +34,7 @@ export interface PoolOptions {
 }
 
 /** What the metrics read. */
-export interface PoolVitals {
+export interface PoolStats {
   /** Statements under way, and those that wait for a connection. */
   readonly running: number
   readonly waiting: number
@@ -95,13 +95,13 @@ export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions)
   return sql
 }
 
-const POOLS = new WeakMap<Sql, { readonly vitals: PoolVitals }>()
+const POOLS = new WeakMap<Sql, { readonly stats: PoolStats }>()
 
 /** @throws TypeError when `sql` is not what `pooled` has made */
-export function poolVitals(sql: Sql): PoolVitals {
+export function poolStats(sql: Sql): PoolStats {
   const pool = POOLS.get(sql)
   if (pool === undefined) throw new TypeError('Cannot tell how a pool is: this is none')
-  return pool.vitals
+  return pool.stats
 }
 
 class ClientPool {
@@ -123,7 +123,7 @@ class ClientPool {
     this.#clock = options.clock ?? systemClock
   }
 
-  get vitals(): PoolVitals {
+  get stats(): PoolStats {
     return {
       running: this.#connections.reduce((sum, { running }) => sum + running, 0),
       waiting: this.#waiting.size,

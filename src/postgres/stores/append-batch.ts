@@ -1,6 +1,6 @@
 import type { BatchContent } from '../../core/journal/journal-store.ts'
-import { batchText } from './batch-text.ts'
 import type { Sql } from '../client/connect.ts'
+import { batchText } from './batch-text.ts'
 
 /** One group commit, all or nothing (J2). Errors: `FENCED_SQLSTATE` and its like, and what `classifyDatabaseError` knows. */
 export function appendBatch(sql: Sql, epoch: number, batchId: string, content: BatchContent) {

@@ -2,9 +2,9 @@ import { WriteError } from '../../core/bookings/write-error.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite } from '../client/failed-write.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer

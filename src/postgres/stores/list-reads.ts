@@ -6,9 +6,9 @@ import { ListReadError } from '../../core/bookings/list-read-error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
 import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
-import { type PoolVitals, poolVitals } from '../client/client-pool.ts'
+import { type PoolStats, poolStats } from '../client/client-pool.ts'
 import type { Sql } from '../client/connect.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /** Lists read at once, all agencies together: as many as the pool has connections (`connect`, purpose `lists`). */
 export const LISTS_RUNNING_MAX = 4
@@ -61,9 +61,9 @@ export class ListReads {
   }
 
   /** The pool's stats, including statements that wait for their agency's turn or were refused one. */
-  get vitals(): PoolVitals {
-    const pool = poolVitals(this.sql)
-    const { waiting, refused } = this.#shares.vitals
+  get stats(): PoolStats {
+    const pool = poolStats(this.sql)
+    const { waiting, refused } = this.#shares.stats
     return { ...pool, waiting: pool.waiting + waiting, refused: pool.refused + refused }
   }
 

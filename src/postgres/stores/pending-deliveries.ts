@@ -3,8 +3,8 @@
  */
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
-import { fencedWrite } from './audited-write.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { fencedWrite } from './audited-write.ts'
 
 /** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
 export const PENDING_CHUNK = 5_000

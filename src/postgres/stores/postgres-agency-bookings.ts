@@ -2,10 +2,10 @@ import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../../c
 import type { Listed } from '../../core/bookings/booking-list.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { bookingFilter, bookingPage } from './booking-page.ts'
-import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
+import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
 
 interface StoredAgencyBooking extends StoredBooking {
   guest: (Omit<Guest, 'createdAt'> & { createdAt: string }) | null

@@ -1,11 +1,12 @@
 import type { PendingQuery, Row } from 'postgres'
-import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
-import type { Shelf } from '../../core/catalogue/inventory.ts'
 import type { AgencyStore } from '../../admin/agency-store.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
+import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
+import type { Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
 import {
   agencyInsert,
@@ -16,7 +17,6 @@ import {
   keyRevocation,
   PostgresCatalogueStore,
 } from './postgres-catalogue-store.ts'
-import type { Sql } from '../client/connect.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
@@ -85,8 +85,8 @@ export class PostgresAgencyStore implements AgencyStore {
     return this.#catalogue.loadKeys()
   }
 
-  loadShelf(agencyId: string): Promise<Shelf> {
-    return this.#catalogue.loadShelf(agencyId)
+  loadInventory(agencyId: string): Promise<Inventory> {
+    return this.#catalogue.loadInventory(agencyId)
   }
 
   /** @returns whether a row changed */

@@ -1,10 +1,10 @@
 import type { BookingFilter, BookingList, Listed } from '../../core/bookings/booking-list.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { bookingFilter, bookingPage } from './booking-page.ts'
-import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
+import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
 
 /** Pages of bookings, by the index on (agency, newest arrival, id). */
 export class PostgresBookingList implements BookingList {

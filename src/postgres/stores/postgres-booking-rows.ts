@@ -1,8 +1,8 @@
 import type { BookingRow, BookingRows } from '../../core/bookings/booking-rows.ts'
 import type { BookingStatus, BookingType, Instant } from '../../core/domain/booking.ts'
 import { decodeNight } from '../../core/journal/entry-codec.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { LapsedHold } from '../../core/units/lapsed-hold.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
 
 export const QUERY_DEADLINE_MS = 5_000
@@ -75,7 +75,7 @@ export function bookingRowOf(row: StoredBooking): BookingRow {
   }
 }
 
-/** What the desk looks up before it changes a booking. */
+/** What the booking commands look up before they change a booking. */
 export class PostgresBookingRows implements BookingRows {
   readonly #sql: Sql
 

@@ -1,9 +1,9 @@
 import type { CalendarFeedRows } from '../../admin/calendar-feeds.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import type { Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
-import type { Sql } from '../client/connect.ts'
 
 export class PostgresCalendarFeedRows implements CalendarFeedRows {
   readonly #sql: Sql

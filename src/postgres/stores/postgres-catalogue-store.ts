@@ -1,12 +1,12 @@
 import type { Agency, ApiKey, Scope } from '../../core/catalogue/agency.ts'
 import type { CatalogueStore } from '../../core/catalogue/catalogue.ts'
-import { Shelf } from '../../core/catalogue/inventory.ts'
+import { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import type { Unit, UnitStatus } from '../../core/domain/unit.ts'
 import { decodeRates } from '../../core/journal/entry-codec.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /** Reading everything at start may take longer than one request may. */
 const LOAD_DEADLINE_MS = 30_000
@@ -42,12 +42,12 @@ export class PostgresCatalogueStore implements CatalogueStore {
     return rows.map(keyOf)
   }
 
-  async loadShelf(agencyId: string): Promise<Shelf> {
+  async loadInventory(agencyId: string): Promise<Inventory> {
     const [units, feeTypes] = await withDeadline(
       Promise.all([this.#loadUnits(agencyId), this.#loadFeeTypes(agencyId)]),
       QUERY_DEADLINE_MS,
     )
-    return new Shelf(units.map(unitOf), feeTypes)
+    return new Inventory(units.map(unitOf), feeTypes)
   }
 
   async insertAgency(agency: Agency): Promise<void> {

@@ -3,12 +3,12 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { causeName, coarseReason, isAccepted } from '../../webhooks/attempt-outcome.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import type { EndpointRows, PingRecord, StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
-import { auditedWrite } from './audited-write.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
 import { begun, dropOfDeleted, settleFlood, settlement } from './pending-deliveries.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 interface EndpointRow {
   agencyId: string

@@ -1,10 +1,10 @@
 import type { Listed } from '../../core/bookings/booking-list.ts'
 import type { Guest, GuestList } from '../../core/bookings/guest-list.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
 import { guestMatches } from './guest-search.ts'
 import type { ListReads } from './list-reads.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 interface StoredGuest extends Omit<Guest, 'createdAt'> {
   createdAt: Date

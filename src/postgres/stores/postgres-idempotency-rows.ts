@@ -1,7 +1,7 @@
 import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /**
  * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires

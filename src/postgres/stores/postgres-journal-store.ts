@@ -5,14 +5,14 @@ import type {
   BatchToAppend,
   JournalStore,
   StoredUnit,
-  Tenure,
+  WriterTerm,
 } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { appendBatch } from './append-batch.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
+import { appendBatch } from './append-batch.ts'
 
 /** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
 const APPEND_DEADLINE_MS = 3_000
@@ -57,7 +57,7 @@ export class PostgresJournalStore implements JournalStore {
     return client
   }
 
-  async takeOver(holder: string): Promise<Tenure> {
+  async takeOver(holder: string): Promise<WriterTerm> {
     const sql = this.#journal
     const [row] = await withDeadline(
       sql<{ epoch: number; lastSeq: number }[]>`

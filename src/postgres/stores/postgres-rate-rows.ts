@@ -1,7 +1,7 @@
 import type { RateSlotsToKeep, StoredRateSlot } from '../../access/rate-slots.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /** The read at start may take longer than a request may. */
 const LOAD_DEADLINE_MS = 30_000

@@ -1,8 +1,8 @@
 import type { RefusalLine } from '../../access/refusal-counter.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /**
  * Lines of the audit trail that stand for many attempts. They are written beside the journal and without the fence (J5): they

@@ -42,20 +42,20 @@ export class PostgresSenderStore implements SenderStore {
     return row.tenure
   }
 
-  async claim({ tenure, dueUntil, room, windowFresh, windows }: Parameters<SenderStore['claim']>[0]) {
+  async claim({ term, dueUntil, room, windowFresh, windows }: Parameters<SenderStore['claim']>[0]) {
     const rows = await this.#run(
       (sql) => sql<ClaimedRow[]>`
-        select * from claim_deliveries(${tenure}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
+        select * from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
                                        ${JSON.stringify(windows)}::text::jsonb)`,
     )
     return rows.map(claimedOf)
   }
 
-  async release(tenure: number, held: readonly string[]): Promise<void> {
+  async release(term: number, held: readonly string[]): Promise<void> {
     await this.#run(
       (sql) => sql`
         update webhook_delivery set claimed_by = null
-        where status = 'pending' and claimed_by = ${tenure}
+        where status = 'pending' and claimed_by = ${term}
           and delivery_id not in (select jsonb_array_elements_text(${JSON.stringify(held)}::text::jsonb))`,
     )
   }
@@ -67,9 +67,9 @@ export class PostgresSenderStore implements SenderStore {
     return row?.at?.getTime() ?? null
   }
 
-  async record(tenure: number, settled: readonly Settled[]): Promise<void> {
+  async record(term: number, settled: readonly Settled[]): Promise<void> {
     const content = JSON.stringify(contentOf(settled))
-    await this.#run((sql) => sql`select record_attempts(${tenure}, ${content}::text::jsonb)`)
+    await this.#run((sql) => sql`select record_attempts(${term}, ${content}::text::jsonb)`)
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { UsageDraft } from '../../access/usage-meter.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 import type { Sql } from '../client/connect.ts'
+import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /** Reading everything at start may take longer than one request may. */
 const LOAD_DEADLINE_MS = 30_000

@@ -3,8 +3,8 @@ import type { UnitAddress } from '../../core/journal/recovery.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { EventAddress, ProjectedBooking, StoredEvent, VerifyStore } from '../../verify/verify-store.ts'
-import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
 
 /** A statement of a verification may take long, but not forever. */
 const VERIFY_DEADLINE_MS = 120_000

@@ -1,4 +1,4 @@
-import type { Resealed, SealedSecrets } from '../../webhooks/re-encrypt.ts'
+import type { ReEncrypted, SealedSecrets } from '../../webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** The secrets of every endpoint that is not deleted; deleted endpoints have none. */
@@ -34,7 +34,7 @@ export async function rotateSecrets(
     knownChecks: readonly string[] | null
     newCheck: string
     endpointsRead: number
-    changes: readonly Resealed[]
+    changes: readonly ReEncrypted[]
   },
 ): Promise<void> {
   const { knownChecks, newCheck, endpointsRead } = rotation

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
+import type { RateDecision } from '../../../src/access/rate-limit.ts'
 import { problemAnswer, rateAnswer, rateHeaders } from '../../../src/api/http/answer.ts'
 import { notFound } from '../../../src/api/problems/problems.ts'
-import type { RateDecision } from '../../../src/access/rate-limit.ts'
 
 const rate = (limit: number, remaining: number): RateDecision => ({
   ...{ allowed: true, limit, remaining, resetAtS: 1_000 + remaining, retryAfterS: 0 },

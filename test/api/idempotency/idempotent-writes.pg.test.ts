@@ -1,9 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  type Answer,
+  type IdempotentRequest,
+  IdempotentWrites,
+  type Keep,
+} from '../../../src/api/idempotency/idempotent-writes.ts'
 import type { Ledger } from '../../../src/app/open-ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
-import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { type Answer, IdempotencyDesk, type IdempotentRequest, type Keep } from '../../../src/api/idempotency/idempotent-writes.ts'
+import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../../support/open-ledger.ts'
@@ -46,8 +51,8 @@ afterEach(async () => {
 })
 
 /** As a process opens it. */
-function openDesk(): IdempotencyDesk {
-  return new IdempotencyDesk({ clock, find: (scope, newerThan) => rows.find(scope, newerThan) })
+function openCommands(): IdempotentWrites {
+  return new IdempotentWrites({ clock, find: (scope, newerThan) => rows.find(scope, newerThan) })
 }
 
 function request(change: Partial<IdempotentRequest> = {}): IdempotentRequest {
@@ -61,11 +66,11 @@ function request(change: Partial<IdempotentRequest> = {}): IdempotentRequest {
   }
 }
 
-/** Books through the real desk, and answers as the route would. */
+/** Books through the real commands, and answers as the route would. */
 function booking(arrival = '2027-03-01', departure = '2027-03-05') {
   return async (keep: Keep): Promise<Answer> => {
     const answerOf = (id: string): Answer => ({ status: 201, body: JSON.stringify({ booking: { id } }) })
-    const outcome = await ledger.desk.book(agency, requestFor(unit, arrival, departure), CALLER, ({ id }) =>
+    const outcome = await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER, ({ id }) =>
       keep(answerOf(id)),
     )
     if (outcome.kind !== 'done') return { status: 409, body: JSON.stringify(outcome) }
@@ -79,43 +84,44 @@ async function bookings(): Promise<number> {
 
 describe('a booking with an idempotency key', () => {
   test('is made once, and answered again the same after a restart', async () => {
-    const first = await openDesk().run(request(), booking())
+    const first = await openCommands().run(request(), booking())
     expect(first).toMatchObject({ kind: 'fresh', status: 201 })
-    expect<unknown>(await openDesk().run(request(), booking())).toEqual({ ...first, kind: 'replayed' })
+    expect<unknown>(await openCommands().run(request(), booking())).toEqual({ ...first, kind: 'replayed' })
     expect(await bookings()).toBe(1)
   })
 
   test('is made once by 50 requests at once, each of which gets the one answer', async () => {
-    const desk = openDesk()
-    const answers = await Promise.all(Array.from({ length: 50 }, () => desk.run(request(), booking())))
+    const commands = openCommands()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => commands.run(request(), booking())))
     expect(answers.filter(({ kind }) => kind === 'fresh')).toHaveLength(1)
     expect(new Set(answers.map((answer) => JSON.stringify({ ...answer, kind: null }))).size).toBe(1)
     expect(await bookings()).toBe(1)
   })
 
   test('tells another body that the key is used, after a restart too', async () => {
-    await openDesk().run(request(), booking())
-    expect(await openDesk().run(request({ requestHash: 'hash 2' }), booking('2027-04-01', '2027-04-05'))).toEqual({
+    await openCommands().run(request(), booking())
+    expect(await openCommands().run(request({ requestHash: 'hash 2' }), booking('2027-04-01', '2027-04-05'))).toEqual({
       kind: 'reused',
     })
     expect(await bookings()).toBe(1)
   })
 
   test('that was refused is tried anew: the nights may have become free', async () => {
-    const desk = openDesk()
-    const other = await ledger.desk.book(agency, requestFor(unit, '2027-03-02', '2027-03-03'), CALLER)
-    expect(await desk.run(request(), booking())).toMatchObject({ kind: 'fresh', status: 409 })
-    if (other.kind === 'done') await ledger.desk.cancel(agency, { bookingId: other.booking.id, reason: null }, CALLER)
-    expect(await desk.run(request(), booking())).toMatchObject({ kind: 'fresh', status: 201 })
+    const commands = openCommands()
+    const other = await ledger.commands.book(agency, requestFor(unit, '2027-03-02', '2027-03-03'), CALLER)
+    expect(await commands.run(request(), booking())).toMatchObject({ kind: 'fresh', status: 409 })
+    if (other.kind === 'done')
+      await ledger.commands.cancel(agency, { bookingId: other.booking.id, reason: null }, CALLER)
+    expect(await commands.run(request(), booking())).toMatchObject({ kind: 'fresh', status: 201 })
   })
 
   test('is a new one after 24 hours, and its answer takes the place of the old one', async () => {
-    const first = await openDesk().run(request(), booking())
+    const first = await openCommands().run(request(), booking())
     clock.jumpWall(DAY_MS)
-    const second = await openDesk().run(request({ requestHash: 'hash 2' }), booking('2027-04-01', '2027-04-05'))
+    const second = await openCommands().run(request({ requestHash: 'hash 2' }), booking('2027-04-01', '2027-04-05'))
     expect(second.kind).toBe('fresh')
     expect(second).not.toEqual(first)
-    expect<unknown>(await openDesk().run(request({ requestHash: 'hash 2' }), booking())).toEqual({
+    expect<unknown>(await openCommands().run(request({ requestHash: 'hash 2' }), booking())).toEqual({
       ...second,
       kind: 'replayed',
     })
@@ -171,7 +177,7 @@ describe('a clock that is set 30 hours forward', () => {
   /** An answer kept a moment ago by the clock of the database and of the process. */
   async function bookedNow(): Promise<void> {
     clock.jumpWall(Date.now() - clock.now())
-    await openDesk().run(request(), booking())
+    await openCommands().run(request(), booking())
   }
 
   const deleteExpired = () => rows.deleteExpired({ notAfter: clock.now() - DAY_MS, limit: 100 })
@@ -180,9 +186,9 @@ describe('a clock that is set 30 hours forward', () => {
     await bookedNow()
     clock.jumpWall(HOURS_30)
     expect(await deleteExpired()).toBe(0)
-    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
+    expect((await openCommands().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
     clock.jumpWall(-HOURS_30)
-    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
+    expect((await openCommands().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
     expect(await bookings()).toBe(1)
   })
 
@@ -191,6 +197,6 @@ describe('a clock that is set 30 hours forward', () => {
     await ledger.sql`update idempotency set created_at = created_at - interval '30 hours'`
     clock.jumpWall(-HOURS_30)
     expect(await deleteExpired()).toBe(0)
-    expect((await openDesk().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
+    expect((await openCommands().run(request(), booking('2027-04-01', '2027-04-05'))).kind).toBe('replayed')
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import {
   type Answer,
-  IdempotencyDesk,
   IdempotencyFullError,
   type IdempotentRequest,
+  IdempotentWrites,
   type Keep,
 } from '../../../src/api/idempotency/idempotent-writes.ts'
 import { JournalError, type JournalErrorKind } from '../../../src/core/journal/journal-error.ts'
@@ -31,21 +31,21 @@ const OTHER_SCOPES: [string, Partial<IdempotentRequest>][] = [
   ['idempotency key', { idempotencyKey: 'order 2' }],
 ]
 
-/** The desk over answers kept in memory; the journal's part is played by `commit`. */
+/** The booking commands over answers kept in memory; the journal's part is played by `commit`. */
 class Kept {
   readonly clock = new FakeClock()
   readonly rows: (IdempotencyDraft & { agencyId: string; createdAt: number })[] = []
   finds = 0
   /** What the next look-ups wait for. */
-  gate: Promise<void> = Promise.resolve()
-  desk = this.restart()
+  access: Promise<void> = Promise.resolve()
+  commands = this.restart()
 
-  restart(openMax?: number): IdempotencyDesk {
-    this.desk = new IdempotencyDesk({
+  restart(openMax?: number): IdempotentWrites {
+    this.commands = new IdempotentWrites({
       clock: this.clock,
       find: async (scope, newerThan) => {
         this.finds += 1
-        await this.gate
+        await this.access
         const row = this.rows.find(
           (row) =>
             row.agencyId === scope.agencyId &&
@@ -58,7 +58,7 @@ class Kept {
       },
       ...(openMax === undefined ? {} : { openMax }),
     })
-    return this.desk
+    return this.commands
   }
 
   commit(draft: IdempotencyDraft, agencyId = 'agc_a'): void {
@@ -105,54 +105,54 @@ describe('a repeated request', () => {
   test('gets the first answer again, status and body, and nothing is done a second time', async () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
-    expect(await kept.desk.run(REQUEST, execute)).toEqual({ kind: 'fresh', ...CREATED })
-    expect(await kept.desk.run(REQUEST, execute)).toEqual({ kind: 'replayed', ...CREATED })
+    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'fresh', ...CREATED })
+    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'replayed', ...CREATED })
     expect(made.times).toBe(1)
   })
 
   test('gets it from another process too', async () => {
     const kept = new Kept()
-    await kept.desk.run(REQUEST, kept.booking().execute)
+    await kept.commands.run(REQUEST, kept.booking().execute)
     expect(await kept.restart().run(REQUEST, never)).toEqual({ kind: 'replayed', ...CREATED })
   })
 
   test('with another body is told that the key is used', async () => {
     const kept = new Kept()
-    await kept.desk.run(REQUEST, kept.booking().execute)
-    expect(await kept.desk.run(OTHER_BODY, never)).toEqual({ kind: 'reused' })
+    await kept.commands.run(REQUEST, kept.booking().execute)
+    expect(await kept.commands.run(OTHER_BODY, never)).toEqual({ kind: 'reused' })
   })
 
   test('is answered again for 24 hours, and after them is a new one', async () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
-    await kept.desk.run(REQUEST, execute)
+    await kept.commands.run(REQUEST, execute)
     await kept.clock.advance(24 * HOUR_MS - 1)
-    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(1)
-    expect((await kept.desk.run(OTHER_BODY, execute)).kind).toBe('fresh')
+    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('fresh')
     expect(made.times).toBe(2)
   })
 
   test('is answered again while the clock is set 30 hours forward, and after it was set back', async () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
-    await kept.desk.run(REQUEST, execute)
+    await kept.commands.run(REQUEST, execute)
     kept.clock.jumpWall(30 * HOUR_MS)
-    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(23 * HOUR_MS)
-    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     kept.clock.jumpWall(-30 * HOUR_MS)
-    expect((await kept.desk.run(REQUEST, execute)).kind).toBe('replayed')
+    expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(HOUR_MS)
-    expect((await kept.desk.run(OTHER_BODY, execute)).kind).toBe('fresh')
+    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('fresh')
     expect(made.times).toBe(2)
   })
 
   test.each(OTHER_SCOPES)('is another one under another %s', async (_, change) => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
-    await kept.desk.run(REQUEST, execute)
-    expect((await kept.desk.run({ ...REQUEST, ...change }, execute)).kind).toBe('fresh')
+    await kept.commands.run(REQUEST, execute)
+    expect((await kept.commands.run({ ...REQUEST, ...change }, execute)).kind).toBe('fresh')
     expect(made.times).toBe(2)
   })
 })
@@ -162,25 +162,25 @@ describe('a refused or failed request', () => {
     'is executed anew: %p is not kept',
     async (answer) => {
       const kept = new Kept()
-      expect(await kept.desk.run(REQUEST, async () => answer)).toEqual({ kind: 'fresh', ...answer })
-      expect((await kept.desk.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
+      expect(await kept.commands.run(REQUEST, async () => answer)).toEqual({ kind: 'fresh', ...answer })
+      expect((await kept.commands.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
     },
   )
 
   test('throws what its execution threw, and leaves nothing behind', async () => {
     const kept = new Kept()
     const failure = new Error('the journal is full')
-    expect(await failureOf(kept.desk.run(REQUEST, () => Promise.reject(failure)))).toBe(failure)
-    expect(kept.desk.open).toBe(0)
-    expect((await kept.desk.run(OTHER_BODY, kept.booking().execute)).kind).toBe('fresh')
+    expect(await failureOf(kept.commands.run(REQUEST, () => Promise.reject(failure)))).toBe(failure)
+    expect(kept.commands.open).toBe(0)
+    expect((await kept.commands.run(OTHER_BODY, kept.booking().execute)).kind).toBe('fresh')
   })
 
   test('is not executed when the look-up fails; whether the key has an answer is then not known', async () => {
     const kept = new Kept()
     const failure = new Error('no database')
-    kept.gate = Promise.reject(failure)
+    kept.access = Promise.reject(failure)
     const { made, execute } = kept.booking()
-    const thrown = await failureOf(kept.desk.run(REQUEST, execute))
+    const thrown = await failureOf(kept.commands.run(REQUEST, execute))
     expect(thrown).toBeInstanceOf(JournalError)
     expect(thrown).toMatchObject({ kind: 'outcome_unknown', cause: failure })
     expect(made.times).toBe(0)
@@ -189,22 +189,22 @@ describe('a refused or failed request', () => {
   test('after one whose outcome nobody knew, is not told that nothing was changed', async () => {
     const kept = new Kept()
     const fail = (kind: JournalErrorKind) => () => Promise.reject(new JournalError(kind, 'x'))
-    const told = async (kind: JournalErrorKind) => failureOf(kept.desk.run(REQUEST, fail(kind)))
+    const told = async (kind: JournalErrorKind) => failureOf(kept.commands.run(REQUEST, fail(kind)))
     expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
     expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
     expect(await told('outcome_unknown')).toMatchObject({ kind: 'outcome_unknown' })
     expect(await told('held_too_long')).toMatchObject({ kind: 'outcome_unknown', cause: { kind: 'held_too_long' } })
     const other = { ...REQUEST, idempotencyKey: 'order 3' }
-    expect(await failureOf(kept.desk.run(other, fail('full')))).toMatchObject({ kind: 'full' })
+    expect(await failureOf(kept.commands.run(other, fail('full')))).toMatchObject({ kind: 'full' })
   })
 
   test('whose outcome is unknown but which was written is found by the next one', async () => {
     const kept = new Kept()
-    const lost = kept.desk.run(REQUEST, async (keep) => {
+    const lost = kept.commands.run(REQUEST, async (keep) => {
       kept.commit(keep(CREATED))
       throw new Error('outcome unknown')
     })
-    const waiting = kept.desk.run(REQUEST, never)
+    const waiting = kept.commands.run(REQUEST, never)
     expect(await failureOf(lost)).toBeInstanceOf(Error)
     expect(await waiting).toEqual({ kind: 'replayed', ...CREATED })
   })
@@ -214,13 +214,13 @@ describe('a request whose outcome nobody knew', () => {
   test('and which became durable while it was repeated is answered as made, not with the conflict it makes itself', async () => {
     const kept = new Kept()
     let commit = () => {}
-    const lost = kept.desk.run(REQUEST, async (keep) => {
+    const lost = kept.commands.run(REQUEST, async (keep) => {
       const draft = keep(CREATED)
       commit = () => kept.commit(draft)
       throw new Error('outcome unknown')
     })
     expect(await lost.catch((error: Error) => error.message)).toBe('outcome unknown')
-    const repeated = await kept.desk.run(REQUEST, async () => {
+    const repeated = await kept.commands.run(REQUEST, async () => {
       // Ahead of us in the unit's mailbox the first one becomes durable, and takes the nights.
       commit()
       return REFUSED
@@ -230,14 +230,14 @@ describe('a request whose outcome nobody knew', () => {
 
   test('and which was never made is refused as what it is', async () => {
     const kept = new Kept()
-    const failing = kept.desk.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))
+    const failing = kept.commands.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))
     await failing.catch(() => null)
-    expect(await kept.desk.run(REQUEST, async () => REFUSED)).toEqual({ kind: 'fresh', ...REFUSED })
+    expect(await kept.commands.run(REQUEST, async () => REFUSED)).toEqual({ kind: 'fresh', ...REFUSED })
   })
 
   test('a refusal in a scope without doubt costs no second look', async () => {
     const kept = new Kept()
-    await kept.desk.run(REQUEST, async () => REFUSED)
+    await kept.commands.run(REQUEST, async () => REFUSED)
     expect(kept.finds).toBe(1)
   })
 })
@@ -246,8 +246,8 @@ describe('two at once', () => {
   test('are one execution: the second waits for the first and gets its answer', async () => {
     const kept = new Kept()
     const first = heldExecution()
-    const one = kept.desk.run(REQUEST, first.execute)
-    const others = Array.from({ length: 20 }, () => kept.desk.run(REQUEST, never))
+    const one = kept.commands.run(REQUEST, first.execute)
+    const others = Array.from({ length: 20 }, () => kept.commands.run(REQUEST, never))
     await settle()
     expect(kept.finds).toBe(1)
     first.calls[0]?.(CREATED)
@@ -259,8 +259,8 @@ describe('two at once', () => {
   test.each(OTHER_SCOPES)('under another %s do not wait for one another', async (_, change) => {
     const kept = new Kept()
     const first = heldExecution()
-    const one = kept.desk.run(REQUEST, first.execute)
-    expect((await kept.desk.run({ ...REQUEST, ...change }, kept.booking().execute)).kind).toBe('fresh')
+    const one = kept.commands.run(REQUEST, first.execute)
+    expect((await kept.commands.run({ ...REQUEST, ...change }, kept.booking().execute)).kind).toBe('fresh')
     first.resolve(REFUSED)
     await one
   })
@@ -268,21 +268,21 @@ describe('two at once', () => {
   test('with different bodies: the second is told at once that the key is used', async () => {
     const kept = new Kept()
     const first = heldExecution()
-    const one = kept.desk.run(REQUEST, first.execute)
+    const one = kept.commands.run(REQUEST, first.execute)
     await settle()
-    expect(await kept.desk.run(OTHER_BODY, never)).toEqual({ kind: 'reused' })
+    expect(await kept.commands.run(OTHER_BODY, never)).toEqual({ kind: 'reused' })
     first.resolve(REFUSED)
     await one
   })
 
   test('with different bodies, and the key stands for the second: the second gets its answer, the first is told', async () => {
     const kept = new Kept()
-    await kept.desk.run(REQUEST, kept.booking().execute)
+    await kept.commands.run(REQUEST, kept.booking().execute)
     const looking = Promise.withResolvers<void>()
     kept.restart()
-    kept.gate = looking.promise
-    const wrong = kept.desk.run(OTHER_BODY, never)
-    const right = kept.desk.run(REQUEST, never)
+    kept.access = looking.promise
+    const wrong = kept.commands.run(OTHER_BODY, never)
+    const right = kept.commands.run(REQUEST, never)
     await settle()
     looking.resolve()
     expect(await wrong).toEqual({ kind: 'reused' })
@@ -295,9 +295,9 @@ describe('two at once', () => {
   ])('and the first is %s: of those who wait one executes, the rest get its answer', async (_, end) => {
     const kept = new Kept()
     const first = heldExecution()
-    const one = failureOf(kept.desk.run(REQUEST, first.execute))
+    const one = failureOf(kept.commands.run(REQUEST, first.execute))
     const { made, execute } = kept.booking()
-    const others = Array.from({ length: 5 }, () => kept.desk.run(REQUEST, execute))
+    const others = Array.from({ length: 5 }, () => kept.commands.run(REQUEST, execute))
     await settle()
     expect(made.times).toBe(0)
     end(first)
@@ -311,21 +311,21 @@ describe('two at once', () => {
 describe('bounds and bugs', () => {
   test('one more than may be open is refused at the door, and let in when there is a place again', async () => {
     const kept = new Kept()
-    const desk = kept.restart(2)
+    const commands = kept.restart(2)
     const first = heldExecution()
-    const open = [desk.run(REQUEST, first.execute), desk.run(REQUEST, first.execute)]
-    expect(await failureOf(desk.run({ ...REQUEST, idempotencyKey: 'order 2' }, never))).toBeInstanceOf(
+    const open = [commands.run(REQUEST, first.execute), commands.run(REQUEST, first.execute)]
+    expect(await failureOf(commands.run({ ...REQUEST, idempotencyKey: 'order 2' }, never))).toBeInstanceOf(
       IdempotencyFullError,
     )
     first.resolve(REFUSED)
     await Promise.all(open)
-    expect(desk.open).toBe(0)
-    expect((await desk.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
+    expect(commands.open).toBe(0)
+    expect((await commands.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
   })
 
   test('a 2xx answer that was not given away to be kept is a bug', async () => {
     const kept = new Kept()
-    expect(await failureOf(kept.desk.run(REQUEST, async () => CREATED))).toBeInstanceOf(AssertionError)
+    expect(await failureOf(kept.commands.run(REQUEST, async () => CREATED))).toBeInstanceOf(AssertionError)
   })
 
   test('so is another answer than the kept one', async () => {
@@ -334,7 +334,7 @@ describe('bounds and bugs', () => {
       keep(CREATED)
       return { status: 201, body: '{}' }
     }
-    expect(await failureOf(kept.desk.run(REQUEST, lie))).toBeInstanceOf(AssertionError)
+    expect(await failureOf(kept.commands.run(REQUEST, lie))).toBeInstanceOf(AssertionError)
   })
 
   test('so is keeping a refusal', async () => {
@@ -343,7 +343,7 @@ describe('bounds and bugs', () => {
       kept.commit(keep(REFUSED))
       return REFUSED
     }
-    expect(await failureOf(kept.desk.run(REQUEST, keepRefusal))).toBeInstanceOf(AssertionError)
+    expect(await failureOf(kept.commands.run(REQUEST, keepRefusal))).toBeInstanceOf(AssertionError)
     expect(kept.rows).toEqual([])
   })
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { quoteAnswerText } from '../../../src/api/json/quote-json.ts'
 import { formatNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../../src/core/domain/night.ts'
 import type { QuoteLine } from '../../../src/core/domain/pricing.ts'
-import { quoteAnswerText } from '../../../src/api/json/quote-json.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 const orNull = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import { BATCH_MESSAGES_MAX } from '../../../src/api/mcp/mcp-endpoint.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
-import { BATCH_MESSAGES_MAX } from '../../../src/api/mcp/mcp-endpoint.ts'
 import { openMemoryMcp, rpc, toolCall } from '../../support/memory-mcp.ts'
 
 const PING = rpc('ping')
@@ -212,8 +212,8 @@ describe('a request', () => {
 describe('what goes wrong inside', () => {
   test('is -32603 without a word of it, and told to the log', async () => {
     const secretive = new Error('connect ECONNREFUSED 10.0.0.7:5432')
-    const desk = { calendar: () => Promise.reject(secretive) }
-    const { ask, key, failures } = await openMemoryMcp({ desk })
+    const commands = { calendar: () => Promise.reject(secretive) }
+    const { ask, key, failures } = await openMemoryMcp({ commands })
     const args = { unit: 'sea-view', from: '2027-03-01', to: '2027-03-02' }
     const answer = await ask(key(), toolCall('get_availability', args, 'x'), { 'x-request-id': 'mine-1' })
     expect(answer.status).toBe(200)
@@ -224,12 +224,12 @@ describe('what goes wrong inside', () => {
   })
 
   test('is a bug where an invariant is broken, and answered all the same', async () => {
-    const desk = {
+    const commands = {
       quote: () => {
         throw new AssertionError('Cannot price a stay')
       },
     }
-    const { ask, key, failures } = await openMemoryMcp({ desk })
+    const { ask, key, failures } = await openMemoryMcp({ commands })
     const args = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-02' }
     const answer = await ask(key(), toolCall('quote_stay', args))
     expect([answer.status, answer.body.error.code]).toEqual([200, -32603])

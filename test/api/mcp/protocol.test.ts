@@ -6,10 +6,10 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
-import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { RPC_CODES } from '../../../src/api/mcp/json-rpc.ts'
 import { initializeText, LEGACY_VERSIONS, resultText, SERVER_VERSION } from '../../../src/api/mcp/protocol.ts'
 import { toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
+import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { readSources } from '../../support/source-imports.ts'
 
 /*

@@ -122,7 +122,7 @@ describe('each tool says what REST says', () => {
     const flat = await service.unit(other)
     for (let i = 0; i < 27; i++) {
       const day = (n: number) => new Date(Date.UTC(2028, 0, 1 + n)).toISOString().slice(0, 10)
-      await service.ledger.desk.book(other, requestFor(flat, day(i), day(i + 1)), {
+      await service.ledger.commands.book(other, requestFor(flat, day(i), day(i + 1)), {
         ...{ actor: { kind: 'portal', id: null }, route: 'test', requestId: null },
       })
     }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import fc from 'fast-check'
+import { availabilityText } from '../../../src/api/mcp/tools/get-availability.ts'
+import { belowMinStay } from '../../../src/api/mcp/tools/quote-stay.ts'
+import { TOOLS, toolNamed, toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
 import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
 import type { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { availabilityText } from '../../../src/api/mcp/tools/get-availability.ts'
-import { belowMinStay } from '../../../src/api/mcp/tools/quote-stay.ts'
-import { TOOLS, toolNamed, toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
 import { AGENCY } from '../../support/memory-ledger.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
 import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
@@ -92,10 +92,10 @@ describe('every tool', () => {
 describe('what an agent got wrong is told in a sentence that says how to mend it', async () => {
   const unit = sampleUnit({ rules: sampleRules({ minStay: 5 }) })
   const { memory } = await openMemoryMcp({ units: [unit] })
-  const { catalogue, desk } = memory
+  const { catalogue, commands } = memory
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const call = (name: string, args: Record<string, unknown>) =>
-    toolNamed(name)?.call({ catalogue, desk, bookingList }, AGENCY, args)
+    toolNamed(name)?.call({ catalogue, commands, bookingList }, AGENCY, args)
 
   const stay = { unit: 'sea-view', arrival: '2027-03-07', departure: '2027-03-10' }
   const range = { unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' }

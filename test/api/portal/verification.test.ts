@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'bun:test'
-import { RequestTally } from '../../../src/observability/request-stats.ts'
-import { withoutIdleTimeout } from '../../../src/api/server/idle-timeout.ts'
 import type { PortalSurface } from '../../../src/api/portal/portal-dependencies.ts'
 import { resource } from '../../../src/api/portal/portal-route.ts'
 import { VERIFICATION } from '../../../src/api/portal/verification.ts'
+import { withoutIdleTimeout } from '../../../src/api/server/idle-timeout.ts'
 import { SERVE_OPTIONS } from '../../../src/api/server/serve-options.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { RequestStats } from '../../../src/observability/request-stats.ts'
 import type { Verification } from '../../../src/verify/findings.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -23,7 +23,7 @@ test('a verification may take longer than a connection may be idle', async () =>
   let asked: AbortSignal | null = null
   const surface = {
     token: TOKEN,
-    tally: new RequestTally({ clock: systemClock, log: null }),
+    requestStats: new RequestStats({ clock: systemClock, log: null }),
     onFailure: () => {},
     ledger: {
       newId: () => 'id',

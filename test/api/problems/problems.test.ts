@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { ClosedHereError } from '../../../src/admin/closed-here-error.ts'
-import { WriteError } from '../../../src/core/bookings/write-error.ts'
-import type { Rejection } from '../../../src/core/domain/rejection.ts'
 import { IdempotencyFullError } from '../../../src/api/idempotency/idempotent-writes.ts'
 import { failureOf } from '../../../src/api/problems/problem-of-failure.ts'
 import { problemOfRejection } from '../../../src/api/problems/problem-of-rejection.ts'
 import { invalid, problemBody } from '../../../src/api/problems/problems.ts'
+import { WriteError } from '../../../src/core/bookings/write-error.ts'
+import type { Rejection } from '../../../src/core/domain/rejection.ts'
 import { JournalError, type JournalErrorKind } from '../../../src/core/journal/journal-error.ts'
+import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
-import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { night } from '../../support/samples.ts'
 
 describe('a rejection becomes', () => {

@@ -1,28 +1,28 @@
 /** Requests that end in a fault of the service, without a database: the core is replaced by one that fails. */
 import { describe, expect, test } from 'bun:test'
-import { SCOPES } from '../../../src/core/catalogue/agency.ts'
-import { Shelf } from '../../../src/core/catalogue/inventory.ts'
-import { ListReadError } from '../../../src/core/bookings/list-read-error.ts'
-import { RefusalNotRecordedError } from '../../../src/core/bookings/refusal-not-recorded-error.ts'
-import { IdempotencyFullError } from '../../../src/api/idempotency/idempotent-writes.ts'
-import { PartnerGate } from '../../../src/access/partner-access.ts'
+import { PartnerAccess } from '../../../src/access/partner-access.ts'
 import { RateLimiter } from '../../../src/access/rate-limit.ts'
 import type { RefusedWrite } from '../../../src/access/refusal-counter.ts'
 import { UsageMeter } from '../../../src/access/usage-meter.ts'
+import { IdempotencyFullError } from '../../../src/api/idempotency/idempotent-writes.ts'
 import { type AppOptions, createApp } from '../../../src/api/server/app.ts'
+import { ListReadError } from '../../../src/core/bookings/list-read-error.ts'
+import { RefusalNotRecordedError } from '../../../src/core/bookings/refusal-not-recorded-error.ts'
+import { SCOPES } from '../../../src/core/catalogue/agency.ts'
+import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
+import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
-import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { eventually } from '../../support/eventually.ts'
 import { AGENCY } from '../../support/memory-ledger.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 const SECRET = 'hr_live_test'
 
-/** The surface over a desk that fails with `error`. */
+/** The surface over commands that fail with `error`. */
 function failing(error: unknown) {
   const logged: { fields: object; message: string }[] = []
   const bugs: unknown[] = []
@@ -32,11 +32,11 @@ function failing(error: unknown) {
     ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
     ...{ createdAt: 0, expiresAt: null, revokedAt: null },
   }
-  const shelf = new Shelf([sampleUnit()], [])
+  const inventory = new Inventory([sampleUnit()], [])
   const catalogue = {
     holderByHash: (hash: string) => (hash === key.secretSha256 ? { key, agency: AGENCY } : null),
-    peekShelf: () => shelf,
-    shelf: async () => shelf,
+    peekInventory: () => inventory,
+    inventory: async () => inventory,
   }
   const usage = new UsageMeter({ clock: systemClock, persist: async () => {}, onFailure: () => {} })
   const fail = () => {
@@ -44,8 +44,8 @@ function failing(error: unknown) {
   }
   const ledger = {
     ...{ clock: systemClock, newId: systemIds, catalogue, usage },
-    gate: new PartnerGate({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
-    desk: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
+    access: new PartnerAccess({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
+    commands: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
     bookingList: { list: async () => fail() },
     refusals: { count: (refused: RefusedWrite) => counted.push(refused) },
   } as unknown as AppOptions['ledger']

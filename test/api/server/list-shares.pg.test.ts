@@ -1,7 +1,11 @@
 /** One agency's lists leave room: for its own and others' writes and look-ups, for others' lists, and for the probes. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
-import { LISTS_PER_AGENCY_MAX, LISTS_RUNNING_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../../../src/postgres/stores/list-reads.ts'
+import {
+  LISTS_PER_AGENCY_MAX,
+  LISTS_RUNNING_MAX,
+  LISTS_WAITING_PER_AGENCY_MAX,
+} from '../../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { JsonAnswer } from '../../support/partner-service.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'

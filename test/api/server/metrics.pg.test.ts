@@ -1,7 +1,13 @@
 /** `GET /metrics` of the real service: what is asked of it is what it tells, and nothing that is anybody's own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '../../support/eventually.ts'
-import { AGENCY_SLUG, GUEST, type MeteredService, startMeteredService, UNIT_SLUG } from '../../support/metered-service.ts'
+import {
+  AGENCY_SLUG,
+  GUEST,
+  type MeteredService,
+  startMeteredService,
+  UNIT_SLUG,
+} from '../../support/metered-service.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../../support/service-process.ts'
 
 const REQUESTS = 'nightledger_http_requests_total'

@@ -12,7 +12,7 @@ function appOverNothing() {
   const ledger = {
     clock: systemClock,
     newId: systemIds,
-    gate: { enter: () => null },
+    access: { enter: () => null },
   } as unknown as AppOptions['ledger']
   return createApp({
     ledger,

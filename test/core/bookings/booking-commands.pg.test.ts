@@ -1,11 +1,18 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/open-ledger.ts'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { eventually } from '../../support/eventually.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../../support/open-ledger.ts'
+import {
+  addAgency,
+  addUnit,
+  CALLER,
+  openTestDatabaseLedger,
+  type Reports,
+  requestFor,
+} from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
@@ -37,7 +44,7 @@ const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'Ana@Example.com', ph
 describe('a booking', () => {
   test('J2: leaves its journal entry, row, guest, audit line and event, all with the acknowledged number', async () => {
     const { booking, seq } = done(
-      await ledger.desk.book(
+      await ledger.commands.book(
         agency,
         requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST, notes: 'late' }),
         CALLER,
@@ -76,7 +83,7 @@ describe('a booking', () => {
   })
 
   test('keeps personal data out of the journal and the event', async () => {
-    await ledger.desk.book(
+    await ledger.commands.book(
       agency,
       requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST, notes: 'Ana is allergic' }),
       CALLER,
@@ -87,8 +94,8 @@ describe('a booking', () => {
   })
 
   test('a refused one leaves an audit line with its code and nothing else', async () => {
-    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
-    const outcome = await ledger.desk.book(agency, requestFor(unit, '2027-03-03', '2027-03-06'), CALLER)
+    done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const outcome = await ledger.commands.book(agency, requestFor(unit, '2027-03-03', '2027-03-06'), CALLER)
     expect(outcome).toMatchObject({
       kind: 'rejected',
       rejection: {
@@ -103,7 +110,9 @@ describe('a booking', () => {
 
   test('of many at once for the same nights exactly one is made', async () => {
     const outcomes = await Promise.all(
-      Array.from({ length: 100 }, () => ledger.desk.book(agency, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER)),
+      Array.from({ length: 100 }, () =>
+        ledger.commands.book(agency, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER),
+      ),
     )
     expect(outcomes.filter(({ kind }) => kind === 'done')).toHaveLength(1)
     expect(await database.sql`select from booking`).toHaveLength(1)
@@ -117,12 +126,12 @@ describe('a booking', () => {
       values (${agency.id}, 'bkg_x', ${unit.id}, 'guest', 'confirmed', 'smuggled', '2027-05-01', '2027-05-03', 1, 0,
               false, 0, now(), now(), 1, 0)`
     const [sold, good] = await Promise.allSettled([
-      ledger.desk.book(agency, requestFor(unit, '2027-05-02', '2027-05-04'), CALLER),
-      ledger.desk.book(agency, requestFor(other, '2027-05-02', '2027-05-04'), CALLER),
+      ledger.commands.book(agency, requestFor(unit, '2027-05-02', '2027-05-04'), CALLER),
+      ledger.commands.book(agency, requestFor(other, '2027-05-02', '2027-05-04'), CALLER),
     ])
     expect(sold).toMatchObject({ status: 'rejected', reason: { kind: 'poisoned' } })
     expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'done' } })
-    const state = await ledger.desk.calendar(agency, unit)
+    const state = await ledger.commands.calendar(agency, unit)
     expect(state.occupied.isEmpty()).toBe(true)
   })
 })
@@ -131,8 +140,8 @@ describe('guests', () => {
   test('two bookings at once with the same new e-mail, in other letters, make one guest', async () => {
     const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
     await Promise.all([
-      ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER),
-      ledger.desk.book(
+      ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER),
+      ledger.commands.book(
         agency,
         requestFor(other, '2027-03-01', '2027-03-04', { guest: { ...GUEST, email: 'ana@example.COM' } }),
         CALLER,
@@ -147,13 +156,13 @@ describe('guests', () => {
   test('a known guest is reused and keeps the name first given; another agency has its own', async () => {
     const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
     const foreignUnit = await addUnit(ledger, foreign, sampleUnit({ id: 'unt_f' }))
-    await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER)
-    await ledger.desk.book(
+    await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER)
+    await ledger.commands.book(
       agency,
       requestFor(unit, '2027-03-04', '2027-03-06', { guest: { ...GUEST, firstName: 'Anna' } }),
       CALLER,
     )
-    await ledger.desk.book(foreign, requestFor(foreignUnit, '2027-03-04', '2027-03-06', { guest: GUEST }), CALLER)
+    await ledger.commands.book(foreign, requestFor(foreignUnit, '2027-03-04', '2027-03-06', { guest: GUEST }), CALLER)
     const guests = await database.sql`select agency_id, first_name from guest order by agency_id`
     expect(guests.map((row) => ({ ...row }))).toEqual([
       { agency_id: 'agc_a', first_name: 'Ana' },
@@ -163,29 +172,29 @@ describe('guests', () => {
 
   test('guests without an e-mail are never taken for one another', async () => {
     const nobody = { ...GUEST, email: null }
-    await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: nobody }), CALLER)
-    await ledger.desk.book(agency, requestFor(unit, '2027-03-04', '2027-03-06', { guest: nobody }), CALLER)
+    await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: nobody }), CALLER)
+    await ledger.commands.book(agency, requestFor(unit, '2027-03-04', '2027-03-06', { guest: nobody }), CALLER)
     expect(await database.sql`select from guest`).toHaveLength(2)
   })
 })
 
 describe('cancelling', () => {
   test('frees the nights, keeps the row with its reason, and is not an error the second time', async () => {
-    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
     const asked = { bookingId: booking.id, reason: 'plans changed' }
-    const first = done(await ledger.desk.cancel(agency, asked, CALLER))
-    const second = done(await ledger.desk.cancel(agency, { ...asked, reason: 'other' }, CALLER))
+    const first = done(await ledger.commands.cancel(agency, asked, CALLER))
+    const second = done(await ledger.commands.cancel(agency, { ...asked, reason: 'other' }, CALLER))
     expect(first.booking).toMatchObject({ status: 'cancelled', cancelReason: 'plans changed', version: 2 })
     expect(second.booking).toEqual(first.booking)
-    expect((await ledger.desk.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
+    expect((await ledger.commands.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
     const kinds = await database.sql`select kind from webhook_event order by seq`
     expect(kinds.map((row) => row['kind'])).toEqual(['booking.created', 'booking.cancelled'])
   })
 
   test('a booking of another agency is not found', async () => {
-    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
     const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
-    const outcome = await ledger.desk.cancel(foreign, { bookingId: booking.id, reason: null }, CALLER)
+    const outcome = await ledger.commands.cancel(foreign, { bookingId: booking.id, reason: null }, CALLER)
     expect(outcome.kind).toBe('not_found')
   })
 })
@@ -197,29 +206,31 @@ describe('moving between units', () => {
       agency,
       sampleUnit({ id: 'unt_b', slug: 'b', rules: sampleRules({ turnoverNights: 1 }) }),
     )
-    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
-    done(await ledger.desk.change(agency, { bookingId: booking.id, change: { unitId: other.id } }, CALLER))
+    const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
+    done(await ledger.commands.change(agency, { bookingId: booking.id, change: { unitId: other.id } }, CALLER))
     const entries = await database.sql`select unit_id, other_unit_id from journal where kind = 'booking_changed'`
     expect(entries.map((row) => ({ ...row }))).toEqual([{ unit_id: 'unt_b', other_unit_id: 'unt_a' }])
-    const hashes = await Promise.all([unit, other].map(async (u) => stateHash(await ledger.desk.calendar(agency, u))))
+    const hashes = await Promise.all(
+      [unit, other].map(async (u) => stateHash(await ledger.commands.calendar(agency, u))),
+    )
     await ledger.close()
     await database.sql`truncate snapshot`
     ledger = await openTestDatabaseLedger(database.url)
-    expect(await Promise.all([unit, other].map(async (u) => stateHash(await ledger.desk.calendar(agency, u))))).toEqual(
-      hashes,
-    )
+    expect(
+      await Promise.all([unit, other].map(async (u) => stateHash(await ledger.commands.calendar(agency, u)))),
+    ).toEqual(hashes)
   })
 
   test('U4: many moves back and forth at once neither deadlock nor sell a night twice', async () => {
     const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
     const made = await Promise.all(
-      [unit, other].map((u) => ledger.desk.book(agency, requestFor(u, '2027-03-01', '2027-03-04'), CALLER)),
+      [unit, other].map((u) => ledger.commands.book(agency, requestFor(u, '2027-03-01', '2027-03-04'), CALLER)),
     )
-    const free = done(await ledger.desk.book(agency, requestFor(unit, '2027-04-01', '2027-04-04'), CALLER)).booking
+    const free = done(await ledger.commands.book(agency, requestFor(unit, '2027-04-01', '2027-04-04'), CALLER)).booking
     const ids = [...made.map((outcome) => done(outcome).booking.id), free.id]
     const outcomes = await Promise.all(
       Array.from({ length: 120 }, (_, i) =>
-        ledger.desk.change(
+        ledger.commands.change(
           agency,
           { bookingId: ids[i % 3] as string, change: { unitId: i % 2 === 0 ? other.id : unit.id } },
           CALLER,
@@ -236,24 +247,26 @@ describe('moving between units', () => {
 describe('holds', () => {
   test('release themselves on time, not early, with the reason hold_expired and an event', async () => {
     const held = { status: 'option', holdHours: 1 } as const
-    const { booking } = done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
+    const { booking } = done(
+      await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER),
+    )
     expect(booking.holdExpiresAt).toBe(booking.createdAt + 3_600_000)
-    expect(done(await ledger.desk.expire(agency, booking.id)).booking.status).toBe('option')
+    expect(done(await ledger.commands.expire(agency, booking.id)).booking.status).toBe('option')
     const soon = Date.now() + 300
-    done(await ledger.desk.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))
+    done(await ledger.commands.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))
     while ((await database.sql`select from booking where status = 'option'`).length > 0) await Bun.sleep(10)
     expect(Date.now()).toBeGreaterThanOrEqual(soon)
     const [row] = await database.sql`select status, cancel_reason, hold_expires_at, cancelled_at from booking`
     expect(row).toMatchObject({ status: 'cancelled', cancel_reason: 'hold_expired', hold_expires_at: null })
     expect(row?.['cancelled_at'].getTime()).toBeGreaterThanOrEqual(soon)
-    expect((await ledger.desk.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
+    expect((await ledger.commands.calendar(agency, unit)).occupied.isEmpty()).toBe(true)
     const [audit] = await database.sql`select actor_kind from audit where route = 'hold timer'`
     expect(audit?.['actor_kind']).toBe('system')
   })
 
   test('that lapsed while nobody ran are released at the next start, resident or not', async () => {
     const held = { status: 'draft', holdHours: 1 } as const
-    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
+    done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
     await ledger.close()
     await database.sql`update booking set hold_expires_at = now() - interval '1 minute'`
     ledger = await openTestDatabaseLedger(database.url)
@@ -266,32 +279,36 @@ describe('holds', () => {
 describe('restarts', () => {
   test('S1: a flipped byte in the newest snapshot is noticed, and recovery goes on without it', async () => {
     for (let day = 10; day < 20; day++) {
-      done(await ledger.desk.book(agency, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER))
+      done(await ledger.commands.book(agency, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER))
     }
-    const hash = stateHash(await ledger.desk.calendar(agency, unit))
+    const hash = stateHash(await ledger.commands.calendar(agency, unit))
     await ledger.close()
     await database.sql`update snapshot set state = replace(state, '1', '2')`
     ledger = await openTestDatabaseLedger(database.url)
-    expect(stateHash(await ledger.desk.calendar(agency, unit))).toBe(hash)
+    expect(stateHash(await ledger.commands.calendar(agency, unit))).toBe(hash)
     expect(ledger.reports.defects).toMatchObject([{ defect: 'its hash does not match', unitId: unit.id }])
   })
 
   test('a flipped byte in the journal is named, and the unit is not sold on a guess', async () => {
-    done(await ledger.desk.book(agency, requestFor(unit, '2027-03-10', '2027-03-11'), CALLER))
+    done(await ledger.commands.book(agency, requestFor(unit, '2027-03-10', '2027-03-11'), CALLER))
     await ledger.close()
     await database.sql`truncate snapshot`
     await database.sql`update journal set payload = replace(payload, '2027-03-10', '2027-03-09') where seq = 2`
     ledger = await openTestDatabaseLedger(database.url)
-    const refused = await ledger.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER).catch((e) => e)
+    const refused = await ledger.commands
+      .book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER)
+      .catch((e) => e)
     expect(refused.message).toBe('Cannot read journal entry 2: its checksum does not match')
   })
 
   test('J5: of two writers the older one is fenced, acknowledges nothing more, and says so', async () => {
     const newer = await openTestDatabaseLedger(database.url)
-    const refused = await ledger.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER).catch((e) => e)
+    const refused = await ledger.commands
+      .book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER)
+      .catch((e) => e)
     expect(refused).toMatchObject({ name: 'JournalError', kind: 'fenced' })
     expect(ledger.reports.fenced).toHaveLength(1)
-    expect(done(await newer.desk.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER)).seq).toBe(2)
+    expect(done(await newer.commands.book(agency, requestFor(unit, '2027-06-01', '2027-06-02'), CALLER)).seq).toBe(2)
     await newer.close()
   })
 })

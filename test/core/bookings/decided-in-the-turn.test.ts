@@ -16,7 +16,7 @@ async function world() {
   const unit = sampleUnit({ id: 'unt_0', slug: 'unit-0' })
   const other = sampleUnit({ id: 'unt_1', slug: 'unit-1' })
   const ledger = await MemoryLedger.open([unit, other])
-  const booked = await ledger.desk.book(AGENCY, requestFor(unit, '2027-02-01', '2027-02-03'), CALLER)
+  const booked = await ledger.commands.book(AGENCY, requestFor(unit, '2027-02-01', '2027-02-03'), CALLER)
   if (booked.kind !== 'done') throw new Error('Cannot book in a test')
   /** Runs `command`, with `meanwhile` before its turn comes. */
   const behind = async <T>(unitId: string, command: () => Promise<T>, meanwhile: () => void): Promise<T> => {
@@ -30,7 +30,7 @@ async function world() {
     return outcome
   }
   const archive = (which: Unit) =>
-    ledger.desk.setUnit(AGENCY, which.id, () => ({ ...which, status: 'archived' }), CALLER)
+    ledger.commands.setUnit(AGENCY, which.id, () => ({ ...which, status: 'archived' }), CALLER)
   return { ledger, unit, other, booking: booked.booking, behind, archive }
 }
 
@@ -39,7 +39,7 @@ const lastOutcome = ({ store }: MemoryLedger) => [...store.audit.values()].at(-1
 
 test('a fee that is added while a booking waits for its turn is in its total', async () => {
   const { ledger, unit, behind } = await world()
-  const book = () => ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  const book = () => ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
   const outcome = await behind(unit.id, book, () => ledger.catalogue.putFeeType(AGENCY.id, LINEN))
   expect(totalOf(outcome)).toBe(2 * 10_000 + 5_000 + 2_500)
 })
@@ -47,7 +47,7 @@ test('a fee that is added while a booking waits for its turn is in its total', a
 test('a fee that is added while a change of dates waits for its turn is in the new total', async () => {
   const { ledger, unit, booking, behind } = await world()
   const change = { departure: requestFor(unit, '2027-02-01', '2027-02-04').stay.departure }
-  const restay = () => ledger.desk.change(AGENCY, { bookingId: booking.id, change }, CALLER)
+  const restay = () => ledger.commands.change(AGENCY, { bookingId: booking.id, change }, CALLER)
   const outcome = await behind(unit.id, restay, () => ledger.catalogue.putFeeType(AGENCY.id, LINEN))
   expect(totalOf(outcome)).toBe(3 * 10_000 + 5_000 + 2_500)
 })
@@ -55,17 +55,17 @@ test('a fee that is added while a change of dates waits for its turn is in the n
 test('units and fees that were put back from memory before the turn are read again, as they are when they have come', async () => {
   const { ledger, unit, behind } = await world()
   const { catalogue } = ledger
-  const book = () => ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
-  const { peekShelf, shelf } = catalogue
+  const book = () => ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  const { peekInventory, inventory } = catalogue
   let loads = 0
   const outcome = await behind(unit.id, book, () => {
-    catalogue.peekShelf = () => null
-    catalogue.shelf = async () => {
+    catalogue.peekInventory = () => null
+    catalogue.inventory = async () => {
       loads += 1
-      const loaded = await shelf.call(catalogue, AGENCY.id)
+      const loaded = await inventory.call(catalogue, AGENCY.id)
       // Read, and changed before whoever asked for it goes on; put back once more the first time.
       if (loads === 1) return loaded
-      catalogue.peekShelf = peekShelf
+      catalogue.peekInventory = peekInventory
       catalogue.putFeeType(AGENCY.id, LINEN)
       return loaded
     }
@@ -79,7 +79,8 @@ test('a booking whose unit is archived while it waits finds it unknown, and leav
   const before = ledger.store.bookings.size
   const commands = await behind(
     unit.id,
-    () => Promise.all([archive(unit), ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)]),
+    () =>
+      Promise.all([archive(unit), ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)]),
     () => {},
   )
   expect(commands[1]).toEqual({ kind: 'unit_archived' })
@@ -89,7 +90,7 @@ test('a booking whose unit is archived while it waits finds it unknown, and leav
 
 test('a move to a unit that is archived while it waits finds it unknown, and the booking stays', async () => {
   const { ledger, other, booking, behind, archive } = await world()
-  const move = () => ledger.desk.change(AGENCY, { bookingId: booking.id, change: { unitId: other.id } }, CALLER)
+  const move = () => ledger.commands.change(AGENCY, { bookingId: booking.id, change: { unitId: other.id } }, CALLER)
   const [, outcome] = await behind(
     other.id,
     () => Promise.all([archive(other), move()]),
@@ -104,6 +105,6 @@ test('a booking in a unit that was archived since can still be changed and cance
   const { ledger, unit, booking, archive } = await world()
   await archive(unit)
   const change = { status: 'checked_in' as const }
-  expect((await ledger.desk.change(AGENCY, { bookingId: booking.id, change }, CALLER)).kind).toBe('done')
-  expect((await ledger.desk.cancel(AGENCY, { bookingId: booking.id, reason: null }, CALLER)).kind).toBe('done')
+  expect((await ledger.commands.change(AGENCY, { bookingId: booking.id, change }, CALLER)).kind).toBe('done')
+  expect((await ledger.commands.cancel(AGENCY, { bookingId: booking.id, reason: null }, CALLER)).kind).toBe('done')
 })

@@ -1,6 +1,6 @@
-/** Every write is refused as not written within `heldMsMax` (here 5 s), or answered as unknown after 30 s. */
+/** Every write is refused as not written within `queuedMsMax` (here 5 s), or answered as unknown after 30 s. */
 import { describe, expect, test } from 'bun:test'
-import { UnitDesk } from '../../../src/admin/unit-commands.ts'
+import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
@@ -22,29 +22,30 @@ async function world(): Promise<World> {
   const unit = sampleUnit({ id: 'unt_0', slug: 'unit-0' })
   const other = sampleUnit({ id: 'unt_1', slug: 'unit-1' })
   const ledger = await MemoryLedger.open([unit, other])
-  const booked = await ledger.desk.book(
+  const booked = await ledger.commands.book(
     AGENCY,
     requestFor(unit, '2027-03-01', '2027-03-03', { status: 'draft' }),
     CALLER,
   )
   if (booked.kind !== 'done') throw new Error('Cannot book in a test')
   // The unit has changed since the booking: its row is read again in the turn.
-  await ledger.desk.setUnit(AGENCY, unit.id, () => ({ ...unit, city: 'Porto' }), CALLER)
+  await ledger.commands.setUnit(AGENCY, unit.id, () => ({ ...unit, city: 'Porto' }), CALLER)
   ledger.clock.jumpWall(49 * 3_600_000)
   return { ledger, unit, other, bookingId: booked.booking.id }
 }
 
 const WRITES: Record<string, (world: World) => Promise<unknown>> = {
-  book: ({ ledger, unit }) => ledger.desk.book(AGENCY, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER),
+  book: ({ ledger, unit }) => ledger.commands.book(AGENCY, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER),
   'a booking that is refused': ({ ledger, unit }) =>
-    ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER),
-  cancel: ({ ledger, bookingId }) => ledger.desk.cancel(AGENCY, { bookingId, reason: null }, CALLER),
-  change: ({ ledger, bookingId }) => ledger.desk.change(AGENCY, { bookingId, change: { status: 'confirmed' } }, CALLER),
+    ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER),
+  cancel: ({ ledger, bookingId }) => ledger.commands.cancel(AGENCY, { bookingId, reason: null }, CALLER),
+  change: ({ ledger, bookingId }) =>
+    ledger.commands.change(AGENCY, { bookingId, change: { status: 'confirmed' } }, CALLER),
   move: ({ ledger, bookingId, other }) =>
-    ledger.desk.change(AGENCY, { bookingId, change: { unitId: other.id } }, CALLER),
-  expire: ({ ledger, bookingId }) => ledger.desk.expire(AGENCY, bookingId),
-  setUnit: ({ ledger, unit }) => ledger.desk.setUnit(AGENCY, unit.id, () => ({ ...unit, name: 'New' }), CALLER),
-  auditRefusal: ({ ledger }) => ledger.desk.auditRefusal(AGENCY, CALLER, 'VALIDATION', null),
+    ledger.commands.change(AGENCY, { bookingId, change: { unitId: other.id } }, CALLER),
+  expire: ({ ledger, bookingId }) => ledger.commands.expire(AGENCY, bookingId),
+  setUnit: ({ ledger, unit }) => ledger.commands.setUnit(AGENCY, unit.id, () => ({ ...unit, name: 'New' }), CALLER),
+  auditRefusal: ({ ledger }) => ledger.commands.auditRefusal(AGENCY, CALLER, 'VALIDATION', null),
 }
 
 /** When and how a write ended. */
@@ -171,9 +172,9 @@ for (const [name, write] of Object.entries(WRITES)) {
 
 test('the slug of a unit whose making is unknown stays taken until the truth is known', async () => {
   const { ledger } = await world()
-  const units = new UnitDesk({
+  const units = new UnitCommands({
     catalogue: ledger.catalogue,
-    desk: ledger.desk,
+    commands: ledger.commands,
     newId: (prefix) => `${prefix}_${++ids}`,
   })
   const { id: _, ...draft } = sampleUnit({ slug: 'garden' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Catalogue, SHELVED_UNITS_MAX } from '../../../src/core/catalogue/catalogue.ts'
-import { Shelf } from '../../../src/core/catalogue/inventory.ts'
+import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 /** Units of an agency, of which the limit holds three. */
@@ -9,31 +9,31 @@ const UNITS = Array.from({ length: THIRD }, (_, i) => sampleUnit({ id: `unt_${i}
 
 function catalogue() {
   const loads: string[] = []
-  const shelf = new Shelf(UNITS, [])
+  const inventory = new Inventory(UNITS, [])
   const made = new Catalogue({
     loadAgencies: async () => [],
     loadKeys: async () => [],
-    loadShelf: async (agencyId) => {
+    loadInventory: async (agencyId) => {
       loads.push(agencyId)
-      return shelf
+      return inventory
     },
   })
   return { made, loads }
 }
 
 const USES: [string, (made: Catalogue) => unknown][] = [
-  ['looked at', (made) => made.peekShelf('a')],
-  ['asked for', (made) => made.shelf('a')],
+  ['looked at', (made) => made.peekInventory('a')],
+  ['asked for', (made) => made.inventory('a')],
   ['changed', (made) => made.putUnit('a', sampleUnit({ id: 'unt_0', slug: 'unit-0', name: 'New' }))],
 ]
 for (const [how, use] of USES) {
   test(`an agency that was ${how} stays in memory, and the one untouched for longest leaves it`, async () => {
     const { made, loads } = catalogue()
-    for (const agencyId of ['a', 'b', 'c']) await made.shelf(agencyId)
+    for (const agencyId of ['a', 'b', 'c']) await made.inventory(agencyId)
     await use(made)
-    await made.shelf('d')
-    for (const agencyId of ['a', 'c', 'd']) expect(made.peekShelf(agencyId)).not.toBeNull()
-    expect(made.peekShelf('b')).toBeNull()
+    await made.inventory('d')
+    for (const agencyId of ['a', 'c', 'd']) expect(made.peekInventory(agencyId)).not.toBeNull()
+    expect(made.peekInventory('b')).toBeNull()
     expect(loads).toEqual(['a', 'b', 'c', 'd'])
   })
 }

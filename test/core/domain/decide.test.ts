@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Booking } from '../../../src/core/domain/booking.ts'
-import { type BookStay, decideBookStay, decideCancel, decideExpiry, type NewBooking } from '../../../src/core/domain/decide.ts'
+import {
+  type BookStay,
+  decideBookStay,
+  decideCancel,
+  decideExpiry,
+  type NewBooking,
+} from '../../../src/core/domain/decide.ts'
 import { formatNight } from '../../../src/core/domain/night.ts'
 import { quoteStay } from '../../../src/core/domain/quote-stay.ts'
 import type { UnitRules } from '../../../src/core/domain/rules.ts'
@@ -25,7 +31,7 @@ function stay(arrival: string, departure: string): { arrival: Booking['arrival']
 
 function bookStay(arrival: string, departure: string, change: Partial<BookStay & NewBooking> = {}): BookStay {
   const { totalAmount, updatedAt, version, ...booking } = sampleBooking({ id: 'bkg_new', ...stay(arrival, departure) })
-  return { booking: { ...booking, ...change }, tariff: TARIFF, binding: change.binding ?? 'partner' }
+  return { booking: { ...booking, ...change }, tariff: TARIFF, enforcement: change.enforcement ?? 'partner' }
 }
 
 function refusalOf(state: UnitState, command: BookStay): unknown {
@@ -53,8 +59,8 @@ describe('booking a stay (contract, POST /bookings)', () => {
 
   test('the agency is bound by the night guard only', () => {
     const state = unitWith({ minStay: 9, turnoverNights: 2 }, [inHouse])
-    expect(refusalOf(state, bookStay('2027-03-05', '2027-03-06', { binding: 'agency' }))).toBe('accepted')
-    expect(refusalOf(state, bookStay('2027-03-04', '2027-03-06', { binding: 'agency' }))).toMatchObject({
+    expect(refusalOf(state, bookStay('2027-03-05', '2027-03-06', { enforcement: 'agency' }))).toBe('accepted')
+    expect(refusalOf(state, bookStay('2027-03-04', '2027-03-06', { enforcement: 'agency' }))).toMatchObject({
       code: 'BOOKING_CONFLICT',
     })
   })
@@ -144,7 +150,10 @@ describe('booking a stay (contract, POST /bookings)', () => {
       ['maintenance', 0],
       ['block', 0],
     ] as const) {
-      const decision = decideBookStay(unitWith({}), bookStay('2027-03-07', '2027-03-09', { type, binding: 'agency' }))
+      const decision = decideBookStay(
+        unitWith({}),
+        bookStay('2027-03-07', '2027-03-09', { type, enforcement: 'agency' }),
+      )
       expect(decision).toMatchObject({ kind: 'accepted', event: { after: { totalAmount: total, version: 1 } } })
     }
   })

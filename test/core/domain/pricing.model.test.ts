@@ -1,6 +1,13 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { asNight, formatNight, type IsoWeekday, NIGHT_MAX, NIGHT_MIN, type Night } from '../../../src/core/domain/night.ts'
+import {
+  asNight,
+  formatNight,
+  type IsoWeekday,
+  NIGHT_MAX,
+  NIGHT_MIN,
+  type Night,
+} from '../../../src/core/domain/night.ts'
 import { type PriceStayInput, priceStay, type Quote } from '../../../src/core/domain/pricing.ts'
 import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/rules.ts'
 

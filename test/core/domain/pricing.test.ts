@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { PRICE_MAX } from '../../../src/core/domain/money.ts'
-import { formatNight, type IsoWeekday, NIGHT_MAX, NIGHT_MIN, type Night, parseNight } from '../../../src/core/domain/night.ts'
+import {
+  formatNight,
+  type IsoWeekday,
+  NIGHT_MAX,
+  NIGHT_MIN,
+  type Night,
+  parseNight,
+} from '../../../src/core/domain/night.ts'
 import { effectiveMinStay, type PriceStayInput, priceStay, type QuoteLine } from '../../../src/core/domain/pricing.ts'
 import {
   EVERY_STAY_FEE_TYPES_MAX,

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { PRICE_MAX } from '../../../src/core/domain/money.ts'
 import { type IsoWeekday, type Night, parseNight } from '../../../src/core/domain/night.ts'
-import { NO_RATES, type Rates, ratesProblems, SEASONS_MAX, type Season, sortedRates } from '../../../src/core/domain/rules.ts'
+import {
+  NO_RATES,
+  type Rates,
+  ratesProblems,
+  SEASONS_MAX,
+  type Season,
+  sortedRates,
+} from '../../../src/core/domain/rules.ts'
 
 const night = (text: string): Night => {
   const parsed = parseNight(text)

@@ -6,7 +6,7 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { sampleBooking } from '../../support/samples.ts'
 
-const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, heldMsMax: 5_000 }
+const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 }
 
 async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
   const store = new MemoryJournalStore()
@@ -17,7 +17,7 @@ async function openJournal(limits: Partial<JournalLimits> = {}, clock = new Fake
     store,
     clock,
     limits: { ...LIMITS, ...limits },
-    tenure: await store.takeOver(),
+    term: await store.takeOver(),
     onFenced: (cause, settled) => {
       fencedBy.push(cause)
       onFenced(settled)
@@ -300,13 +300,13 @@ describe('a database that is too slow for the batch', () => {
     const append = (n: number) => Array.from({ length: n }, (_, i) => ending(journal.append(booked(`${n} ${i}`))))
     append(16)
     await clock.advance(200)
-    expect(journal.vitals.batchMax).toBeLessThan(16)
+    expect(journal.stats.batchMax).toBeLessThan(16)
     store.fate = () => 'deliver'
     for (let round = 0; round < 10; round++) {
       append(32)
       await clock.advance(20)
     }
-    expect(journal.vitals.batchMax).toBe(16)
+    expect(journal.stats.batchMax).toBe(16)
   })
 
   test('keeps the smaller size while it takes half a second for a batch', async () => {
@@ -314,12 +314,12 @@ describe('a database that is too slow for the batch', () => {
     store.fate = slowFor(store, 4)
     for (let i = 0; i < 16; i++) void ending(journal.append(booked(`slow ${i}`)))
     await clock.advance(200)
-    const { batchMax } = journal.vitals
+    const { batchMax } = journal.stats
     store.fate = () => 'deliver'
     store.delay = () => new Promise((resolve) => clock.after(500, resolve))
     for (let i = 0; i < 16; i++) void ending(journal.append(booked(`${i}`)))
     await clock.advance(8_000)
-    expect(journal.vitals).toMatchObject({ waiting: 0, batchMax })
+    expect(journal.stats).toMatchObject({ waiting: 0, batchMax })
   })
 
   test('for a single record refuses it after 5 s as not written, and goes on with the next', async () => {
@@ -364,7 +364,7 @@ describe('fence', () => {
     expect([...seen, late].map(({ state }) => state)).toEqual(['fenced', 'fenced', 'fenced', 'fenced'])
     expect(fencedBy).toHaveLength(1)
     expect(store.journal).toHaveLength(0)
-    expect(journal.vitals.state).toBe('fenced')
+    expect(journal.stats.state).toBe('fenced')
   })
 
   test('J5: serving ends before it is known what became of the batch in flight', async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { CorruptLedgerError } from '../../../src/core/journal/entry-codec.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
-import { AssertionError } from '../../../src/lib/assert.ts'
 import { FAILING_HOLDS_MAX, FailingHolds, HOLD_RETRY_DELAYS_MS } from '../../../src/core/units/failing-holds.ts'
 import { HoldTimer } from '../../../src/core/units/hold-timer.ts'
 import type { LapsedHold } from '../../../src/core/units/lapsed-hold.ts'
 import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
+import { AssertionError } from '../../../src/lib/assert.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 /** Holds by their expiry; the database's part can be slow, or away. */
@@ -15,7 +15,7 @@ class Book {
   readonly ended: { bookingId: string; at: number }[] = []
   readonly failures: unknown[] = []
   /** What the next look at the next expiry waits for, after it has looked. */
-  gate: Promise<void> = Promise.resolve()
+  access: Promise<void> = Promise.resolve()
   /** What the whole book fails at. */
   failing: 'nothing' | 'lapsed' | 'expire' = 'nothing'
   /** What ending a hold ends in, by its id; undefined: it is ended. */
@@ -49,7 +49,7 @@ class Book {
       mayPass: (error) => error instanceof Error && error.message === 'connection lost',
       nextExpiry: async (at) => {
         const later = [...this.holds.values()].filter((expiry) => expiry > at)
-        await this.gate
+        await this.access
         return later.length === 0 ? null : Math.min(...later)
       },
       expire: async ({ bookingId }: LapsedHold) => {
@@ -95,7 +95,7 @@ describe('the hold timer', () => {
   test('is told of one while it looks, after its look, and does not sleep through that either', async () => {
     const book = new Book()
     const { promise, resolve } = Promise.withResolvers<void>()
-    book.gate = promise
+    book.access = promise
     book.timer.start()
     await book.clock.advance(10)
     const expiry = book.hold('bkg_1', 500)

@@ -20,7 +20,7 @@ describe('activation', () => {
     await ledger.takeOver()
     const states = await Promise.all(Array.from({ length: 20 }, () => ledger.directory.read(addressOf('unt_0'))))
     expect(new Set(states).size).toBe(1)
-    expect(ledger.directory.vitals.activations).toBe(1)
+    expect(ledger.directory.stats.activations).toBe(1)
   })
 
   test('that fails is tried again by the next command', async () => {
@@ -44,10 +44,10 @@ describe('passivation', () => {
     await ledger.takeOver({ residentMax: 5 })
     for (let day = 1; day <= 9; day++) {
       for (const unit of all)
-        await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-0${day}`, `2027-03-${day + 10}`), CALLER)
-      expect(ledger.directory.vitals.resident).toBeLessThanOrEqual(5)
+        await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-0${day}`, `2027-03-${day + 10}`), CALLER)
+      expect(ledger.directory.stats.resident).toBeLessThanOrEqual(5)
     }
-    for (const unit of all) expect((await ledger.desk.calendar(AGENCY, unit)).occupied.count()).toBe(10)
+    for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).occupied.count()).toBe(10)
   })
 
   test('a unit that is looked at stays; one that nobody touches goes', async () => {
@@ -71,7 +71,7 @@ describe('passivation', () => {
       ledger.directory.sweep()
       await ledger.clock.advance(5_000)
     }
-    expect(ledger.directory.vitals.resident).toBe(1)
+    expect(ledger.directory.stats.resident).toBe(1)
     release()
     await turn
   })
@@ -83,13 +83,13 @@ describe('snapshots', () => {
     if (unit === undefined) throw new Error('no unit')
     const ledger = await MemoryLedger.open([unit])
     for (let day = 10; day < 21; day++) {
-      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+      await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
     }
     await settle()
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5, 10])
-    const live = stateHash(await ledger.desk.calendar(AGENCY, unit))
+    const live = stateHash(await ledger.commands.calendar(AGENCY, unit))
     await ledger.takeOver()
-    expect(stateHash(await ledger.desk.calendar(AGENCY, unit))).toBe(live)
+    expect(stateHash(await ledger.commands.calendar(AGENCY, unit))).toBe(live)
   })
 
   test('S1: a bad one is passed over for an older one, and all bad ones for a full replay', async () => {
@@ -97,15 +97,15 @@ describe('snapshots', () => {
     if (unit === undefined) throw new Error('no unit')
     const ledger = await MemoryLedger.open([unit])
     for (let day = 10; day < 21; day++) {
-      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+      await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
     }
-    const live = stateHash(await ledger.desk.calendar(AGENCY, unit))
+    const live = stateHash(await ledger.commands.calendar(AGENCY, unit))
     for (const bad of [1, 2]) {
       const damaged = ledger.store.snapshots.map((s, i) => (i >= 2 - bad ? { ...s, state: `${s.state} ` } : s))
       ledger.store.snapshots.splice(0, 2, ...damaged)
       ledger.defects.length = 0
       await ledger.takeOver()
-      expect(stateHash(await ledger.desk.calendar(AGENCY, unit))).toBe(live)
+      expect(stateHash(await ledger.commands.calendar(AGENCY, unit))).toBe(live)
       expect(ledger.defects.length).toBe(bad)
     }
   })
@@ -117,7 +117,7 @@ describe('the tail that recovery replays', () => {
     await ledger.clock.advance(1_000)
     ledger.directory.sweep()
     await settle()
-    expect(ledger.directory.vitals.resident).toBe(0)
+    expect(ledger.directory.stats.resident).toBe(0)
   }
   const tailOf = async (ledger: MemoryLedger) => (await ledger.store.loadUnit(AGENCY.id, 'unt_0')).tail.length
 
@@ -128,7 +128,7 @@ describe('the tail that recovery replays', () => {
     let longest = 0
     for (let i = 0; i < 1_000; i++) {
       const minStay = 1 + (i % 3)
-      await ledger.desk.setUnit(AGENCY, unit.id, () => ({ ...unit, rules: { ...unit.rules, minStay } }), CALLER)
+      await ledger.commands.setUnit(AGENCY, unit.id, () => ({ ...unit, rules: { ...unit.rules, minStay } }), CALLER)
       await evict(ledger)
       longest = Math.max(longest, await tailOf(ledger))
     }
@@ -141,7 +141,7 @@ describe('the tail that recovery replays', () => {
     const ledger = await MemoryLedger.open([unit])
     await ledger.takeOver({ snapshotEvery: 64 })
     for (let day = 10; day < 20; day++)
-      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+      await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
     await ledger.takeOver({ snapshotEvery: 64 })
     await ledger.directory.read(addressOf('unt_0'))
     await evict(ledger)
@@ -155,7 +155,7 @@ describe('the tail that recovery replays', () => {
     const [unit] = units(1) as [Unit]
     const ledger = await MemoryLedger.open([unit])
     for (let day = 10; day < 19; day++)
-      await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+      await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
     await settle()
     ledger.store.snapshots.splice(0, 2, ...ledger.store.snapshots.map((s) => ({ ...s, hash: 'flipped' })))
     await ledger.takeOver({ snapshotEvery: 64 })
@@ -183,7 +183,7 @@ describe('a snapshot that cannot be written', () => {
     const book = async (count: number) => {
       for (let i = 0; i < count; i++) {
         day += 1
-        await ledger.desk.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
+        await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
         await settle()
       }
     }
@@ -238,9 +238,9 @@ test('a command that waited too long for its turn is refused before it is decide
   if (unit === undefined) throw new Error('no unit')
   const ledger = await MemoryLedger.open([unit])
   ledger.store.fate = () => 'lose_request'
-  const first = ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+  const first = ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
   await settle()
-  const second = ledger.desk.book(AGENCY, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER).catch((e) => e.kind)
+  const second = ledger.commands.book(AGENCY, requestFor(unit, '2027-04-01', '2027-04-03'), CALLER).catch((e) => e.kind)
   await ledger.clock.advance(6_000)
   ledger.store.fate = () => 'deliver'
   await ledger.clock.advance(100)
@@ -254,14 +254,16 @@ test('a write whose outcome stays unknown is answered as just that after 30 s, a
   const ledger = await MemoryLedger.open([unit])
   ledger.store.fate = () => (ledger.store.sends.length === 2 ? 'lose_reply' : 'refuse_connection')
   const seen: string[] = []
-  ledger.desk.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER).catch((error) => seen.push(error.kind))
+  ledger.commands
+    .book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-03'), CALLER)
+    .catch((error) => seen.push(error.kind))
   await ledger.clock.advance(29_990)
   expect(seen).toEqual([])
   await ledger.clock.advance(20)
   expect(seen).toEqual(['outcome_unknown'])
   ledger.store.fate = () => 'deliver'
   await ledger.clock.advance(100)
-  expect((await ledger.desk.calendar(AGENCY, unit)).occupied.count()).toBe(2)
+  expect((await ledger.commands.calendar(AGENCY, unit)).occupied.count()).toBe(2)
 })
 
 describe('commands that meet', () => {
@@ -271,7 +273,7 @@ describe('commands that meet', () => {
     const ledger = await MemoryLedger.open(all)
     const booked = await Promise.all(
       all.map((unit, i) =>
-        ledger.desk.book(AGENCY, requestFor(unit, `2027-0${i + 3}-01`, `2027-0${i + 3}-03`), CALLER),
+        ledger.commands.book(AGENCY, requestFor(unit, `2027-0${i + 3}-01`, `2027-0${i + 3}-03`), CALLER),
       ),
     )
     const ids = booked.map((outcome) => (outcome.kind === 'done' ? outcome.booking.id : 'none'))
@@ -280,7 +282,7 @@ describe('commands that meet', () => {
 
   test('two cancels of one booking at once are one cancellation and one repeat', async () => {
     const { ledger, ids } = await twoBooked()
-    const cancel = () => ledger.desk.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
+    const cancel = () => ledger.commands.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
     const outcomes = await Promise.all([cancel(), cancel(), cancel()])
     expect(outcomes.map((outcome) => (outcome.kind === 'done' ? outcome.seq === null : outcome.kind))).toEqual([
       false,
@@ -294,9 +296,9 @@ describe('commands that meet', () => {
     const { ledger, ids } = await twoBooked()
     let release = () => {}
     ledger.store.delay = () => new Promise((resolve) => (release = resolve))
-    const move = ledger.desk.change(AGENCY, { bookingId: ids[0], change: { unitId: 'unt_1' } }, CALLER)
+    const move = ledger.commands.change(AGENCY, { bookingId: ids[0], change: { unitId: 'unt_1' } }, CALLER)
     await settle()
-    const cancel = ledger.desk.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
+    const cancel = ledger.commands.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
     await settle()
     ledger.store.delay = async () => {}
     release()
@@ -311,7 +313,7 @@ describe('commands that meet', () => {
     const blocking = ['unt_0', 'unt_1'].map((unitId) => ledger.directory.turn(addressOf(unitId), () => busy.promise))
     const seen: string[] = []
     for (const [i, bookingId] of ids.entries()) {
-      ledger.desk
+      ledger.commands
         .change(AGENCY, { bookingId, change: { unitId: `unt_${1 - i}` } }, CALLER)
         .then(({ kind }) => seen.push(kind))
     }
@@ -354,7 +356,11 @@ describe('more commands at once than units may be resident', () => {
     const ledger = await MemoryLedger.open(all)
     const ids: string[] = []
     for (let i = 0; i < count; i++) {
-      const booked = await ledger.desk.book(AGENCY, requestFor(all[2 * i] as Unit, '2027-03-01', '2027-03-03'), CALLER)
+      const booked = await ledger.commands.book(
+        AGENCY,
+        requestFor(all[2 * i] as Unit, '2027-03-01', '2027-03-03'),
+        CALLER,
+      )
       ids.push(booked.kind === 'done' ? booked.booking.id : 'none')
     }
     await ledger.takeOver({ residentMax })
@@ -372,13 +378,13 @@ describe('more commands at once than units may be resident', () => {
         const { ledger, ids } = await pairs(moves, residentMax)
         const seen: string[] = []
         for (const [i, bookingId] of ids.entries()) {
-          ledger.desk
+          ledger.commands
             .change(AGENCY, { bookingId, change: { unitId: `unt_${2 * i + 1}` } }, CALLER)
             .then(({ kind }) => seen.push(kind))
         }
         await ledger.clock.advance(100)
         expect(seen).toEqual(ids.map(() => 'done'))
-        expect(ledger.directory.vitals.activations).toBe(2 * moves)
+        expect(ledger.directory.stats.activations).toBe(2 * moves)
       })
     }
 
@@ -399,12 +405,12 @@ describe('more commands at once than units may be resident', () => {
       const busy = Promise.withResolvers<void>()
       const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       await ledger.clock.advance(10)
-      const before = ledger.directory.vitals.activations
+      const before = ledger.directory.stats.activations
       const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
       await ledger.clock.advance(10)
       const seqs = (await Promise.all(reads)).map(({ unitId }) => unitId)
       expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
-      expect(ledger.directory.vitals.activations).toBe(before + 1)
+      expect(ledger.directory.stats.activations).toBe(before + 1)
       busy.resolve()
       await Promise.all(held)
     })
@@ -415,13 +421,13 @@ describe('more commands at once than units may be resident', () => {
     const busy = Promise.withResolvers<void>()
     const turns = all.map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
     await ledger.clock.advance(10)
-    expect(ledger.directory.vitals.resident).toBe(6)
+    expect(ledger.directory.stats.resident).toBe(6)
     ledger.directory.sweep()
-    expect(ledger.directory.vitals.resident).toBe(6)
+    expect(ledger.directory.stats.resident).toBe(6)
     busy.resolve()
     await Promise.all(turns)
     ledger.directory.sweep()
-    expect(ledger.directory.vitals.resident).toBe(2)
+    expect(ledger.directory.stats.resident).toBe(2)
   })
 
   test('a unit that cannot be read is not kept: the next command tries again', async () => {
@@ -442,11 +448,11 @@ describe('more commands at once than units may be resident', () => {
       expect(await turn).toBe('had it')
     }
     ledger.directory.sweep()
-    expect(ledger.directory.vitals.resident).toBe(1)
+    expect(ledger.directory.stats.resident).toBe(1)
   })
 })
 
-describe('vitals', () => {
+describe('stats', () => {
   test('tell how many commands wait, where most do, and how many found a full mailbox', async () => {
     const ledger = await MemoryLedger.open(units(2))
     await ledger.takeOver()
@@ -456,9 +462,9 @@ describe('vitals', () => {
     const all = [...turns('unt_0', 3), ...turns('unt_1', 103)]
     await settle()
     // One of each unit has the turn; the mailbox of the second holds 100 more.
-    expect(ledger.directory.vitals).toMatchObject({ resident: 2, waiting: 102, deepest: 100, refused: 2 })
+    expect(ledger.directory.stats).toMatchObject({ resident: 2, waiting: 102, deepest: 100, refused: 2 })
     busy.resolve()
     await Promise.all(all)
-    expect(ledger.directory.vitals).toMatchObject({ waiting: 0, deepest: 0, refused: 2 })
+    expect(ledger.directory.stats).toMatchObject({ waiting: 0, deepest: 0, refused: 2 })
   })
 })

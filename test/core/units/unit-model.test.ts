@@ -35,7 +35,7 @@ const commands = fc.oneof(
       stay: stays,
       type: fc.constantFrom('guest' as const, 'guest' as const, 'owner_stay' as const, 'block' as const),
       status: fc.constantFrom<BookingStatus>('confirmed', 'option', 'draft', 'checked_in'),
-      binding: fc.constantFrom('partner' as const, 'agency' as const),
+      enforcement: fc.constantFrom('partner' as const, 'agency' as const),
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const), pick: fc.nat(50) }) },
@@ -91,10 +91,10 @@ function refusal(
   of: NaiveUnit,
   arrival: Night,
   departure: Night,
-  binding: 'partner' | 'agency',
+  enforcement: 'partner' | 'agency',
 ): Rejection['code'] | null {
   const wanted = nightsBetween(arrival, departure)
-  if (binding === 'partner') {
+  if (enforcement === 'partner') {
     if (wanted.length < of.unit.rules.minStay) return 'MIN_STAY'
     if (cleaningNights(of).has(arrival)) return 'TURNOVER_BLOCK_CONFLICT'
     const expected = live(of).filter((b) => b.status === 'checked_in' && b.expectedUntil !== null)
@@ -120,7 +120,7 @@ class Model {
     return all.length === 0 ? null : (all[n % all.length] ?? null)
   }
 
-  /** Takes over what the desk answered, after its answer has been checked. */
+  /** Takes over what the booking commands answered, after the answer has been checked. */
   keep(booking: Booking): void {
     for (const of of this.units) of.bookings = of.bookings.filter(({ id }) => id !== booking.id)
     this.units.find(({ unit }) => unit.id === booking.unitId)?.bookings.push(booking)
@@ -132,25 +132,25 @@ function expectRefusal(outcome: FoundOutcome, code: Rejection['code'] | null): v
 }
 
 async function run(ledger: MemoryLedger, model: Model, command: Command): Promise<void> {
-  const { desk, clock } = ledger
+  const { commands, clock } = ledger
   switch (command.kind) {
     case 'book': {
       const of = model.unit(command.unit)
       const arrival = addNights(FIRST, command.stay.from)
       const departure = addNights(arrival, command.stay.nights)
-      const code = refusal(of, arrival, departure, command.binding)
-      const quoted = await desk.quote(AGENCY, {
+      const code = refusal(of, arrival, departure, command.enforcement)
+      const quoted = await commands.quote(AGENCY, {
         ...{ unit: of.unit, stay: { arrival, departure }, children: 0, extraBed: false },
       })
       // A quote is a partner's: its first reason is what a booking of a partner is refused with.
       const firstReason = quoted.kind === 'rejected' ? quoted.rejection.code : (quoted.reasons[0] ?? null)
       expect<Rejection['code'] | null>(firstReason).toBe(refusal(of, arrival, departure, 'partner'))
-      const outcome = await desk.book(
+      const outcome = await commands.book(
         AGENCY,
         {
           ...{ unit: of.unit, stay: { arrival, departure }, type: command.type, status: command.status },
           ...{ source: 'model', sourceRef: null, adults: 2, children: 0, extraBed: false, notes: null },
-          ...{ holdHours: 24, guest: null, binding: command.binding },
+          ...{ holdHours: 24, guest: null, enforcement: command.enforcement },
         },
         CALLER,
       )
@@ -163,9 +163,9 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       if (outcome.kind === 'rejected' && 'conflict' in outcome.rejection) {
         const { bookableFrom } = outcome.rejection.conflict
         if (bookableFrom === null) throw new Error('Within a month there is always an offer')
-        expect(refusal(of, bookableFrom, addNights(bookableFrom, command.stay.nights), command.binding)).toBeNull()
+        expect(refusal(of, bookableFrom, addNights(bookableFrom, command.stay.nights), command.enforcement)).toBeNull()
         for (let n = addNights(arrival, 1); n < bookableFrom; n = addNights(n, 1)) {
-          expect(refusal(of, n, addNights(n, command.stay.nights), command.binding)).not.toBeNull()
+          expect(refusal(of, n, addNights(n, command.stay.nights), command.enforcement)).not.toBeNull()
         }
       }
       if (outcome.kind === 'done') model.keep(outcome.booking)
@@ -174,7 +174,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
     case 'cancel': {
       const picked = model.pick(command.pick)
       if (picked === null) return
-      const outcome = await desk.cancel(AGENCY, { bookingId: picked.booking.id, reason: 'model' }, CALLER)
+      const outcome = await commands.cancel(AGENCY, { bookingId: picked.booking.id, reason: 'model' }, CALLER)
       if (outcome.kind !== 'done') throw new Error('A cancel is never refused')
       expect(outcome.booking.status).toBe('cancelled')
       if (picked.booking.status === 'cancelled') expect(outcome.booking).toEqual(picked.booking)
@@ -186,7 +186,11 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       if (picked === null) return
       const { booking } = picked
       const possible: readonly BookingStatus[] = TRANSITIONS[booking.status]
-      const outcome = await desk.change(AGENCY, { bookingId: booking.id, change: { status: command.status } }, CALLER)
+      const outcome = await commands.change(
+        AGENCY,
+        { bookingId: booking.id, change: { status: command.status } },
+        CALLER,
+      )
       const isMove = possible.includes(command.status) || command.status === booking.status
       expectRefusal(outcome, isMove ? null : 'INVALID_TRANSITION')
       if (outcome.kind === 'done') model.keep(outcome.booking)
@@ -198,7 +202,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const arrival = addNights(FIRST, command.stay.from)
       const departure = addNights(arrival, command.stay.nights)
       const change = { arrival, departure }
-      const outcome = await desk.change(AGENCY, { bookingId: picked.booking.id, change }, CALLER)
+      const outcome = await commands.change(AGENCY, { bookingId: picked.booking.id, change }, CALLER)
       const taken = takenNights(picked.of, picked.booking)
       const isTaken = nightsBetween(arrival, departure).some((n) => taken.has(n))
       if (picked.booking.status === 'cancelled') expectRefusal(outcome, 'INVALID_TRANSITION')
@@ -211,7 +215,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       if (picked === null) return
       const { booking } = picked
       const to = model.unit(command.unit)
-      const outcome = await desk.change(AGENCY, { bookingId: booking.id, change: { unitId: to.unit.id } }, CALLER)
+      const outcome = await commands.change(AGENCY, { bookingId: booking.id, change: { unitId: to.unit.id } }, CALLER)
       const taken = takenNights(to, booking)
       const isTaken = nightsBetween(booking.arrival, booking.departure).some((n) => taken.has(n))
       if (booking.status === 'cancelled') expectRefusal(outcome, 'INVALID_TRANSITION')
@@ -224,7 +228,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       if (picked === null || picked.booking.status !== 'checked_in') return
       const expectedUntil = addNights(picked.booking.departure, command.by)
       const change = { expectedUntil: command.by === 0 ? null : expectedUntil }
-      const outcome = await desk.change(AGENCY, { bookingId: picked.booking.id, change }, CALLER)
+      const outcome = await commands.change(AGENCY, { bookingId: picked.booking.id, change }, CALLER)
       if (outcome.kind !== 'done') throw new Error('A guest in house can always be expected to stay')
       model.keep(outcome.booking)
       return
@@ -232,7 +236,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
     case 'wait': {
       await clock.advance(command.hours * 3_600_000)
       for (const { bookingId } of await ledger.store.lapsedHolds(clock.now(), null, 1_000)) {
-        const outcome = await desk.expire(AGENCY, bookingId)
+        const outcome = await commands.expire(AGENCY, bookingId)
         if (outcome.kind !== 'done') throw new Error('A lapsed hold is always ended')
         expect(outcome.booking).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired' })
         model.keep(outcome.booking)
@@ -243,14 +247,14 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const of = model.unit(command.unit)
       const { turnoverNights, minStay } = command
       const unit = { ...of.unit, rules: { ...of.unit.rules, turnoverNights, minStay } }
-      of.unit = (await desk.setUnit(AGENCY, unit.id, () => unit, CALLER)) ?? of.unit
+      of.unit = (await commands.setUnit(AGENCY, unit.id, () => unit, CALLER)) ?? of.unit
       return
     }
     case 'passivate': {
       ledger.directory.sweep()
       await clock.advance(2_000)
       ledger.directory.sweep()
-      expect(ledger.directory.vitals.resident).toBe(0)
+      expect(ledger.directory.stats.resident).toBe(0)
       return
     }
     case 'crash':
@@ -260,7 +264,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
 
 /** Every answer the unit gives about its nights agrees with the list of bookings. */
 async function expectSameCalendar(ledger: MemoryLedger, of: NaiveUnit): Promise<UnitState> {
-  const state = await ledger.desk.calendar(AGENCY, of.unit)
+  const state = await ledger.commands.calendar(AGENCY, of.unit)
   const [from, to] = [addNights(FIRST, -5), addNights(FIRST, 60)]
   const blocked = unionNightsIn(state.occupied, state.cleaning, from, to)
   const expected = [...takenNights(of), ...cleaningNights(of)].filter((n) => n >= from && n < to)

@@ -35,7 +35,7 @@ export interface MemoryDelivery {
 /** The sender's tables and functions in memory, with the same answers. */
 export class MemorySenderStore implements SenderStore {
   epoch = 1
-  tenure = 0
+  term = 0
   readonly endpoints = new Map<string, MemoryEndpoint>()
   readonly deliveries = new Map<string, MemoryDelivery>()
   readonly claims: Parameters<SenderStore['claim']>[0][] = []
@@ -81,20 +81,20 @@ export class MemorySenderStore implements SenderStore {
 
   async takeOver(epoch: number): Promise<number> {
     if (epoch !== this.epoch) throw new SenderOverError('fenced')
-    this.tenure += 1
-    return this.tenure
+    this.term += 1
+    return this.term
   }
 
   async claim(options: Parameters<SenderStore['claim']>[0]): Promise<readonly ClaimedDelivery[]> {
     this.claims.push(options)
     this.#fail('claim', 'before')
-    if (options.tenure !== this.tenure) throw new SenderOverError('tenure is over')
+    if (options.term !== this.term) throw new SenderOverError('the term is over')
     const given = new Map<string, number>()
     const turns: { delivery: MemoryDelivery; turn: number }[] = []
     const ofAgency = new Map<string, number>()
     const due = [...this.deliveries.values()]
       .filter(({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= options.dueUntil)
-      .filter((delivery) => this.#isClaimable(delivery, options.tenure))
+      .filter((delivery) => this.#isClaimable(delivery, options.term))
       .sort((a, b) => (a.nextAttemptAt ?? 0) - (b.nextAttemptAt ?? 0) || (a.deliveryId < b.deliveryId ? -1 : 1))
     for (const delivery of due) {
       const had = given.get(delivery.endpointId) ?? 0
@@ -105,14 +105,14 @@ export class MemorySenderStore implements SenderStore {
       turns.push({ delivery, turn })
     }
     const claimed = turns.sort((a, b) => a.turn - b.turn).slice(0, options.room)
-    for (const { delivery } of claimed) delivery.claimedBy = options.tenure
+    for (const { delivery } of claimed) delivery.claimedBy = options.term
     this.#fail('claim', 'after')
     return claimed.map(({ delivery }) => this.#claimed(delivery))
   }
 
-  async release(tenure: number, held: readonly string[]): Promise<void> {
+  async release(term: number, held: readonly string[]): Promise<void> {
     for (const delivery of this.deliveries.values()) {
-      if (delivery.claimedBy === tenure && !held.includes(delivery.deliveryId)) delivery.claimedBy = null
+      if (delivery.claimedBy === term && !held.includes(delivery.deliveryId)) delivery.claimedBy = null
     }
   }
 
@@ -123,11 +123,11 @@ export class MemorySenderStore implements SenderStore {
     return times.length === 0 ? null : Math.min(...times)
   }
 
-  async record(tenure: number, settled: readonly Settled[]): Promise<void> {
+  async record(term: number, settled: readonly Settled[]): Promise<void> {
     this.#fail('record', 'before')
     for (const one of settled) {
       const delivery = this.deliveries.get(one.deliveryId)
-      if (delivery?.claimedBy === tenure && delivery.attempts === one.attemptsBefore) {
+      if (delivery?.claimedBy === term && delivery.attempts === one.attemptsBefore) {
         if (one.attempt !== null) delivery.log.push(one.attempt)
         const isDropped = delivery.status === 'dropped' && one.status === 'pending'
         delivery.status = isDropped ? 'dropped' : one.status
@@ -139,7 +139,7 @@ export class MemorySenderStore implements SenderStore {
       }
       const change = one.endpoint
       const endpoint = change === null ? undefined : this.endpoints.get(change.id)
-      if (change === null || endpoint === undefined || tenure !== this.tenure) continue
+      if (change === null || endpoint === undefined || term !== this.term) continue
       if (endpoint.revision !== change.revision || endpoint.status === 'deleted') continue
       endpoint.status = change.status
       endpoint.consecutiveFailures = change.consecutiveFailures
@@ -148,8 +148,8 @@ export class MemorySenderStore implements SenderStore {
     this.#fail('record', 'after')
   }
 
-  #isClaimable({ status, claimedBy, endpointId }: MemoryDelivery, tenure: number): boolean {
-    return status === 'pending' && claimedBy !== tenure && this.#endpoint(endpointId).status === 'active'
+  #isClaimable({ status, claimedBy, endpointId }: MemoryDelivery, term: number): boolean {
+    return status === 'pending' && claimedBy !== term && this.#endpoint(endpointId).status === 'active'
   }
 
   #claimed(delivery: MemoryDelivery): ClaimedDelivery {

@@ -40,14 +40,14 @@ export const GET_AVAILABILITY = toolOf({
       { description: 'The nights of the range that are not blocked, in ascending order.' },
     ),
   }),
-  run: async ({ catalogue, desk }, agency, args) => {
+  run: async ({ catalogue, commands }, agency, args) => {
     const range = rangeOf(args)
     if ('code' in range) return fault(range.title)
-    const shelf = catalogue.peekShelf(agency.id) ?? (await catalogue.shelf(agency.id))
-    const unit = shelf.sellableUnit(args.unit)
+    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
+    const unit = inventory.sellableUnit(args.unit)
     return unit === null
       ? unknownUnit(args.unit)
-      : availabilityText(await desk.calendar(agency, unit), unit.slug, range)
+      : availabilityText(await commands.calendar(agency, unit), unit.slug, range)
   },
 })
 

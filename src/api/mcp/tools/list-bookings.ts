@@ -39,13 +39,13 @@ export const LIST_BOOKINGS = toolOf({
   }),
   run: async ({ catalogue, bookingList }, { id, currency }, args) => {
     const page = toolPageOf(args)
-    const filter = bookingFilterOf(args, await catalogue.shelf(id))
+    const filter = bookingFilterOf(args, await catalogue.inventory(id))
     // The status has passed the schema, so it is the unit.
     if (filter === null) return unknownUnit(args.unit ?? '')
     const { rows, total } = await bookingList.list(id, filter, { offset: page.offset, limit: page.pageSize })
     // Asked for again: a unit that was made meanwhile may have a booking on the page.
-    const shelf = await catalogue.shelf(id)
-    const bookings = rows.map((booking) => bookingJson(booking, shelf))
+    const inventory = await catalogue.inventory(id)
+    const bookings = rows.map((booking) => bookingJson(booking, inventory))
     return JSON.stringify({ bookings, ...pageMembers(page, total), currency })
   },
 })

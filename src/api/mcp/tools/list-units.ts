@@ -25,7 +25,7 @@ export const LIST_UNITS = toolOf({
   output: OUTPUT,
   run: async ({ catalogue }, { id, currency, timezone }, args) => {
     const page = toolPageOf(args)
-    const { listed } = catalogue.peekShelf(id) ?? (await catalogue.shelf(id))
+    const { listed } = catalogue.peekInventory(id) ?? (await catalogue.inventory(id))
     const units = listed.slice(page.offset, page.offset + page.pageSize).map(unitJson)
     return JSON.stringify({ units, ...pageMembers(page, listed.length), currency, timezone })
   },

@@ -29,14 +29,14 @@ export const QUOTE_STAY = toolOf({
     { additionalProperties: false },
   ),
   output: QuoteAnswerJson,
-  run: async ({ catalogue, desk }, agency, args) => {
+  run: async ({ catalogue, commands }, agency, args) => {
     const stay = stayOf(args)
     if ('code' in stay) return fault(stay.title)
-    const shelf = catalogue.peekShelf(agency.id) ?? (await catalogue.shelf(agency.id))
-    const unit = shelf.sellableUnit(args.unit)
+    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
+    const unit = inventory.sellableUnit(args.unit)
     if (unit === null) return unknownUnit(args.unit)
     const { children = 0, extraBed = false } = args
-    const quoted = await desk.quote(agency, { unit, stay, children, extraBed })
+    const quoted = await commands.quote(agency, { unit, stay, children, extraBed })
     if (quoted.kind === 'rejected') return belowMinStay(stay, quoted.rejection.minStay)
     return quoteAnswerText(unit, quoted.quote, quoted.reasons)
   },

@@ -23,7 +23,7 @@ export interface Sample extends LoadResult {
   readonly residentMb: number
 }
 
-export class Stage {
+export class Harness {
   readonly postgres: BenchPostgres
   readonly databaseUrl: string
   readonly #size: WorldSize
@@ -60,7 +60,7 @@ export class Stage {
     size: WorldSize,
     onStep: (step: string) => void,
     serviceFlags: readonly string[] = [],
-  ): Promise<Stage> {
+  ): Promise<Harness> {
     onStep('starting Postgres')
     const postgres = await startPostgres()
     try {
@@ -75,10 +75,10 @@ export class Stage {
       const floor = JsonChild.start(join(import.meta.dir, 'floor.ts'))
       const [peerUrl, floorUrl] = [(await peer.told<Up>()).url, (await floor.told<Up>()).url]
       const urls = { nightledger: service.url, peer: peerUrl, floor: floorUrl }
-      const stage = new Stage({ postgres, databaseUrl: url, size, service, peer, floor, urls })
+      const harness = new Harness({ postgres, databaseUrl: url, size, service, peer, floor, urls })
       onStep('touching every unit once, so that all are resident')
-      await stage.touchEveryUnit()
-      return stage
+      await harness.touchEveryUnit()
+      return harness
     } catch (error) {
       await postgres.stop()
       throw error

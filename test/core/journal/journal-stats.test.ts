@@ -12,8 +12,8 @@ async function openJournal(limits: Partial<JournalLimits> = {}) {
   const journal = new Journal({
     store,
     clock,
-    limits: { waitingMax: 4, batchMax: 4, heldMsMax: 5_000, ...limits },
-    tenure: await store.takeOver(),
+    limits: { waitingMax: 4, batchMax: 4, queuedMsMax: 5_000, ...limits },
+    term: await store.takeOver(),
     onFenced: () => {},
     newBatchId: () => `batch ${++batches}`,
   })
@@ -43,11 +43,11 @@ describe('the age of the oldest record', () => {
     await clock.advance(40)
     const second = journal.append(booked('bkg_2'))
     await clock.advance(60)
-    expect(journal.vitals).toMatchObject({ oldestMs: 100, inFlightMs: 100, waiting: 1 })
+    expect(journal.stats).toMatchObject({ oldestMs: 100, inFlightMs: 100, waiting: 1 })
     release()
     await Promise.all([first, second])
     await settle()
-    expect(journal.vitals).toMatchObject({ oldestMs: 0, inFlightMs: 0, waiting: 0 })
+    expect(journal.stats).toMatchObject({ oldestMs: 0, inFlightMs: 0, waiting: 0 })
   })
 
   test('counts what a record waited before its batch was sent', async () => {
@@ -64,7 +64,7 @@ describe('the age of the oldest record', () => {
     release = () => releaseSecond()
     await first
     await clock.advance(5)
-    expect(journal.vitals).toMatchObject({ oldestMs: 35, inFlightMs: 5 })
+    expect(journal.stats).toMatchObject({ oldestMs: 35, inFlightMs: 5 })
     release()
     await second
   })
@@ -77,7 +77,7 @@ test('each durable batch is counted by its size and by how long it took', async 
   await clock.advance(20)
   release()
   await Promise.all(all)
-  const { batchSizes, appendMs } = journal.vitals
+  const { batchSizes, appendMs } = journal.stats
   expect(batchSizes.counts.slice(0, 3)).toEqual([1, 1, 0])
   expect(batchSizes.sum).toBe(3)
   expect([appendMs.counts.reduce((sum, count) => sum + count), appendMs.sum]).toEqual([2, 20])
@@ -91,16 +91,16 @@ test('records that did not become durable are counted by reason', async () => {
   const second = journal.append(booked('bkg_2'))
   const refused = journal.append(booked('bkg_3')).catch(() => {})
   await refused
-  expect(journal.vitals.refused).toMatchObject({ full: 1, held_too_long: 0 })
+  expect(journal.stats.refused).toMatchObject({ full: 1, held_too_long: 0 })
   const overdue = second.catch(() => {})
   await clock.advance(6_000)
   await overdue
-  expect(journal.vitals.refused).toMatchObject({ full: 1, held_too_long: 1 })
+  expect(journal.stats.refused).toMatchObject({ full: 1, held_too_long: 1 })
   release()
   await first
   await journal.close()
   await journal.append(booked('bkg_4')).catch(() => {})
-  expect(journal.vitals.refused).toEqual({
+  expect(journal.stats.refused).toEqual({
     full: 1,
     held_too_long: 1,
     closed: 1,
