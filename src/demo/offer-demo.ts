@@ -1,8 +1,11 @@
 import { join } from 'node:path'
 import { newKeySecret, sha256Hex } from '../access/key-secret.ts'
-import type { Ledger } from '../app/open-ledger.ts'
+import type { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
-import { makeDemo } from './make-demo.ts'
+import { type DemoStore, makeDemo } from './make-demo.ts'
 
 const KEY_FILE = 'demo-api-key'
 
@@ -12,11 +15,24 @@ export interface Demo {
   readonly made: boolean
 }
 
+/** What the demo is made through. */
+export interface DemoTarget {
+  readonly catalogue: Catalogue
+  readonly catalogueStore: DemoStore
+  readonly commands: BookingCommands
+  readonly newId: IdSource
+  readonly clock: Clock
+}
+
 /**
  * Makes the demo agency in an empty database. A demo that was cut short is told by its missing key, and finished.
  * @returns null when the database holds somebody's own agencies
  */
-export async function offerDemo(ledger: Ledger, dataDir: string, onStep: (step: string) => void): Promise<Demo | null> {
+export async function offerDemo(
+  ledger: DemoTarget,
+  dataDir: string,
+  onStep: (step: string) => void,
+): Promise<Demo | null> {
   const keyFile = join(dataDir, KEY_FILE)
   const { catalogue } = ledger
   const isEmpty = catalogue.agencies().length === 0
@@ -40,7 +56,7 @@ export async function offerDemo(ledger: Ledger, dataDir: string, onStep: (step: 
   return { keyFile, made: true }
 }
 
-function isUsable(ledger: Ledger, keyFile: string): boolean {
+function isUsable(ledger: DemoTarget, keyFile: string): boolean {
   const secret = readIfPresent(keyFile)
   return secret !== null && ledger.catalogue.holderByHash(sha256Hex(secret)) !== null
 }

@@ -1,4 +1,4 @@
-import { createApp } from '../../src/api/server/app.ts'
+import { createApp } from '../../src/api/app.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
 

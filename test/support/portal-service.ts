@@ -1,4 +1,4 @@
-import { createApp } from '../../src/api/server/app.ts'
+import { createApp } from '../../src/api/app.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'

@@ -1,7 +1,7 @@
 /** Query strings, read strictly: what is malformed is refused rather than guessed at. */
 import type { Static, TObject } from '@sinclair/typebox'
 import { invalid, invalidField, type Problem } from '../problems/problems.ts'
-import { checked } from './checked.ts'
+import { checked } from '../schema/checked.ts'
 
 export type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
 

@@ -2,7 +2,8 @@
  * Reading a JSON body so strictly that whatever gets past it can be stored and written again as it is: UTF-8 without
  * faults, no NUL, no lone surrogates, no number beyond doubles, bounded in size and depth.
  */
-import { type FieldError, invalidField, type Problem } from '../problems/problems.ts'
+import { invalidField, type Problem } from '../problems/problems.ts'
+import type { FieldError } from '../schema/checked.ts'
 
 export const BODY_BYTES_MAX = 65_536
 export const BODY_DEPTH_MAX = 32

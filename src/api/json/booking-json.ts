@@ -4,7 +4,7 @@ import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain
 import { formatNight } from '../../core/domain/night.ts'
 import { nightsOf } from '../../core/domain/stay.ts'
 import { assert } from '../../lib/assert.ts'
-import { dateText } from './text-schema.ts'
+import { dateText } from '../schema/text-schema.ts'
 
 const timestamp = (description: string) => Type.String({ format: 'date-time', description })
 const nullableTimestamp = (description: string) => Type.Union([timestamp(description), Type.Null()])

@@ -4,8 +4,8 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, type Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { assert } from '../../lib/assert.ts'
+import { dateText } from '../schema/text-schema.ts'
 import { timestampOf } from './booking-json.ts'
-import { dateText } from './text-schema.ts'
 
 const nullableText = () => Type.Union([Type.String(), Type.Null()])
 

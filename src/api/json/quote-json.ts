@@ -3,7 +3,7 @@ import { formatNight, type Night } from '../../core/domain/night.ts'
 import type { Quote, QuoteLine } from '../../core/domain/pricing.ts'
 import type { StayConflict } from '../../core/domain/rejection.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { dateText } from './text-schema.ts'
+import { dateText } from '../schema/text-schema.ts'
 
 const LINE_KINDS = ['accommodation', 'discount', 'cleaning', 'extra_bed', 'fee'] as const
 const REASONS = ['BOOKING_CONFLICT', 'TURNOVER_BLOCK_CONFLICT', 'EXPECTED_EXTENSION_CONFLICT'] as const

@@ -1,6 +1,6 @@
 /** Fields that a quote and a booking have in common (contract, POST /quote, POST /bookings, Limits). */
 import { Type } from '@sinclair/typebox'
-import { dateText, text } from './text-schema.ts'
+import { dateText, text } from '../schema/text-schema.ts'
 
 export const STAY_FIELDS = {
   unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),

@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { plainHeaders } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
+import { watchedRoute } from '../http/watched-route.ts'
 import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { watchedRoute } from '../server/watched-route.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
 
 const GET_OPENAPI = {

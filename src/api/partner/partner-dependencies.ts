@@ -9,6 +9,7 @@ import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
+import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
 /** What the partner surface needs of the running core. */
@@ -24,15 +25,6 @@ export interface PartnerLedger {
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotentWrites
-}
-
-/** What the surface reports of a request that ended in 500. */
-export interface FailureReport {
-  readonly error: unknown
-  readonly requestId: string
-  readonly route: string
-  /** A broken invariant: the process must end. */
-  readonly isBug: boolean
 }
 
 /** What every partner route is made with. */

@@ -4,7 +4,7 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { GuestJson, guestJson } from '../json/guest-json.ts'
-import { dateText } from '../json/text-schema.ts'
+import { dateText } from '../schema/text-schema.ts'
 import { nullable } from './portal-schema.ts'
 
 /** All that partners read of a booking, and what only its agency sees. */

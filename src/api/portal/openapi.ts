@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { plainHeaders } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
-import { watchedRoute } from '../server/watched-route.ts'
+import { watchedRoute } from '../http/watched-route.ts'
 import type { PortalSurface } from './portal-dependencies.ts'
 import { portalDocument } from './portal-document.ts'
 import type { PortalOperation } from './portal-operation.ts'

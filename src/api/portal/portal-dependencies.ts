@@ -16,7 +16,7 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
-import type { FailureReport } from '../partner/partner-dependencies.ts'
+import type { FailureReport } from '../http/failure-report.ts'
 
 export interface MonthUsed {
   /** `YYYY-MM`, UTC. */

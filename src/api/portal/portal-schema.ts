@@ -3,8 +3,8 @@ import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
 import { isTimeZone } from '../../lib/day-start.ts'
-import { EXPECTED } from '../http/checked.ts'
-import { charactersOf } from '../json/text-schema.ts'
+import { EXPECTED } from '../schema/checked.ts'
+import { charactersOf } from '../schema/text-schema.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')

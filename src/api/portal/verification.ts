@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { choice } from '../json/text-schema.ts'
+import { choice } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { answer, portalRoute } from './portal-route.ts'
 import { nullable } from './portal-schema.ts'

@@ -2,10 +2,12 @@
  * The one table of refusals: code, status, extra members (contract, Errors; design, Additive headers). The compiler finds
  * a rejection of the domain that has no row. REST, MCP and the portal answer from it; the OpenAPI document is made from it.
  */
+
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import type { Rejection } from '../../core/domain/rejection.ts'
-import { dateText } from '../json/text-schema.ts'
+import type { FieldError } from '../schema/checked.ts'
+import { dateText } from '../schema/text-schema.ts'
 
 /** Refusals that a request meets before, or beside, the rules of the domain. */
 export type EdgeCode =
@@ -228,12 +230,6 @@ export function problem<C extends ProblemCode>(
 /** The error body: `code`, `title`, `requestId`, then the members of the code (contract, Error body). */
 export function problemBody({ code, title, members }: Problem, requestId: string): string {
   return JSON.stringify({ code, title, requestId, ...members })
-}
-
-export interface FieldError {
-  readonly field: string
-  /** Names the field and what would pass. */
-  readonly message: string
 }
 
 /** At most so many are told: a body can be wrong in thousands of places. */

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { JournalStats } from '../../core/journal/journal.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import { type Watched, watchedRoute } from './watched-route.ts'
+import { type Watched, watchedRoute } from '../http/watched-route.ts'
 
 /** What the readiness probe asks. */
 export interface Health {

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Watched, watchedRoute } from './watched-route.ts'
+import { type Watched, watchedRoute } from '../http/watched-route.ts'
 
 /** What `/metrics` shows. */
 export interface MetricsPage {

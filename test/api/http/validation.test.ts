@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
-import { checked } from '../../../src/api/http/checked.ts'
 import { decodeStrictly, queryReader } from '../../../src/api/http/query-string.ts'
 import { targetOf } from '../../../src/api/http/request-target.ts'
-import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../../src/api/json/text-schema.ts'
+import { checked } from '../../../src/api/schema/checked.ts'
+import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../../src/api/schema/text-schema.ts'
 
 const faults = (schema: Parameters<typeof checked>[0], value: unknown) => {
   const shape = checked(schema, 'body')

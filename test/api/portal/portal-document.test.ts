@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { checked } from '../../../src/api/http/checked.ts'
 import { portalDocument } from '../../../src/api/portal/portal-document.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
+import { checked } from '../../../src/api/schema/checked.ts'
 
 const A = '/portal/v1/agencies/{agencySlug}'
 

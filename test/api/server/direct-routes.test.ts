@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { directRoutes } from '../../../src/api/server/direct-routes.ts'
+import { directRoutes } from '../../../src/api/http/direct-routes.ts'
 
 type Context = { request: Request }
 

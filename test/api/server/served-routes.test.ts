@@ -1,6 +1,6 @@
 import { afterEach, expect, mock, spyOn, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { type AppOptions, createApp } from '../../../src/api/server/app.ts'
+import { type AppOptions, createApp } from '../../../src/api/app.ts'
 import { servedRoutes } from '../../../src/api/server/served-routes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'

@@ -4,7 +4,7 @@ import { forEachRunInUnion } from '../../../core/domain/night-bitmap.ts'
 import type { UnitState } from '../../../core/domain/unit-state.ts'
 import { nightListJson } from '../../json/night-list-json.ts'
 import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../../json/night-range.ts'
-import { dateText, text } from '../../json/text-schema.ts'
+import { dateText, text } from '../../schema/text-schema.ts'
 import { fault, toolOf, unknownUnit } from './tool.ts'
 
 /** The tool beside GET /availability, with the gaps between the blocked nights written out. */

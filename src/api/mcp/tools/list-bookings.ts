@@ -3,7 +3,7 @@ import { BOOKING_STATUSES } from '../../../core/domain/booking.ts'
 import { bookingFilterOf } from '../../json/booking-filter.ts'
 import { BookingJson, bookingJson } from '../../json/booking-json.ts'
 import { pageMembers, pageSchema } from '../../json/page.ts'
-import { choice, dateText, text } from '../../json/text-schema.ts'
+import { choice, dateText, text } from '../../schema/text-schema.ts'
 import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'
 import { toolOf, unknownUnit } from './tool.ts'
 

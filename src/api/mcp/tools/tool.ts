@@ -1,7 +1,7 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
-import { type Checked, checked } from '../../http/checked.ts'
+import { type Checked, checked } from '../../schema/checked.ts'
 import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
 

@@ -6,7 +6,13 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { assert } from '../../lib/assert.ts'
-import type { FieldError } from '../problems/problems.ts'
+
+/** One offending field of a request. */
+export interface FieldError {
+  readonly field: string
+  /** Names the field and what would pass. */
+  readonly message: string
+}
 
 export interface Checked<T> {
   readonly schema: TSchema
