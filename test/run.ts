@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { closingLine, emptyRequestStats, requestStatsOf, type Tally } from './support/junit.ts'
+import { closingLine, noCounts, countsOf, type Counts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
@@ -44,22 +44,22 @@ process.exit(await main())
 
 async function main(): Promise<number> {
   const files = testFiles({ filters, kinds: kinds ?? DEFAULT_KINDS })
-  let requestStats = emptyRequestStats()
+  let counts = noCounts()
   try {
     if (files.length === 0)
       console.error(`Cannot run tests: no test file matches ${filters.join(' ') || 'test/**/*.test.ts'}`)
-    else requestStats = await run(files)
+    else counts = await run(files)
   } catch (error) {
     console.error(error)
-    requestStats.failed++
+    counts.failed++
   } finally {
     await cleanUp()
   }
-  console.log(closingLine(requestStats))
-  return requestStats.passed > 0 && requestStats.failed === 0 ? 0 : 1
+  console.log(closingLine(counts))
+  return counts.passed > 0 && counts.failed === 0 ? 0 : 1
 }
 
-async function run(files: readonly string[]): Promise<Tally> {
+async function run(files: readonly string[]): Promise<Counts> {
   const env: Record<string, string | undefined> = { ...process.env, NODE_ENV: 'test' }
   if (files.some((file) => kindOf(file) !== 'unit')) {
     server = await startTestServer((step) => console.log(step))
@@ -82,24 +82,24 @@ async function run(files: readonly string[]): Promise<Tally> {
     { env, stdio: ['ignore', 'inherit', 'inherit'] },
   )
   const exitCode = await runner.exited
-  const requestStats = requestStatsOf(readReport(report))
+  const counts = countsOf(readReport(report))
   // Once more at the end, where it is found: what they said is thousands of lines above.
-  for (const failure of requestStats.failures) console.log(`\nFailed: ${failure}`)
+  for (const failure of counts.failures) console.log(`\nFailed: ${failure}`)
   if (server?.templateFailure) {
     console.log(`Counting one failure: ${server.templateFailure.message}`)
-    requestStats.failed++
+    counts.failed++
   }
   // By name, some files may rightly have no test to run.
   const chosenByName = options.some((option) => option.startsWith('-t') || option.startsWith('--test-name-pattern'))
-  for (const file of chosenByName ? [] : files.filter((file) => !requestStats.files.has(file))) {
+  for (const file of chosenByName ? [] : files.filter((file) => !counts.files.has(file))) {
     console.log(`Counting ${file} as failed: it did not load, or has no test`)
-    requestStats.failed++
+    counts.failed++
   }
-  if (exitCode !== 0 && requestStats.failed === 0) {
+  if (exitCode !== 0 && counts.failed === 0) {
     console.log(`Counting one failure: the test runner ended with exit code ${exitCode}, and reported none`)
-    requestStats.failed++
+    counts.failed++
   }
-  return requestStats
+  return counts
 }
 
 function readReport(path: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { closingLine, emptyRequestStats, requestStatsOf } from './junit.ts'
+import { closingLine, noCounts, countsOf } from './junit.ts'
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="bun test" tests="5" assertions="2" failures="1" skipped="2" time="0.05">
@@ -20,9 +20,9 @@ const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
   </testsuite>
 </testsuites>`
 
-describe('the requestStats of a test run', () => {
+describe('the counts of a test run', () => {
   test('counts each case once, however deep, and knows the files and what failed', () => {
-    expect(requestStatsOf(REPORT)).toEqual({
+    expect(countsOf(REPORT)).toEqual({
       passed: 2,
       failed: 2,
       skipped: 1,
@@ -35,11 +35,11 @@ describe('the requestStats of a test run', () => {
   })
 
   test('of no report is nothing at all', () => {
-    expect(requestStatsOf('')).toEqual(emptyRequestStats())
+    expect(countsOf('')).toEqual(noCounts())
   })
 
   test('closes with skipped only if there is some', () => {
-    expect(closingLine(requestStatsOf(REPORT))).toBe('2 passed, 2 failed, 1 skipped')
-    expect(closingLine({ ...requestStatsOf(REPORT), skipped: 0 })).toBe('2 passed, 2 failed')
+    expect(closingLine(countsOf(REPORT))).toBe('2 passed, 2 failed, 1 skipped')
+    expect(closingLine({ ...countsOf(REPORT), skipped: 0 })).toBe('2 passed, 2 failed')
   })
 })

@@ -2,31 +2,31 @@
  * What a run of `bun test` came to. `files`: those that its report names, relative to the working folder. `failures`: each
  * failed test by name, with what it said.
  */
-export type Tally = { passed: number; failed: number; skipped: number; files: Set<string>; failures: string[] }
+export type Counts = { passed: number; failed: number; skipped: number; files: Set<string>; failures: string[] }
 
 /**
  * Reads the report of `bun test --reporter=junit`. Counts test cases, not the sums in the head, which leave out files that
  * did not load.
  */
-export function requestStatsOf(report: string): Tally {
-  const requestStats = emptyRequestStats()
+export function countsOf(report: string): Counts {
+  const counts = noCounts()
   // Attribute values escape < and >, so that a tag ends at the first >.
   for (const [, head = '', body = ''] of report.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
     const file = attribute(head, 'file')
-    if (file !== undefined) requestStats.files.add(file)
+    if (file !== undefined) counts.files.add(file)
     const failure = /<(?:failure|error)\b([^>]*?)(?:\/>|>(.*?)<\/(?:failure|error)>)/s.exec(body)
     if (failure !== null) {
-      requestStats.failed++
+      counts.failed++
       const said = failure[2] ?? attribute(failure[1] ?? '', 'message') ?? ''
       const name = [attribute(head, 'classname'), attribute(head, 'name')].filter((part) => part).join(' > ')
-      requestStats.failures.push(`${file}: ${plain(name)}\n${plain(said).trim()}`)
-    } else if (/<skipped\b/.test(body)) requestStats.skipped++
-    else requestStats.passed++
+      counts.failures.push(`${file}: ${plain(name)}\n${plain(said).trim()}`)
+    } else if (/<skipped\b/.test(body)) counts.skipped++
+    else counts.passed++
   }
-  return requestStats
+  return counts
 }
 
-export function emptyRequestStats(): Tally {
+export function noCounts(): Counts {
   return { passed: 0, failed: 0, skipped: 0, files: new Set(), failures: [] }
 }
 
@@ -43,6 +43,6 @@ function plain(xml: string): string {
 }
 
 /** The closing line of a test run: `12 passed, 0 failed`, with `, 1 skipped` only if there is one. */
-export function closingLine({ passed, failed, skipped }: Tally): string {
+export function closingLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }
