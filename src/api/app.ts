@@ -74,7 +74,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     return response
   }
   const preflight = watchedRoute(
-    { requestStats, requestIdFor },
+    { requestStats, newId },
     { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
     preflightAnswer,
   )
@@ -103,7 +103,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
       code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
     )
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
-    .use(docsPage({ requestStats, requestIdFor }))
+    .use(docsPage({ requestStats, newId }))
     .use(partners)
   if (portal !== undefined) app.use(portalRoutes({ ...portal, requestStats, onFailure }))
   for (const mount of mounts) {

@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, Surface } from '../../observability/request-stats.ts'
 import { plainHeaders } from '../http/answer.ts'
-import { requestIdOf } from '../http/request-id.ts'
 import { watchedRoute } from '../http/watched-route.ts'
 import type { Operation } from '../operation.ts'
 import type { DescribedRoute } from '../route/route.ts'
@@ -37,7 +36,7 @@ export function openapiRoute(
     operation,
     serve: ({ ledger, requestStats }) =>
       watchedRoute(
-        { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+        { requestStats, newId: ledger.newId },
         { surface, method: operation.method, path },
         async (_, requestId) => {
           text ??= document()

@@ -51,10 +51,7 @@ export const BOOKINGS = [
     const { catalogue, bookingList } = ledger
     const page = pageOf(query)
     const filter = bookingFilterOf(query, await catalogue.inventory(agency.id))
-    const { rows, total } =
-      filter === null
-        ? { rows: [], total: 0 }
-        : await bookingList.list(agency.id, filter, { offset: page.offset, limit: page.pageSize })
+    const { rows, total } = filter === null ? { rows: [], total: 0 } : await bookingList.list(agency.id, filter, page)
     // Asked for again: a unit that was made meanwhile may have a booking on the page.
     const inventory = await catalogue.inventory(agency.id)
     const listed = rows.map((booking) => bookingJson(booking, inventory))

@@ -48,8 +48,7 @@ const GET_GUEST = {
 export const GUESTS = [
   partnerRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const window = { offset: page.offset, limit: page.pageSize }
-    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), window)
+    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), page)
     return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
   }),
   partnerRoute(GET_GUEST, async ({ ledger, agency, path: { id } }) => {

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyChange } from '../../admin/agency-commands.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timestampOf } from '../json/booking-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { choice } from '../schema/text-schema.ts'
 import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.ts'
@@ -113,7 +113,7 @@ export const AGENCIES = [
   portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.agencies()
-    const agencies = all.slice(page.offset, page.offset + page.pageSize).map(agencyJson)
+    const agencies = sliceOf(all, page).map(agencyJson)
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify({ agency: agencyJson(agency) })),

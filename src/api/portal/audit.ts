@@ -72,7 +72,7 @@ export const AUDIT = [
         bookingId: query.booking ?? null,
         requestId: query.request ?? null,
       },
-      { offset: page.offset, limit: page.pageSize },
+      page,
     )
     return JSON.stringify({ audit: rows.map(auditEntryJson), ...pageMembers(page, total) })
   }),

@@ -63,7 +63,7 @@ export const BOOKINGS = [
         sourceRef: query.sourceRef ?? null,
         guestId: query.guest ?? null,
       },
-      { offset: page.offset, limit: page.pageSize },
+      page,
     )
     // A unit may have been made since the inventory was read.
     const current = await ledger.catalogue.inventory(agency.id)

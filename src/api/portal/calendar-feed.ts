@@ -7,7 +7,6 @@ import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
 import { watchedRoute } from '../http/watched-route.ts'
 import type { Operation } from '../operation.ts'
@@ -95,7 +94,7 @@ export const CALENDAR_ICS: Route<PortalSurface> = {
       }
     }
     return watchedRoute(
-      { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
+      { requestStats, newId: ledger.newId },
       { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
       answered,
     )

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
 import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/rules.ts'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
@@ -82,7 +82,7 @@ export const FEE_TYPES = [
   agencyRoute(LIST_FEE_TYPES, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const { feeTypes: all } = await ledger.catalogue.inventory(agency.id)
-    const feeTypes = all.slice(page.offset, page.offset + page.pageSize).map(portalFeeTypeJson)
+    const feeTypes = sliceOf(all, page).map(portalFeeTypeJson)
     return JSON.stringify({ feeTypes, ...pageMembers(page, all.length) })
   }),
   agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, agency, path, body }) => {

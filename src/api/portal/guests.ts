@@ -49,10 +49,7 @@ const CHANGE_GUEST = {
 export const GUESTS = [
   agencyRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), {
-      offset: page.offset,
-      limit: page.pageSize,
-    })
+    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), page)
     return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
   }),
   agencyRoute(GET_GUEST, async ({ ledger, agency, path }) => {

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { invalidField } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
@@ -87,7 +87,7 @@ export const KEYS = [
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.keysOf(agency.id)
-    const keys = all.slice(page.offset, page.offset + page.pageSize).map(keyJson)
+    const keys = sliceOf(all, page).map(keyJson)
     return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),
   agencyRoute(REVOKE_KEY, async ({ ledger, caller, agency, path }) =>

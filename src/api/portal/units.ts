@@ -3,7 +3,7 @@ import { PRICE_MAX } from '../../core/domain/money.ts'
 import { NO_RATES, type UnitRules } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
@@ -147,7 +147,7 @@ export const UNITS = [
     const all = [...inventory.units]
       .filter(({ status }) => query.status === undefined || status === query.status)
       .sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
-    const units = all.slice(page.offset, page.offset + page.pageSize).map(portalUnitJson)
+    const units = sliceOf(all, page).map(portalUnitJson)
     return JSON.stringify({ units, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET_UNIT, async ({ ledger, agency, path }) => {

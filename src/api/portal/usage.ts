@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { nullable } from '../schema/text-schema.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
@@ -39,7 +39,7 @@ export const USAGE = [
       .map((other) => ({ month: other.month, used: other.used, quota: null, remaining: null, resetsAt: null }))
     const all = [{ month, used, quota, remaining, resetsAt }, ...past]
     return JSON.stringify({
-      usage: all.slice(page.offset, page.offset + page.pageSize),
+      usage: sliceOf(all, page),
       ...pageMembers(page, all.length),
     })
   }),

@@ -59,8 +59,7 @@ export const WEBHOOK_DELIVERIES = [
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
     const page = pageOf(query)
-    const window = { offset: page.offset, limit: page.pageSize }
-    const found = isIdShaped(endpointId) ? await ledger.webhooks.deliveries(agency.id, endpointId, window) : null
+    const found = isIdShaped(endpointId) ? await ledger.webhooks.deliveries(agency.id, endpointId, page) : null
     if (found === null) return notFound('webhook endpoint')
     return JSON.stringify({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
   }),

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { auditLine } from '../../admin/audit-line.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
 import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { invalid, invalidField, notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
@@ -111,7 +111,7 @@ export const WEBHOOK_ENDPOINTS = [
   agencyRoute(LIST, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const all = await ledger.webhooks.list(agency.id)
-    const webhookEndpoints = all.slice(page.offset, page.offset + page.pageSize).map(webhookEndpointJson)
+    const webhookEndpoints = sliceOf(all, page).map(webhookEndpointJson)
     return JSON.stringify({ webhookEndpoints, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET, async ({ ledger, agency, path: { endpointId } }) => {

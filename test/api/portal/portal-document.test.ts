@@ -57,6 +57,16 @@ describe("the portal's document", () => {
     ])
   })
 
+  test('names its schemas as clients know them, and describes bodies but no headers', async () => {
+    const document = JSON.parse(await portalDocument())
+    expect(Object.keys(document.components.schemas).join(' ')).toBe(
+      'Agency AuditEntry BOOKING_CONFLICT_problem Booking CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
+        'GuestWithStays INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem RATE_LIMITED_problem Rates SLUG_TAKEN_problem UNAUTHORIZED_problem ' +
+        'Unit UsageMonth VALIDATION_problem Verification WebhookEndpoint',
+    )
+    expect(JSON.stringify(document)).not.toContain('"headers"')
+  })
+
   test.each(
     PORTAL_OPERATIONS.filter(({ body }) => body !== undefined).map((operation) => [operation.id, operation] as const),
   )('shows a body of %s that passes', (_, { body, bodyExample }) => {
