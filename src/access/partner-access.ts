@@ -4,27 +4,33 @@
  * holds from the next request on (contract, Authentication rule 8), and for one whose body comes after it.
  */
 
-import { type Problem, problem } from '../api/problems/problems.ts'
-import type { Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { authenticate, keyHolder, validHolder } from './key-secret.ts'
 import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
+/** Why a request with a valid key is not served. */
+export type AccessRefusal =
+  | { readonly code: 'FEATURE_DISABLED' }
+  | { readonly code: 'RATE_LIMITED'; readonly limit: number; readonly retryAfterS: number }
+  | {
+      readonly code: 'QUOTA_EXCEEDED'
+      readonly quota: number
+      readonly used: number
+      /** ISO 8601, UTC. */
+      readonly resetsAt: string
+      readonly retryAfterS: number
+    }
+
 /** A request made with a valid key. `refusal`: why it is not served all the same. */
 export interface Admission {
   readonly holder: KeyHolder
   readonly rate: RateDecision
-  readonly refusal: Problem | null
+  readonly refusal: AccessRefusal | null
 }
 
-export const UNAUTHORIZED = problem(
-  'UNAUTHORIZED',
-  'A valid API key is needed: send the header Authorization: Bearer <API_KEY>',
-  {},
-)
-const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
+const FEATURE_DISABLED: AccessRefusal = { code: 'FEATURE_DISABLED' }
 
 /** Requests that were refused at the door since the start. */
 export interface AccessStats {
@@ -74,8 +80,7 @@ export class PartnerAccess {
     if (usage.allowed) return { holder, rate, refusal: null }
     this.#refused.quotaExceeded += 1
     const { quota, used, resetsAt, retryAfterS } = usage
-    const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
-    return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
+    return { holder, rate, refusal: { code: 'QUOTA_EXCEEDED', quota, used, resetsAt, retryAfterS } }
   }
 
   /** The holder of the key of a request that was answered with 401; null when the key is unknown. */
@@ -85,7 +90,7 @@ export class PartnerAccess {
 
   /**
    * Checks key, agency and plan again when the body of a request has arrived, which may be long after its headers. Does not count
-   * against any limit. Null and `refusal` as from `enter`.
+   * against any limit. Null and `refusal` as from `admit`.
    */
   readmit({ holder, rate }: Admission): Admission | null {
     const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())
@@ -96,20 +101,13 @@ export class PartnerAccess {
     return { holder: current, rate, refusal: current.agency.plan.apiAccess ? null : this.#featureDisabled() }
   }
 
-  #rateLimited({ limit, retryAfterS }: RateDecision): Problem {
+  #rateLimited({ limit, retryAfterS }: RateDecision): AccessRefusal {
     this.#refused.rateLimited += 1
-    const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
-    return problem('RATE_LIMITED', title, {}, { retryAfterS })
+    return { code: 'RATE_LIMITED', limit, retryAfterS }
   }
 
-  #featureDisabled(): Problem {
+  #featureDisabled(): AccessRefusal {
     this.#refused.featureDisabled += 1
     return FEATURE_DISABLED
   }
-}
-
-/** Null when the key has the scope (contract, Authentication rule 6). */
-export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
-  if (holder.key.scopes.includes(scope)) return null
-  return problem('SCOPE_MISSING', `The key lacks the scope ${scope}`, { scope })
 }

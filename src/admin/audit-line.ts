@@ -1,18 +1,8 @@
+import { type AuditSource, successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { IdSource } from '../lib/ids.ts'
 
-/** The line of a change that is about to become durable with it (design, Audit). */
-export function auditLine({ clock, newId }: { clock: Clock; newId: IdSource }, caller: Caller): AuditDraft {
-  return {
-    auditId: newId('aud'),
-    at: clock.now(),
-    actor: caller.actor,
-    route: caller.route,
-    outcome: 'OK',
-    bookingId: null,
-    requestId: caller.requestId,
-    count: 1,
-  }
+/** The line of a change of the agency's own data that is about to become durable with it (design, Audit). */
+export function auditLine(source: AuditSource, caller: Caller): AuditDraft {
+  return successLine(source, caller, null)
 }

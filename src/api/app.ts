@@ -9,9 +9,9 @@ import { requestIdOf } from './http/request-id.ts'
 import { targetOf } from './http/request-target.ts'
 import { watchedRoute } from './http/watched-route.ts'
 import type { PartnerLedger } from './partner/partner-dependencies.ts'
-import { PARTNER_PREFIX, partnerResources } from './partner/partner-surface.ts'
+import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalLedger } from './portal/portal-dependencies.ts'
-import { portalResources } from './portal/portal-surface.ts'
+import { portalRoutes } from './portal/portal-surface.ts'
 import { failureOf } from './problems/problem-of-failure.ts'
 import { notFound } from './problems/problems.ts'
 import { docsPage } from './server/docs/docs-page.ts'
@@ -74,7 +74,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     return response
   }
   const preflight = watchedRoute(
-    { requestStats, requestIdFor },
+    { requestStats, newId },
     { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
     preflightAnswer,
   )
@@ -88,7 +88,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     return problemAnswer(problem, requestId, plainHeaders(requestId))
   }
 
-  const partners = partnerResources({ ledger, requestStats, onFailure })
+  const partners = partnerRoutes({ ledger, requestStats, onFailure })
   const app = new Elysia({
     // `/units/` is no list.
     strictPath: true,
@@ -96,17 +96,16 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     handler: { standardHostname: false },
     serve: {
       ...SERVE_OPTIONS,
-      routes: directRoutes(partners, faultAnswer),
+      routes: directRoutes([partners], faultAnswer),
     },
   })
     .onError(({ code, error, request }) =>
       code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
     )
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
-    .use(docsPage({ requestStats, requestIdFor }))
-  for (const resource of partners) app.use(resource)
-  if (portal !== undefined)
-    for (const resource of portalResources({ ...portal, requestStats, onFailure })) app.use(resource)
+    .use(docsPage({ requestStats, newId }))
+    .use(partners)
+  if (portal !== undefined) app.use(portalRoutes({ ...portal, requestStats, onFailure }))
   for (const mount of mounts) {
     const { path, fetch } = mount({ requestStats, onFailure })
     // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.

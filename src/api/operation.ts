@@ -1,43 +1,61 @@
-/** One operation of an HTTP surface, defined once: its route validates with it, and its OpenAPI description is made of it. */
+/** One operation of an HTTP surface, defined once: its route validates with it, and its OpenAPI description is made from it. */
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Scope } from '../core/catalogue/agency.ts'
 import type { ProblemCode } from './problems/problems.ts'
-
-export interface OperationAnswer {
-  readonly status: 200 | 201
-  readonly description: string
-  readonly schema: TSchema
-  readonly example?: unknown
-}
 
 export interface Operation<Q extends TObject = TObject, B extends TSchema = TSchema> {
   /** The `operationId`. */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
-  /** Full path template, `/partner/v1/bookings/{id}`. */
+  /** Full path template, `/partner/v1/bookings/{id}`. The audit trail and the idempotency records name the route by it. */
   readonly path: string
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** `none`: readable without a key. Null: any valid key. */
-  readonly scope: Scope | null | 'none'
-  /** Recorded in the audit trail, refusals too, and may carry an `Idempotency-Key`. */
+  /** The scope that an API key needs. Null: any valid key. Surfaces without keys leave it out. */
+  readonly scope?: Scope | null
+  /** Readable without credentials. */
+  readonly isOpen?: boolean
+  /** Writes are recorded in the audit trail, refused ones too. Left out: every method but GET. */
   readonly isWrite?: boolean
-  /** What the parameter in the path names. */
-  readonly pathParameter?: { readonly name: string; readonly description: string; readonly example: string }
+  /** Describes parameters in the path that the surface does not describe for all its operations. */
+  readonly pathParameters?: Readonly<Record<string, PathParameter>>
   readonly query?: Q
   readonly body?: B
   readonly isBodyOptional?: boolean
   readonly bodyExample?: unknown
-  readonly answer: OperationAnswer
-  /** Beside those that every route with a key can have. */
-  readonly problems: readonly ProblemCode[]
+  readonly answer: { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
+  /** In addition to those of every route of the surface. */
+  readonly problems?: readonly ProblemCode[]
+}
+
+export interface PathParameter {
+  readonly description: string
+  readonly example?: string
 }
 
 export type QueryOf<O> = O extends { readonly query: infer Q extends TObject } ? Static<Q> : Record<never, never>
 export type BodyOf<O> = O extends { readonly body: infer B extends TSchema } ? Static<B> : undefined
+/** The parameters in the path by their names, `{ id: string }` for `/bookings/{id}`. */
+export type PathOf<O> = O extends { readonly path: infer P extends string }
+  ? Readonly<Record<ParameterIn<P>, string>>
+  : never
+type ParameterIn<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterIn<Rest>
+  : never
 
 /** Method and path template, as the audit trail and the idempotency records name a route. */
-export function routeNameOf(operation: Operation): string {
-  return `${operation.method} ${operation.path}`
+export function routeNameOf({ method, path }: Pick<Operation, 'method' | 'path'>): string {
+  return `${method} ${path}`
+}
+
+export function isWrite({ method, isWrite = method !== 'GET' }: Operation): boolean {
+  return isWrite
+}
+
+/** The parameters in a path template, with their places among its segments. */
+export function pathParameters(template: string): { name: string; segment: number }[] {
+  return template
+    .split('/')
+    .flatMap((part, segment) => (part.startsWith('{') ? [{ name: part.slice(1, -1), segment }] : []))
 }

@@ -2,7 +2,6 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { createApp } from '../api/app.ts'
-import { requestIdOf } from '../api/http/request-id.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
@@ -130,7 +129,7 @@ async function start(
   })
   const watched = {
     requestStats,
-    requestIdFor: (request: Request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId),
+    newId: ledger.newId,
   }
   app.use(
     healthRoutes(

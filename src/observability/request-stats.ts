@@ -36,8 +36,8 @@ export interface OpenRequest {
   /** As `arrived` gave it. */
   readonly arrivedMs: number
   readonly requestId: string
-  /** Of the key it came with; null without a valid one. */
-  readonly admission: { readonly holder: KeyHolder } | null
+  /** With the holder of its API key, if it came with one. Null: it was not admitted, or needs no credentials. */
+  readonly admission: { readonly holder?: KeyHolder } | null
 }
 
 /** Told of each request of one route. */

@@ -1,14 +1,16 @@
+import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, RouteName } from '../../observability/request-stats.ts'
+import { requestIdOf } from './request-id.ts'
 
 /** What a route without a key is made with. */
 export interface Watched {
   readonly requestStats: RequestStats
-  requestIdFor(request: Request): string
+  readonly newId: IdSource
 }
 
 /** Serves a route that has no key to look at, and has each of its answers counted. `answer` must not throw. */
 export function watchedRoute(
-  { requestStats, requestIdFor }: Watched,
+  { requestStats, newId }: Watched,
   name: RouteName,
   answer: (request: Request, requestId: string) => Response | Promise<Response>,
 ): (request: Request) => Response | Promise<Response> {
@@ -19,7 +21,7 @@ export function watchedRoute(
   }
   return (request) => {
     const arrivedMs = watch.arrived()
-    const requestId = requestIdFor(request)
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const response = answer(request, requestId)
     if (response instanceof Response) return ended(arrivedMs, requestId, response)
     return response.then((settled) => ended(arrivedMs, requestId, settled))

@@ -13,8 +13,6 @@
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
  *   neither deletes nor hides it: otherwise the write would be made a second time.
  */
-export { idempotencyKeyOf, requestHashOf } from './idempotency-key.ts'
-
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../core/journal/record.ts'
 import { AssertionError, assert } from '../../lib/assert.ts'
@@ -52,18 +50,27 @@ export interface KeptAnswer extends Answer {
 }
 
 /**
- * Turns the answer into what the booking's record keeps of it. To be called when the answer is 2xx, and given to the
- * journal.
+ * Turns the answer of a write into what the booking's record keeps of it. Call it once, with a 2xx answer, and give the draft to
+ * the journal: what is kept is what is answered.
  */
 export type Keep = (answer: Answer) => IdempotencyDraft
 
-/** `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
-export type IdempotentAnswer = ({ readonly kind: 'fresh' | 'replayed' } & Answer) | { readonly kind: 'reused' }
+/** What an execution came to: the answer that it kept, or a refusal, which is not kept. */
+export type Execution<R> = { readonly kind: 'answered' } | Refused<R>
+
+interface Refused<R> {
+  readonly kind: 'refused'
+  readonly refusal: R
+}
+
+/** `replayed`: the first answer again. `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
+export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer } | Refused<R> | Earlier
+type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
 /** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
 export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
-/** Too many requests with an idempotency key are open. Surely not executed: safe to retry. */
+/** Too many requests with an idempotency key are open. This one was not executed: it is safe to retry. */
 export class IdempotencyFullError extends Error {
   override readonly name = 'IdempotencyFullError'
 }
@@ -104,7 +111,10 @@ export class IdempotentWrites {
    * @throws IdempotencyFullError: it was not executed. JournalError of kind `outcome_unknown`: it is not known whether the scope
    *   has an answer
    */
-  async run(request: IdempotentRequest, execute: (keep: Keep) => Promise<Answer>): Promise<IdempotentAnswer> {
+  async run<R>(
+    request: IdempotentRequest,
+    execute: (keep: Keep) => Promise<Execution<R>>,
+  ): Promise<IdempotentOutcome<R>> {
     if (this.#open >= this.#openMax) {
       throw new IdempotencyFullError(`Cannot take a request with an Idempotency-Key: ${this.#open} are open`)
     }
@@ -116,14 +126,17 @@ export class IdempotentWrites {
     }
   }
 
-  async #runInTurn(request: IdempotentRequest, execute: (keep: Keep) => Promise<Answer>): Promise<IdempotentAnswer> {
+  async #runInTurn<R>(
+    request: IdempotentRequest,
+    execute: (keep: Keep) => Promise<Execution<R>>,
+  ): Promise<IdempotentOutcome<R>> {
     const scope = scopeName(request)
     for (;;) {
       const ahead = this.#inFlight.get(scope)
       if (ahead === undefined) return this.#runFirst(scope, request, execute)
       if (ahead.requestHash === request.requestHash) {
         const answer = await ahead.answered
-        if (answer !== null) return replayed(answer)
+        if (answer !== null) return { kind: 'replayed', answer }
       } else if (ahead.executing) {
         return { kind: 'reused' }
       } else {
@@ -133,11 +146,11 @@ export class IdempotentWrites {
     }
   }
 
-  async #runFirst(
+  async #runFirst<R>(
     scope: string,
     request: IdempotentRequest,
-    execute: (keep: Keep) => Promise<Answer>,
-  ): Promise<IdempotentAnswer> {
+    execute: (keep: Keep) => Promise<Execution<R>>,
+  ): Promise<IdempotentOutcome<R>> {
     const looked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<Answer | null>()
     const self: InFlight = {
@@ -147,40 +160,36 @@ export class IdempotentWrites {
       answered: answered.promise,
     }
     this.#inFlight.set(scope, self)
-    let answer: Answer | null = null
+    let outcome: IdempotentOutcome<R> | null = null
     try {
-      const kept = await this.#lookUp(request)
-      if (kept !== null && kept.requestHash !== request.requestHash) return { kind: 'reused' }
-      if (kept !== null) {
-        answer = kept
-        return replayed(kept)
-      }
+      outcome = await this.#lookUp(request)
+      if (outcome !== null) return outcome
       self.executing = true
       looked.resolve()
-      const given = await executeKeeping(request, execute)
-      if (isSuccess(given)) answer = given
-      if (answer !== null || !this.#doubtful.has(scope)) return { kind: 'fresh', ...given }
-      const late = await this.#lookUp(request)
-      if (late === null) return { kind: 'fresh', ...given }
-      if (late.requestHash !== request.requestHash) return { kind: 'reused' }
-      answer = late
-      return replayed(late)
+      outcome = await executeKeeping(request, execute)
+      if (outcome.kind === 'refused' && this.#doubtful.has(scope)) outcome = (await this.#lookUp(request)) ?? outcome
+      return outcome
     } catch (error) {
       throw this.#doubt(scope, error, self.executing)
     } finally {
       // First out of the way, then told: one of those who wait is the next first.
       this.#inFlight.delete(scope)
       looked.resolve()
-      answered.resolve(answer)
+      answered.resolve(outcome !== null && 'answer' in outcome ? outcome.answer : null)
     }
   }
 
-  async #lookUp(request: IdempotentRequest): Promise<KeptAnswer | null> {
+  /** What the stored answer makes of the request; null if the scope has none. */
+  async #lookUp(request: IdempotentRequest): Promise<Earlier | null> {
+    let kept: KeptAnswer | null
     try {
-      return await this.#find(request, this.#now() - ANSWER_KEPT_MS)
+      kept = await this.#find(request, this.#now() - ANSWER_KEPT_MS)
     } catch (error) {
       throw outcomeUnknown(error)
     }
+    if (kept === null) return null
+    if (kept.requestHash !== request.requestHash) return { kind: 'reused' }
+    return { kind: 'replayed', answer: { status: kept.status, body: kept.body } }
   }
 
   /** @returns what the caller is told (I4) */
@@ -203,33 +212,22 @@ function outcomeUnknown(cause: unknown): JournalError {
   })
 }
 
-/** Executes, and holds I1: what is answered with 2xx is what was given away to be kept. */
-async function executeKeeping(request: IdempotentRequest, execute: (keep: Keep) => Promise<Answer>): Promise<Answer> {
+/** Executes, and holds I1: what is answered is what was given away to be kept. */
+async function executeKeeping<R>(
+  request: IdempotentRequest,
+  execute: (keep: Keep) => Promise<Execution<R>>,
+): Promise<IdempotentOutcome<R>> {
   let kept: Answer | null = null
-  const given = await execute((answer) => {
-    assert(isSuccess(answer), 'Cannot keep an answer: it is not 2xx')
+  const execution = await execute((answer) => {
+    assert(kept === null, 'Cannot keep an answer: another one is kept already')
+    assert(answer.status >= 200 && answer.status < 300, 'Cannot keep an answer: it is not 2xx')
     kept = answer
     const { keyId, route, idempotencyKey, requestHash } = request
     return { keyId, route, idempotencyKey, requestHash, status: answer.status, body: answer.body }
   })
-  if (isSuccess(given)) assertSame(kept, given)
-  return given
-}
-
-function assertSame(kept: Answer | null, given: Answer): void {
+  if (execution.kind === 'refused') return execution
   assert(kept !== null, 'Cannot answer a request with an Idempotency-Key: its answer was not kept')
-  assert(
-    kept.status === given.status && kept.body === given.body,
-    'Cannot answer a request with an Idempotency-Key: another answer was kept',
-  )
-}
-
-function isSuccess({ status }: Answer): boolean {
-  return status >= 200 && status < 300
-}
-
-function replayed({ status, body }: Answer): IdempotentAnswer {
-  return { kind: 'replayed', status, body }
+  return { kind: 'answered', answer: kept }
 }
 
 /** None of the parts has a line end. */

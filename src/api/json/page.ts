@@ -22,13 +22,20 @@ export interface Page {
   readonly pageSize: number
   /** Rows before the page. At most what a bigint holds. */
   readonly offset: number
+  /** The same as `pageSize`, by the name that the ports of lists have for it. */
+  readonly limit: number
 }
 
 export function pageOf(query: { page?: number; pageSize?: number; limit?: number }): Page {
   const page = query.page ?? 1
   const size = query.pageSize ?? query.limit ?? PAGE_SIZE_DEFAULT
   // Far beyond any list; a larger number would not be exact.
-  return { page, pageSize: size, offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER) }
+  return { page, pageSize: size, limit: size, offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER) }
+}
+
+/** The page of a list that is in memory. */
+export function sliceOf<T>(all: readonly T[], { offset, limit }: Page): T[] {
+  return all.slice(offset, offset + limit)
 }
 
 /** The members that sit beside a list (contract, Conventions). */

@@ -1,6 +1,7 @@
-/** Fields that a quote and a booking have in common (contract, POST /quote, POST /bookings, Limits). */
-import { Type } from '@sinclair/typebox'
-import { dateText, text } from '../schema/text-schema.ts'
+/** Fields that several requests have in common (contract, POST /quote, POST /bookings, Limits). */
+import { type Static, Type } from '@sinclair/typebox'
+import type { BookingRequest } from '../../core/bookings/booking-request.ts'
+import { dateText, EMAIL_LENGTH_MAX, nullable, text } from '../schema/text-schema.ts'
 
 export const STAY_FIELDS = {
   unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
@@ -12,4 +13,50 @@ export const PARTY_FIELDS = {
   adults: Type.Optional(Type.Integer({ minimum: 1, maximum: 20, default: 2 })),
   children: Type.Optional(Type.Integer({ minimum: 0, maximum: 10, default: 0 })),
   extraBed: Type.Optional(Type.Boolean({ default: false, description: 'Ignored without children.' })),
+}
+
+export const optionalText = (maxLength: number, description?: string) =>
+  Type.Optional(nullable(text({ maxLength, ...(description === undefined ? {} : { description }) })))
+
+export const GUEST_FIELDS = {
+  firstName: text({ maxLength: 80 }),
+  lastName: text({ maxLength: 80 }),
+  email: Type.Optional(
+    nullable(
+      text({
+        format: 'email',
+        maxLength: EMAIL_LENGTH_MAX,
+        description: 'A guest with the same e-mail, whatever its case, is reused and not duplicated.',
+      }),
+    ),
+  ),
+  phone: optionalText(60),
+  nationality: optionalText(60),
+}
+
+const GUEST = Type.Object(GUEST_FIELDS, {
+  description: 'Who stays. Never returned on reads of the booking by partners.',
+})
+
+/** What partners and the agency say alike of a new booking, so that the agency can import what a partner may send. */
+export const NEW_BOOKING_FIELDS = {
+  sourceRef: optionalText(120, "The caller's own reference; returned on reads."),
+  notes: optionalText(2_000),
+  holdHours: Type.Optional(
+    nullable(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_160,
+        description: "Lifetime of a draft or option; the agency's default when omitted.",
+      }),
+    ),
+  ),
+  guest: Type.Optional(nullable(GUEST)),
+}
+
+/** The guest of a body, with null for what it leaves out. */
+export function guestOf(guest: Static<typeof GUEST> | null | undefined): BookingRequest['guest'] {
+  if (guest == null) return null
+  const { firstName, lastName, email = null, phone = null, nationality = null } = guest
+  return { firstName, lastName, email, phone, nationality }
 }

@@ -7,12 +7,14 @@
  * page that got here by DNS rebinding still has no key (docs/decisions.md).
  */
 
-import { type Admission, type PartnerAccess, UNAUTHORIZED } from '../../access/partner-access.ts'
+import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
 import type { OpenRequest, RequestStats, RouteWatch } from '../../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { readJson } from '../http/strict-json.ts'
+import { problemOfAccess, UNAUTHORIZED } from '../problems/problem-of-access.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
+import type { Problem } from '../problems/problems.ts'
 import { eraOf } from './era.ts'
 import {
   errorText,
@@ -82,7 +84,7 @@ export function mcpEndpoint(options: {
       )
     const open: Open = { request, arrivedMs, requestId, admission, retryAfterS: null }
     if (admission.refusal !== null)
-      return ended(posts, open, problemAnswer(admission.refusal, requestId, headersOf(open)))
+      return ended(posts, open, problemAnswer(problemOfAccess(admission.refusal), requestId, headersOf(open)))
     return serve(open).then((response) => ended(posts, open, response))
   }
 
@@ -104,7 +106,7 @@ export function mcpEndpoint(options: {
     const admission = access.readmit(open.admission)
     if (admission === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
     open.admission = admission
-    if (admission.refusal !== null) return problemAnswer(admission.refusal, requestId, headersOf(open))
+    if (admission.refusal !== null) return problemAnswer(problemOfAccess(admission.refusal), requestId, headersOf(open))
     if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
     if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
     if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))
@@ -193,13 +195,13 @@ function refusedBatch(messages: readonly Message[], headers: Headers): RpcError 
 }
 
 /** Every request of a batch costs as if it had come alone. Nothing of it is served if the budget does not reach. */
-function payForRest(open: Open, access: PartnerAccess, messages: readonly Message[]): Admission['refusal'] {
+function payForRest(open: Open, access: PartnerAccess, messages: readonly Message[]): Problem | null {
   const requests = messages.filter(({ kind }) => kind === 'request').length
   for (let paid = 1; paid < requests; paid++) {
     const admission = access.admit(open.request.headers.get('authorization'))
     if (admission === null) return UNAUTHORIZED
     open.admission = admission
-    if (admission.refusal !== null) return admission.refusal
+    if (admission.refusal !== null) return problemOfAccess(admission.refusal)
   }
   return null
 }

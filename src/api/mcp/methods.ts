@@ -1,7 +1,7 @@
 /** The methods of the endpoint: what one request comes to, whichever revision it is meant in. */
 
-import { missingScope } from '../../access/partner-access.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
+import { missingScope } from '../problems/problem-of-access.ts'
 import { isObject, RPC_CODES, type RpcError, type RpcRequest } from './json-rpc.ts'
 import type { ToolLedger } from './mcp-dependencies.ts'
 import { DISCOVER_TEXT, initializeText, resultText } from './protocol.ts'

@@ -42,8 +42,9 @@ export const PARAMETER_COMPONENTS = {
   },
 }
 
-export const SECURITY_SCHEMES = {
-  apiKey: {
+export const SECURITY_SCHEME = {
+  name: 'apiKey',
+  scheme: {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'hr_live_…',

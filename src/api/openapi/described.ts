@@ -1,35 +1,99 @@
-/** An operation's OpenAPI description, as what a route carries for @elysiajs/swagger. */
-import type { TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+/** An operation as its surface's OpenAPI document describes it. */
+import { type TSchema, Type } from '@sinclair/typebox'
 import { BODY_BYTES_MAX, TOO_LARGE } from '../http/strict-json.ts'
-import type { Operation } from '../operation.ts'
+import { type Operation, pathParameters } from '../operation.ts'
 import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
-
-/** What every route with a key can answer beside its own (contract, Endpoints). */
-const PROBLEMS_OF_EVERY_KEY: readonly ProblemCode[] = [
-  'UNAUTHORIZED',
-  'FEATURE_DISABLED',
-  'SCOPE_MISSING',
-  'RATE_LIMITED',
-  'QUOTA_EXCEEDED',
-  'INTERNAL',
-]
+import type { SurfaceDescription } from './surface-description.ts'
 
 const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   400: 'Malformed request',
-  401: 'No valid key',
+  401: 'No valid credentials',
   403: 'Not allowed',
-  404: 'Unknown',
+  404: 'Not found',
   409: 'Conflict',
   413: `A body of more than ${BODY_BYTES_MAX} bytes`,
   422: 'Cannot be done as asked',
-  429: 'Budget used up',
-  500: 'Fault of the service',
+  429: 'Limit reached',
+  500: 'Error in the service',
 }
 
-/** Prefixes make the schema's name: `BOOKING_CONFLICT` is described as `BookingConflictProblem`. */
-function problemSchema(code: ProblemCode): TSchema {
-  const name = code.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+/** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
+export function described(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
+  const { id, tag, summary, description, isOpen = false, scope = null } = operation
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: isOpen ? [] : [{ [surface.securityScheme.name]: scope === null ? [] : [scope] }],
+    parameters: parametersOf(operation, surface),
+    ...requestBodyOf(operation),
+    responses: responsesOf(operation, surface),
+  }
+}
+
+function parametersOf(operation: Operation, surface: SurfaceDescription): unknown[] {
+  const { path, query } = operation
+  const known = { ...surface.pathParameters, ...operation.pathParameters }
+  const required = query?.required ?? []
+  return [
+    ...pathParameters(path).map(({ name }) => ({
+      ...{ name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } },
+      ...known[name],
+    })),
+    ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
+      ...{ name, in: 'query', required: required.includes(name), description, schema },
+    })),
+    ...(surface.headers?.ofRequest(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ]
+}
+
+function requestBodyOf({ body, isBodyOptional = false, bodyExample }: Operation): object {
+  if (body === undefined) return {}
+  const media = { schema: body, ...(bodyExample === undefined ? {} : { example: bodyExample }) }
+  return { requestBody: { required: !isBodyOptional, content: { 'application/json': media } } }
+}
+
+function responsesOf(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
+  const { answer, problems = [], body, isOpen = false } = operation
+  const responses: Record<string, unknown> = {
+    [answer.status]: {
+      description: answer.description,
+      ...headersOf(operation, surface, answer.status),
+      content: { 'application/json': { schema: answer.schema } },
+    },
+  }
+  const codes = isOpen ? problems : [...problems, ...surface.problems]
+  for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
+    responses[status] = problemResponse(
+      operation,
+      surface,
+      status,
+      codes.filter((code) => PROBLEMS[code].status === status),
+    )
+  if (isOpen) responses['4XX'] = { description: 'Malformed HTTP, answered without a body.' }
+  if (body !== undefined) responses[413] = problemResponse(operation, surface, 413, ['VALIDATION'])
+  return responses
+}
+
+function problemResponse(
+  operation: Operation,
+  surface: SurfaceDescription,
+  status: number,
+  codes: readonly ProblemCode[],
+): object {
+  const schemas = codes.map((code) => problemSchema(code, surface))
+  const schema = schemas.length === 1 ? schemas[0] : { [surface.problemsJoined]: schemas }
+  return {
+    description: TITLE_OF_STATUS[status] ?? 'Refused',
+    ...headersOf(operation, surface, status),
+    content: {
+      'application/json': { schema, ...(surface.headers === undefined ? {} : { examples: examplesOf(codes, status) }) },
+    },
+  }
+}
+
+function problemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema {
   return Type.Object(
     {
       code: Type.Literal(code),
@@ -37,123 +101,24 @@ function problemSchema(code: ProblemCode): TSchema {
       requestId: Type.String({ description: 'As in the header `X-Request-Id`.' }),
       ...PROBLEMS[code].members,
     },
-    { $id: `${name}Problem`, description: PROBLEMS[code].when },
+    { $id: surface.problemName(code), description: PROBLEMS[code].when },
   )
 }
 
-/** The hook of a route: `.get(path, handler, described(OPERATION))`. */
-export function described(operation: Operation): { detail: Record<string, unknown> } {
-  const { id, tag, summary, description, scope, isWrite = false } = operation
-  const isOpen = scope === 'none'
-  return {
-    detail: {
-      operationId: id,
-      tags: [tag],
-      summary,
-      ...(description === undefined ? {} : { description }),
-      security: isOpen ? [] : [{ apiKey: scope === null ? [] : [scope] }],
-      parameters: parametersOf(operation, isWrite),
-      ...(operation.body === undefined ? {} : { requestBody: requestBodyOf(operation, operation.body) }),
-      responses: responsesOf(operation, isOpen),
-    },
-  }
-}
-
-function parametersOf({ pathParameter, query }: Operation, isWrite: boolean): unknown[] {
-  const parameters: unknown[] = []
-  if (pathParameter !== undefined) {
-    const { name, description, example } = pathParameter
-    parameters.push({
-      name,
-      in: 'path',
-      required: true,
-      description,
-      schema: { type: 'string', minLength: 1 },
-      example,
-    })
-  }
-  const required = query?.required ?? []
-  for (const [name, property] of Object.entries(query?.properties ?? {})) {
-    const { description, ...schema } = property
-    parameters.push({ name, in: 'query', required: required.includes(name), description, schema })
-  }
-  if (isWrite) parameters.push({ $ref: '#/components/parameters/IdempotencyKey' })
-  parameters.push({ $ref: '#/components/parameters/RequestId' })
-  return parameters
-}
-
-function requestBodyOf({ isBodyOptional = false, bodyExample }: Operation, schema: TSchema): unknown {
-  return {
-    required: !isBodyOptional,
-    content: { 'application/json': { schema, ...(bodyExample === undefined ? {} : { example: bodyExample }) } },
-  }
-}
-
-function responsesOf({ answer, problems, body, isWrite }: Operation, isOpen: boolean): unknown {
-  const headers = isOpen ? headerRefs(['X-Request-Id']) : headerRefs(RATE_HEADERS)
-  const responses: Record<number, unknown> = {
-    [answer.status]: {
-      description: answer.description,
-      headers: isWrite === true ? { ...headers, ...headerRefs(['Idempotency-Replayed']) } : headers,
-      content: {
-        'application/json': {
-          schema: answer.schema,
-          ...(answer.example === undefined ? {} : { example: answer.example }),
-        },
-      },
-    },
-  }
-  const codes = isOpen ? problems : [...problems, ...PROBLEMS_OF_EVERY_KEY]
-  for (const status of new Set(codes.map((code) => PROBLEMS[code].status).toSorted()))
-    responses[status] = problemResponse(
-      status,
-      codes.filter((code) => PROBLEMS[code].status === status),
-      headers,
-    )
-  if (isOpen) return { ...responses, '4XX': { description: 'Malformed HTTP, answered without a body.' } }
-  if (body !== undefined) responses[413] = problemResponse(413, ['VALIDATION'], headers)
-  return responses
-}
-
-function problemResponse(status: number, codes: readonly ProblemCode[], headers: Record<string, unknown>): unknown {
-  const schemas = codes.map(problemSchema)
-  const [only] = schemas
-  return {
-    description: TITLE_OF_STATUS[status] ?? 'Refused',
-    headers: problemHeaders(status, headers),
-    content: {
-      'application/json': {
-        schema: schemas.length === 1 ? only : { oneOf: schemas },
-        examples: Object.fromEntries(
-          codes.map((code) => {
-            const { title, ...members } = status === 413 ? TOO_LARGE_EXAMPLE : PROBLEMS[code].example
-            return [code, { summary: PROBLEMS[code].when, value: { code, title, requestId: REQUEST_ID, ...members } }]
-          }),
-        ),
-      },
-    },
-  }
-}
-
-function problemHeaders(status: number, headers: Record<string, unknown>): Record<string, unknown> {
-  // Whose budget would it be?
-  if (status === 401) return headerRefs(['X-Request-Id', 'WWW-Authenticate'])
-  return status === 429 || status === 500 ? { ...headers, ...headerRefs(['Retry-After']) } : headers
-}
-
+const REQUEST_ID = 'req_019a2b3c4d5e7f008192a3b4c5d6e7f8'
 const TOO_LARGE_EXAMPLE = { title: TOO_LARGE.problem.title, ...TOO_LARGE.problem.members }
 
-const REQUEST_ID = 'req_019a2b3c4d5e7f008192a3b4c5d6e7f8'
+function examplesOf(codes: readonly ProblemCode[], status: number): object {
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { title, ...members } = status === 413 ? TOO_LARGE_EXAMPLE : PROBLEMS[code].example
+      return [code, { summary: PROBLEMS[code].when, value: { code, title, requestId: REQUEST_ID, ...members } }]
+    }),
+  )
+}
 
-const RATE_HEADERS = [
-  'X-Request-Id',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'RateLimit',
-  'RateLimit-Policy',
-] as const
-
-function headerRefs(names: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+function headersOf(operation: Operation, { headers }: SurfaceDescription, status: number): object {
+  if (headers === undefined) return {}
+  const names = headers.ofAnswer(operation, status)
+  return { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) }
 }

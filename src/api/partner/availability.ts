@@ -1,14 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { nightListJson } from '../json/night-list-json.ts'
 import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
+import type { Outcome } from '../route/outcome.ts'
 import { dateText, text } from '../schema/text-schema.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
-import { type Outcome, partnerRoute } from './partner-route.ts'
+import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
 const GET_AVAILABILITY = {
@@ -42,24 +40,19 @@ const GET_AVAILABILITY = {
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
-export const availability = (surface: PartnerSurface) => {
-  const { catalogue, commands } = surface.ledger
-  return new Elysia().get(
-    GET_AVAILABILITY.path,
-    partnerRoute(surface, GET_AVAILABILITY, ({ agency, query }) => {
-      const range = rangeOf(query)
-      if ('code' in range) return range
-      return withInventory<Outcome>(catalogue, agency.id, (inventory) => {
-        const unit = inventory.sellableUnit(query.unit)
-        if (unit === null) return notFound('unit')
-        const state = commands.calendar(agency, unit)
-        if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
-        return blockedNights(state, query, range)
-      })
-    }),
-    described(GET_AVAILABILITY),
-  )
-}
+export const AVAILABILITY = [
+  partnerRoute(GET_AVAILABILITY, ({ ledger, agency, query }) => {
+    const range = rangeOf(query)
+    if ('code' in range) return range
+    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+      const unit = inventory.sellableUnit(query.unit)
+      if (unit === null) return notFound('unit')
+      const state = ledger.commands.calendar(agency, unit)
+      if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
+      return blockedNights(state, query, range)
+    })
+  }),
+]
 
 /** The answer's text, written directly: this is the route that is asked most. What has passed the schema is echoed. */
 function blockedNights(

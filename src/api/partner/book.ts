@@ -1,23 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'
-import type { Booking } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { BookingJson } from '../json/booking-json.ts'
-import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
+import { guestOf, NEW_BOOKING_FIELDS, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
-import { described } from '../openapi/described.ts'
 import type { BodyOf, Operation } from '../operation.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
 import { notFound } from '../problems/problems.ts'
-import { choice, EMAIL_LENGTH_MAX, text } from '../schema/text-schema.ts'
-import type { PartnerLedger, PartnerSurface } from './partner-dependencies.ts'
-import { type Call, type Outcome, partnerRoute } from './partner-route.ts'
-import { answerOnce, auditedRefusal, writeOnce } from './write-once.ts'
-
-const nullableText = (maxLength: number, description?: string) =>
-  Type.Optional(Type.Union([text({ maxLength }), Type.Null()], description === undefined ? {} : { description }))
+import { choice } from '../schema/text-schema.ts'
+import { partnerRoute } from './partner-route.ts'
+import { recordedRefusal, writeOnce } from './write-once.ts'
 
 /** Contract, POST /bookings and Limits. Price-shaped fields are not in it: they are ignored. */
 const NEW_BOOKING = Type.Object({
@@ -29,32 +21,7 @@ const NEW_BOOKING = Type.Object({
     }),
   ),
   ...PARTY_FIELDS,
-  sourceRef: nullableText(120, "The caller's own reference; returned on reads."),
-  notes: nullableText(2_000),
-  holdHours: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: 2_160 }), Type.Null()], {
-      description: "Lifetime of a draft or option; the agency's default when omitted.",
-    }),
-  ),
-  guest: Type.Optional(
-    Type.Union(
-      [
-        Type.Object({
-          firstName: text({ maxLength: 80 }),
-          lastName: text({ maxLength: 80 }),
-          email: Type.Optional(
-            Type.Union([text({ format: 'email', maxLength: EMAIL_LENGTH_MAX }), Type.Null()], {
-              description: 'A guest with the same e-mail, whatever its case, is reused and not duplicated.',
-            }),
-          ),
-          phone: nullableText(60),
-          nationality: nullableText(60),
-        }),
-        Type.Null(),
-      ],
-      { description: 'Who stays. Never returned on reads of the booking.' },
-    ),
-  ),
+  ...NEW_BOOKING_FIELDS,
 })
 
 const CREATE_BOOKING = {
@@ -67,7 +34,6 @@ const CREATE_BOOKING = {
     'The total is computed by the pricing engine at the moment of writing. Checked in this order: minimum stay, cleaning ' +
     'block after the previous checkout, announced extension of a current guest, double booking. None can be overridden.',
   scope: 'write:bookings',
-  isWrite: true,
   body: NEW_BOOKING,
   bodyExample: {
     unit: 'sea-view',
@@ -89,36 +55,23 @@ const CREATE_BOOKING = {
   ],
 } as const satisfies Operation
 
-type NewBooking = BodyOf<typeof CREATE_BOOKING>
-
-export const book = (surface: PartnerSurface) =>
-  new Elysia().post(
-    CREATE_BOOKING.path,
-    partnerRoute(surface, CREATE_BOOKING, (call) => bookStay(surface.ledger, call)),
-    described(CREATE_BOOKING),
-  )
-
-async function bookStay(ledger: PartnerLedger, call: Call<unknown, NewBooking>): Promise<Outcome> {
-  const { agency, caller, body } = call
-  const stay = stayOf(body)
-  if ('code' in stay) return auditedRefusal(ledger, call, stay)
-  const wanted = wantedOf(body, stay)
-
-  return writeOnce(ledger, call, JSON.stringify([body.unit, wanted]), async (keep) => {
-    const inventory = await ledger.catalogue.inventory(agency.id)
-    const unit = inventory.sellableUnit(body.unit)
-    if (unit === null) return auditedRefusal(ledger, call, notFound('unit'))
-    const created = answerOnce(201, () => ledger.catalogue.peekInventory(agency.id) ?? inventory)
-    const keepAnswer = keep === null ? undefined : (booking: Booking) => keep(created(booking))
-    const outcome = await ledger.commands.book(agency, requestOf(unit, wanted), caller, keepAnswer)
-    if (outcome.kind === 'unit_archived') return notFound('unit')
-    return outcome.kind === 'rejected' ? problemOfRejection(outcome.rejection) : created(outcome.booking)
-  })
-}
+export const BOOK = [
+  partnerRoute(CREATE_BOOKING, async (call) => {
+    const { ledger, agency, caller, body } = call
+    const stay = stayOf(body)
+    if ('code' in stay) return stay
+    const wanted = wantedOf(body, stay)
+    const asked = { status: 201, canonicalBody: JSON.stringify([body.unit, wanted]) }
+    return writeOnce(call, asked, async (inventory, keep) => {
+      const unit = inventory.sellableUnit(body.unit)
+      if (unit === null) return recordedRefusal(call, notFound('unit'))
+      return ledger.commands.book(agency, requestOf(unit, wanted), caller, keep)
+    })
+  }),
+]
 
 /** The request without its unit, defaults filled in, members in a fixed order. */
-function wantedOf(body: NewBooking, stay: Stay) {
-  const { guest = null } = body
+function wantedOf(body: BodyOf<typeof CREATE_BOOKING>, stay: Stay) {
   return {
     stay,
     status: body.status ?? 'confirmed',
@@ -128,16 +81,7 @@ function wantedOf(body: NewBooking, stay: Stay) {
     extraBed: body.extraBed ?? false,
     notes: body.notes ?? null,
     holdHours: body.holdHours ?? null,
-    guest:
-      guest === null
-        ? null
-        : {
-            firstName: guest.firstName,
-            lastName: guest.lastName,
-            email: guest.email ?? null,
-            phone: guest.phone ?? null,
-            nationality: guest.nationality ?? null,
-          },
+    guest: guestOf(body.guest),
   }
 }
 

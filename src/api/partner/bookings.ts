@@ -1,14 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { bookingFilterOf } from '../json/booking-filter.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
+import { isIdShaped } from '../route/id-shape.ts'
 import { dateText, text } from '../schema/text-schema.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
-import { isIdShaped, partnerRoute } from './partner-route.ts'
+import { partnerRoute } from './partner-route.ts'
 
 const QUERY = Type.Object({
   from: Type.Optional(dateText('Bookings with departure on or after it.')),
@@ -43,37 +41,25 @@ const GET_BOOKING = {
   tag: 'Bookings',
   summary: 'One booking',
   scope: 'read:bookings',
-  pathParameter: { name: 'id', description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' },
+  pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: BookingJson }) },
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
-export const bookings = (surface: PartnerSurface) => {
-  const { catalogue, bookingList, bookingRows } = surface.ledger
-  return new Elysia()
-    .get(
-      LIST_BOOKINGS.path,
-      partnerRoute(surface, LIST_BOOKINGS, async ({ agency, query }) => {
-        const page = pageOf(query)
-        const filter = bookingFilterOf(query, await catalogue.inventory(agency.id))
-        const { rows, total } =
-          filter === null
-            ? { rows: [], total: 0 }
-            : await bookingList.list(agency.id, filter, { offset: page.offset, limit: page.pageSize })
-        // Asked for again: a unit that was made meanwhile may have a booking on the page.
-        const inventory = await catalogue.inventory(agency.id)
-        const listed = rows.map((booking) => bookingJson(booking, inventory))
-        return JSON.stringify({ bookings: listed, ...pageMembers(page, total) })
-      }),
-      described(LIST_BOOKINGS),
-    )
-    .get(
-      '/partner/v1/bookings/:id',
-      partnerRoute(surface, GET_BOOKING, async ({ agency, path }) => {
-        const row = isIdShaped(path) ? await bookingRows.find(agency.id, path) : null
-        if (row === null) return notFound('booking')
-        return JSON.stringify({ booking: bookingJson(row.booking, await catalogue.inventory(agency.id)) })
-      }),
-      described(GET_BOOKING),
-    )
-}
+export const BOOKINGS = [
+  partnerRoute(LIST_BOOKINGS, async ({ ledger, agency, query }) => {
+    const { catalogue, bookingList } = ledger
+    const page = pageOf(query)
+    const filter = bookingFilterOf(query, await catalogue.inventory(agency.id))
+    const { rows, total } = filter === null ? { rows: [], total: 0 } : await bookingList.list(agency.id, filter, page)
+    // Asked for again: a unit that was made meanwhile may have a booking on the page.
+    const inventory = await catalogue.inventory(agency.id)
+    const listed = rows.map((booking) => bookingJson(booking, inventory))
+    return JSON.stringify({ bookings: listed, ...pageMembers(page, total) })
+  }),
+  partnerRoute(GET_BOOKING, async ({ ledger, agency, path: { id } }) => {
+    const row = isIdShaped(id) ? await ledger.bookingRows.find(agency.id, id) : null
+    if (row === null) return notFound('booking')
+    return JSON.stringify({ booking: bookingJson(row.booking, await ledger.catalogue.inventory(agency.id)) })
+  }),
+]

@@ -1,15 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
-import type { Booking } from '../../core/domain/booking.ts'
 import { BookingJson } from '../json/booking-json.ts'
-import { described } from '../openapi/described.ts'
-import type { BodyOf, Operation } from '../operation.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { optionalText } from '../json/request-fields.ts'
+import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { text } from '../schema/text-schema.ts'
-import type { PartnerLedger, PartnerSurface } from './partner-dependencies.ts'
-import { type Call, isIdShaped, type Outcome, partnerRoute } from './partner-route.ts'
-import { answerOnce, auditedRefusal, writeOnce } from './write-once.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import { partnerRoute } from './partner-route.ts'
+import { writeOnce } from './write-once.ts'
 
 const CANCEL_BOOKING = {
   id: 'cancelBooking',
@@ -19,9 +15,8 @@ const CANCEL_BOOKING = {
   summary: 'Cancel a booking',
   description: 'Releases the nights and keeps the record with the reason. Cancelling twice is not an error.',
   scope: 'write:bookings',
-  isWrite: true,
-  pathParameter: { name: 'id', description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' },
-  body: Type.Object({ reason: Type.Optional(Type.Union([text({ maxLength: 255 }), Type.Null()])) }),
+  pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
+  body: Type.Object({ reason: optionalText(255) }),
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
   answer: {
@@ -32,28 +27,13 @@ const CANCEL_BOOKING = {
   problems: ['VALIDATION', 'NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
 } as const satisfies Operation
 
-export const cancel = (surface: PartnerSurface) =>
-  new Elysia().post(
-    '/partner/v1/bookings/:id/cancel',
-    partnerRoute(surface, CANCEL_BOOKING, (call) => cancelBooking(surface.ledger, call)),
-    described(CANCEL_BOOKING),
-  )
-
-async function cancelBooking(
-  ledger: PartnerLedger,
-  call: Call<unknown, BodyOf<typeof CANCEL_BOOKING>>,
-): Promise<Outcome> {
-  const { agency, caller, path: bookingId, body } = call
-  const reason = body.reason ?? null
-  if (!isIdShaped(bookingId)) return auditedRefusal(ledger, call, notFound('booking'))
-
-  return writeOnce(ledger, call, JSON.stringify({ reason }), async (keep) => {
-    const inventory = await ledger.catalogue.inventory(agency.id)
-    // The booking's unit may have been made since the inventory was read.
-    const cancelled = answerOnce(200, () => ledger.catalogue.peekInventory(agency.id) ?? inventory)
-    const keepAnswer = keep === null ? undefined : (booking: Booking) => keep(cancelled(booking))
-    const outcome = await ledger.commands.cancel(agency, { bookingId, reason }, caller, keepAnswer)
-    if (outcome.kind === 'not_found') return notFound('booking')
-    return outcome.kind === 'rejected' ? problemOfRejection(outcome.rejection) : cancelled(outcome.booking)
-  })
-}
+export const CANCEL = [
+  partnerRoute(CANCEL_BOOKING, async (call) => {
+    const { ledger, agency, caller, path, body } = call
+    const { reason = null } = body
+    if (!isIdShaped(path.id)) return notFound('booking')
+    return writeOnce(call, { status: 200, canonicalBody: JSON.stringify({ reason }) }, (_, keep) =>
+      ledger.commands.cancel(agency, { bookingId: path.id, reason }, caller, keep),
+    )
+  }),
+]

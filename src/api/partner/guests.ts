@@ -1,16 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
+import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { charactersOf, text } from '../schema/text-schema.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
-import { isIdShaped, partnerRoute } from './partner-route.ts'
-
-/** Contract, Limits: a search is applied from so many characters. */
-const SEARCH_LENGTH_MIN = 2
+import { isIdShaped } from '../route/id-shape.ts'
+import { text } from '../schema/text-schema.ts'
+import { partnerRoute } from './partner-route.ts'
 
 const LIST_GUESTS = {
   id: 'listGuests',
@@ -40,7 +36,7 @@ const GET_GUEST = {
   tag: 'Guests',
   summary: 'One guest with stay references',
   scope: 'read:guests',
-  pathParameter: { name: 'id', description: 'Id of the guest.', example: 'gst_019a2b3c4d5e7f008192a3b4c5d6e7f8' },
+  pathParameters: { id: { description: 'Id of the guest.', example: 'gst_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   answer: {
     status: 200,
     description: `The guest with the ${GUEST_STAYS_MAX} most recent stays.`,
@@ -49,32 +45,17 @@ const GET_GUEST = {
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
-export const guests = (surface: PartnerSurface) => {
-  const { catalogue, guestList, bookingList } = surface.ledger
-  return new Elysia()
-    .get(
-      LIST_GUESTS.path,
-      partnerRoute(surface, LIST_GUESTS, async ({ agency, query }) => {
-        const page = pageOf(query)
-        const { search = '' } = query
-        const { rows, total } = await guestList.list(
-          agency.id,
-          charactersOf(search) < SEARCH_LENGTH_MIN ? null : search,
-          { offset: page.offset, limit: page.pageSize },
-        )
-        return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
-      }),
-      described(LIST_GUESTS),
-    )
-    .get(
-      '/partner/v1/guests/:id',
-      partnerRoute(surface, GET_GUEST, async ({ agency, path }) => {
-        const guest = isIdShaped(path) ? await guestList.find(agency.id, path) : null
-        if (guest === null) return notFound('guest')
-        const stays = await bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
-        const inventory = await catalogue.inventory(agency.id)
-        return JSON.stringify({ guest: guestWithStaysJson(guest, stays, inventory) })
-      }),
-      described(GET_GUEST),
-    )
-}
+export const GUESTS = [
+  partnerRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), page)
+    return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
+  }),
+  partnerRoute(GET_GUEST, async ({ ledger, agency, path: { id } }) => {
+    const guest = isIdShaped(id) ? await ledger.guestList.find(agency.id, id) : null
+    if (guest === null) return notFound('guest')
+    const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    return JSON.stringify({ guest: guestWithStaysJson(guest, stays, inventory) })
+  }),
+]

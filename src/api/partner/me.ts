@@ -1,16 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
-import { choice } from '../schema/text-schema.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
-const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
-const nullableTimestamp = (description: string) =>
-  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description })
+const nullableText = (description: string) => nullable(Type.String({ description }))
+const nullableTimestamp = (description: string) => nullable(Type.String({ format: 'date-time', description }))
 
 /** The surfaces that share a key's budget (contract, RateLimit). */
 const SHARED_WITH = ['rest', 'mcp'] as const
@@ -66,28 +62,24 @@ const GET_ME = {
       ),
     }),
   },
-  problems: [],
 } as const satisfies Operation
 
-export const me = (surface: PartnerSurface) =>
-  new Elysia().get(
-    GET_ME.path,
-    partnerRoute(surface, GET_ME, ({ agency, key }) => {
-      const { id, name, slug, currency, timezone, plan } = agency
-      const { month, used, quota, remaining, resetsAt } = surface.ledger.usage.position(id, plan.requestsPerMonth)
-      return JSON.stringify({
-        tenant: { id, name, slug, currency, timezone },
-        key: {
-          id: key.id,
-          name: key.name,
-          prefix: key.prefix,
-          scopes: key.scopes,
-          createdAt: timestampOf(key.createdAt),
-          expiresAt: timestampOrNull(key.expiresAt),
-        },
-        rateLimit: { requestsPerMinute: plan.requestsPerMinute, sharedWith: SHARED_WITH },
-        quota: { month, used, quota, remaining, resetsAt },
-      })
-    }),
-    described(GET_ME),
-  )
+export const ME = [
+  partnerRoute(GET_ME, ({ ledger, agency, key }) => {
+    const { id, name, slug, currency, timezone, plan } = agency
+    const { month, used, quota, remaining, resetsAt } = ledger.usage.position(id, plan.requestsPerMonth)
+    return JSON.stringify({
+      tenant: { id, name, slug, currency, timezone },
+      key: {
+        id: key.id,
+        name: key.name,
+        prefix: key.prefix,
+        scopes: key.scopes,
+        createdAt: timestampOf(key.createdAt),
+        expiresAt: timestampOrNull(key.expiresAt),
+      },
+      rateLimit: { requestsPerMinute: plan.requestsPerMinute, sharedWith: SHARED_WITH },
+      quota: { month, used, quota, remaining, resetsAt },
+    })
+  }),
+]

@@ -1,35 +1,43 @@
-import type { AnyElysia } from 'elysia'
-import { partnerDocument } from '../openapi/partner-document.ts'
-import { availability } from './availability.ts'
-import { book } from './book.ts'
-import { bookings } from './bookings.ts'
-import { cancel } from './cancel.ts'
-import { feeTypes } from './fee-types.ts'
-import { guests } from './guests.ts'
-import { me } from './me.ts'
-import { openapi } from './openapi.ts'
+import { surfaceDocument } from '../openapi/document.ts'
+import { openapiRoute } from '../openapi/openapi-route.ts'
+import { elysiaRoutes } from '../route/elysia-routes.ts'
+import type { DescribedRoute } from '../route/route.ts'
+import { AVAILABILITY } from './availability.ts'
+import { BOOK } from './book.ts'
+import { BOOKINGS } from './bookings.ts'
+import { CANCEL } from './cancel.ts'
+import { FEE_TYPES } from './fee-types.ts'
+import { GUESTS } from './guests.ts'
+import { ME } from './me.ts'
 import type { PartnerSurface } from './partner-dependencies.ts'
-import { quote } from './quote.ts'
-import { units } from './units.ts'
+import { PARTNER_DESCRIPTION } from './partner-description.ts'
+import { QUOTE } from './quote.ts'
+import { UNITS } from './units.ts'
 
 export const PARTNER_PREFIX = '/partner/v1'
 
-/** Every route of the contract, one Elysia instance per resource. */
-export function partnerResources(surface: PartnerSurface): AnyElysia[] {
-  const resources: AnyElysia[] = [
-    me(surface),
-    units(surface),
-    availability(surface),
-    quote(surface),
-    feeTypes(surface),
-    bookings(surface),
-    book(surface),
-    cancel(surface),
-    guests(surface),
-    openapi(surface, () => document),
-  ]
-  const document = partnerDocument(resources)
-  // Awaited by whoever reads it; a fault in it is found by the first one.
-  document.catch(() => {})
-  return resources
+/** Every route of the contract. */
+const ROUTES: readonly DescribedRoute<PartnerSurface>[] = [
+  ...ME,
+  ...UNITS,
+  ...AVAILABILITY,
+  ...QUOTE,
+  ...FEE_TYPES,
+  ...BOOKINGS,
+  ...BOOK,
+  ...CANCEL,
+  ...GUESTS,
+  openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
+]
+
+export function partnerRoutes(surface: PartnerSurface) {
+  return elysiaRoutes(surface, ROUTES)
+}
+
+/** The OpenAPI document of the partner API, as text. */
+export function partnerDocument(): Promise<string> {
+  return surfaceDocument(
+    ROUTES.map(({ operation }) => operation),
+    PARTNER_DESCRIPTION,
+  )
 }

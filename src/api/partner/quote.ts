@@ -1,16 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import type { QuoteAnswer } from '../../core/domain/quote-stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { QuoteAnswerJson, quoteAnswerText } from '../json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
 import { problemOfRejection } from '../problems/problem-of-rejection.ts'
 import { notFound } from '../problems/problems.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
-import { type Outcome, partnerRoute } from './partner-route.ts'
+import type { Outcome } from '../route/outcome.ts'
+import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
 const QUOTE_STAY = {
@@ -23,30 +21,26 @@ const QUOTE_STAY = {
     'Priced by the engine that prices bookings; also says whether a booking of the stay would be accepted now. ' +
     'Send `children` and `extraBed` as for the booking to get its exact total.',
   scope: 'read:rates',
+  isWrite: false,
   body: Type.Object({ ...STAY_FIELDS, ...PARTY_FIELDS }),
   bodyExample: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' },
   answer: { status: 200, description: 'The price, available or not.', schema: QuoteAnswerJson },
   problems: ['VALIDATION', 'NOT_FOUND', 'MIN_STAY'],
 } as const satisfies Operation
 
-export const quote = (surface: PartnerSurface) => {
-  const { catalogue, commands } = surface.ledger
-  return new Elysia().post(
-    QUOTE_STAY.path,
-    partnerRoute(surface, QUOTE_STAY, ({ agency, body }) => {
-      const stay = stayOf(body)
-      if ('code' in stay) return stay
-      return withInventory<Outcome>(catalogue, agency.id, (inventory) => {
-        const unit = inventory.sellableUnit(body.unit)
-        if (unit === null) return notFound('unit')
-        const { children = 0, extraBed = false } = body
-        const quoted = commands.quote(agency, { unit, stay, children, extraBed })
-        return quoted instanceof Promise ? quoted.then((each) => answerOf(unit, each)) : answerOf(unit, quoted)
-      })
-    }),
-    described(QUOTE_STAY),
-  )
-}
+export const QUOTE = [
+  partnerRoute(QUOTE_STAY, ({ ledger, agency, body }) => {
+    const stay = stayOf(body)
+    if ('code' in stay) return stay
+    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+      const unit = inventory.sellableUnit(body.unit)
+      if (unit === null) return notFound('unit')
+      const { children = 0, extraBed = false } = body
+      const quoted = ledger.commands.quote(agency, { unit, stay, children, extraBed })
+      return quoted instanceof Promise ? quoted.then((each) => answerOf(unit, each)) : answerOf(unit, quoted)
+    })
+  }),
+]
 
 function answerOf(unit: Unit, quoted: QuoteAnswer): Outcome {
   if (quoted.kind === 'rejected') return problemOfRejection(quoted.rejection)

@@ -1,12 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
-import { described } from '../openapi/described.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
-import { type Outcome, partnerRoute } from './partner-route.ts'
+import type { Outcome } from '../route/outcome.ts'
+import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
 const LIST_UNITS = {
@@ -18,7 +16,6 @@ const LIST_UNITS = {
   description: 'All units of the agency except archived ones, ordered by name; draft units included.',
   scope: 'read:units',
   answer: { status: 200, description: 'The units.', schema: Type.Object({ units: Type.Array(UnitJson) }) },
-  problems: [],
 } as const satisfies Operation
 
 const GET_UNIT = {
@@ -28,7 +25,7 @@ const GET_UNIT = {
   tag: 'Units',
   summary: 'One unit',
   scope: 'read:units',
-  pathParameter: { name: 'slug', description: 'Slug of the unit.', example: 'sea-view' },
+  pathParameters: { slug: { description: 'Slug of the unit.', example: 'sea-view' } },
   answer: { status: 200, description: 'The unit.', schema: Type.Object({ unit: UnitJson }) },
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
@@ -44,22 +41,12 @@ function unitListJson(inventory: Inventory): string {
   return text
 }
 
-export const units = (surface: PartnerSurface) => {
-  const { catalogue } = surface.ledger
-  return new Elysia()
-    .get(
-      LIST_UNITS.path,
-      partnerRoute(surface, LIST_UNITS, ({ agency }) => withInventory(catalogue, agency.id, unitListJson)),
-      described(LIST_UNITS),
-    )
-    .get(
-      '/partner/v1/units/:slug',
-      partnerRoute(surface, GET_UNIT, ({ agency, path }) =>
-        withInventory<Outcome>(catalogue, agency.id, (inventory) => {
-          const unit = inventory.sellableUnit(path)
-          return unit === null ? notFound('unit') : JSON.stringify({ unit: unitJson(unit) })
-        }),
-      ),
-      described(GET_UNIT),
-    )
-}
+export const UNITS = [
+  partnerRoute(LIST_UNITS, ({ ledger, agency }) => withInventory(ledger.catalogue, agency.id, unitListJson)),
+  partnerRoute(GET_UNIT, ({ ledger, agency, path }) =>
+    withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+      const unit = inventory.sellableUnit(path.slug)
+      return unit === null ? notFound('unit') : JSON.stringify({ unit: unitJson(unit) })
+    }),
+  ),
+]

@@ -1,58 +1,67 @@
+import type { FoundOutcome, KeepAnswer } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { targetOf } from '../http/request-target.ts'
-import {
-  idempotencyKeyOf,
-  type Keep,
-  type Answer as KeptAnswer,
-  requestHashOf,
-} from '../idempotency/idempotent-writes.ts'
+import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotency-key.ts'
 import { bookingJson } from '../json/booking-json.ts'
+import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
 import { invalid, type Problem, problem } from '../problems/problems.ts'
-import type { PartnerLedger } from './partner-dependencies.ts'
-import type { Call, Outcome } from './partner-route.ts'
+import { type Outcome, type RecordedRefusal, recorded } from '../route/outcome.ts'
+import type { PartnerCall } from './partner-route.ts'
 
-type Write = Pick<Call<unknown, unknown>, 'request' | 'agency' | 'key' | 'caller'>
+type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>
 
 /**
- * Runs a write, once per `Idempotency-Key` if the request has one (design, Additive headers).
- * @param canonicalBody what makes two requests the same, as text
- * @param execute is given what puts its answer into the booking's own record, null without a key
+ * Runs a command on bookings, once per `Idempotency-Key` if the request has one (design, Additive headers), and answers with the
+ * booking.
+ * @param asked.status of the answer
+ * @param asked.canonicalBody what makes two requests the same, as text
+ * @param command is given the agency's inventory, and what keeps the answer in the booking's own record if there is a key
  */
 export async function writeOnce(
-  ledger: PartnerLedger,
   call: Write,
-  canonicalBody: string,
-  execute: (keep: Keep | null) => Promise<KeptAnswer | Problem>,
+  asked: { readonly status: number; readonly canonicalBody: string },
+  command: (inventory: Inventory, keep: KeepAnswer | undefined) => Promise<FoundOutcome | RecordedRefusal>,
 ): Promise<Outcome> {
-  const { request, agency, key, caller } = call
+  const { ledger, request, agency, key, caller } = call
   const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
-  if (sent.kind === 'none') return execute(null)
   if (sent.kind === 'malformed')
-    return auditedRefusal(ledger, call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
+    return recordedRefusal(call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
+  if (sent.kind === 'none') {
+    const inventory = await ledger.catalogue.inventory(agency.id)
+    const outcome = await command(inventory, undefined)
+    return outcome.kind === 'done' ? bookingText(call, outcome.booking, inventory) : refusalOf(outcome)
+  }
 
-  let refusal: Problem | null = null
-  const answer = await ledger.idempotency.run(
+  const outcome = await ledger.idempotency.run(
     {
       agencyId: agency.id,
       keyId: key.id,
       route: caller.route,
       idempotencyKey: sent.key,
-      requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalBody),
+      requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody),
     },
     async (keep) => {
-      const executed = await execute(keep)
-      if (!('code' in executed)) return executed
-      refusal = executed
-      return { status: executed.status, body: '' }
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      const outcome = await command(inventory, (booking) =>
+        keep({ status: asked.status, body: bookingText(call, booking, inventory) }),
+      )
+      return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: refusalOf(outcome) }
     },
   )
-  if (answer.kind === 'reused') return auditedRefusal(ledger, call, REUSED)
-  if (answer.kind === 'fresh') return refusal ?? answer
-  // A repeated write is a write attempt too, and leaves its line in the audit trail.
-  await afterWrite(ledger.commands.auditRefusal(agency, caller, 'REPLAYED', bookingIdIn(answer.body)))
-  return { ...answer, isReplayed: true }
+  switch (outcome.kind) {
+    case 'answered':
+      return outcome.answer.body
+    case 'refused':
+      return outcome.refusal
+    case 'reused':
+      return recordedRefusal(call, REUSED)
+    case 'replayed':
+      // A repeated write is a write attempt too, and leaves its line in the audit trail.
+      await afterWrite(ledger.commands.auditReplay(agency, caller, bookingIdIn(outcome.answer.body)))
+      return outcome
+  }
 }
 
 const REUSED = problem(
@@ -61,27 +70,25 @@ const REUSED = problem(
   {},
 )
 
-/** Refuses a write that the booking commands have not seen: with its line in the audit trail (design, Audit). */
-export async function auditedRefusal(
-  { commands }: PartnerLedger,
-  { agency, caller }: Pick<Write, 'agency' | 'caller'>,
+/** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (design, Audit). */
+export async function recordedRefusal(
+  { ledger, agency, caller }: Pick<Write, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,
-  bookingId: string | null = null,
-): Promise<Problem> {
-  await commands.auditRefusal(agency, caller, refusal.code, bookingId)
-  return refusal
+): Promise<RecordedRefusal> {
+  await ledger.commands.auditRefusal(agency, caller, refusal.code, null)
+  return recorded(refusal)
+}
+
+function refusalOf(outcome: Exclude<FoundOutcome, { kind: 'done' }> | RecordedRefusal): RecordedRefusal {
+  return outcome.kind === 'refused' ? outcome : recorded(problemOfOutcome(outcome))
+}
+
+/** @param inventory as it was before the write: the booking's unit may have been created since */
+function bookingText({ ledger, agency }: Write, booking: Booking, inventory: Inventory): string {
+  return JSON.stringify({ booking: bookingJson(booking, ledger.catalogue.peekInventory(agency.id) ?? inventory) })
 }
 
 function bookingIdIn(body: string): string | null {
   const { booking } = JSON.parse(body) as { booking?: { id?: string } }
   return booking?.id ?? null
-}
-
-/** Writes the answer to a booking's change once: what is kept for an `Idempotency-Key` is then what is sent. */
-export function answerOnce(status: number, inventory: () => Inventory): (booking: Booking) => KeptAnswer {
-  let body: string | null = null
-  return (booking) => {
-    body ??= JSON.stringify({ booking: bookingJson(booking, inventory()) })
-    return { status, body }
-  }
 }

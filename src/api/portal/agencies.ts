@@ -2,10 +2,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyChange } from '../../admin/agency-commands.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timestampOf } from '../json/booking-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
 import { choice } from '../schema/text-schema.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, portalRoute, settled } from './portal-route.ts'
+import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.ts'
 import { currency, label, slug, timezone } from './portal-schema.ts'
 
 const PLAN = {
@@ -64,7 +64,7 @@ const CREATE_AGENCY = {
   bodyExample: { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' },
   answer: { status: 201, ...agencyAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST_AGENCIES = {
   id: 'listAgencies',
@@ -74,7 +74,7 @@ const LIST_AGENCIES = {
   summary: 'List agencies, by slug',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('agencies', AgencyJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const GET_AGENCY = {
   id: 'getAgency',
@@ -83,7 +83,7 @@ const GET_AGENCY = {
   tag: 'Agencies',
   summary: 'Read an agency',
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_AGENCY = {
   id: 'changeAgency',
@@ -100,7 +100,7 @@ const CHANGE_AGENCY = {
   }),
   bodyExample: { status: 'suspended' },
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const AGENCIES = [
   portalRoute(CREATE_AGENCY, async ({ ledger, caller, body }) => {
@@ -113,10 +113,10 @@ export const AGENCIES = [
   portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.agencies()
-    const agencies = all.slice(page.offset, page.offset + page.pageSize).map(agencyJson)
-    return answer({ agencies, ...pageMembers(page, all.length) })
+    const agencies = sliceOf(all, page).map(agencyJson)
+    return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(GET_AGENCY, ({ agency }) => answer({ agency: agencyJson(agency) })),
+  agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify({ agency: agencyJson(agency) })),
   agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, agency, body }) =>
     settled(await ledger.agencies.change(agency.id, changeOf(body), caller), 'agency', (changed) => ({
       agency: agencyJson(changed),

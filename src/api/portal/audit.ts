@@ -2,11 +2,11 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AuditEntry } from '../../admin/audit-list.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { choice, text } from '../schema/text-schema.ts'
+import type { Operation } from '../operation.ts'
+import { choice, nullable, text } from '../schema/text-schema.ts'
 import { instantIn } from './agency-days.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer } from './portal-route.ts'
-import { instantOrDate, nullable } from './portal-schema.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
+import { instantOrDate } from './portal-schema.ts'
 
 const ACTORS = ['key', 'portal', 'system'] as const
 
@@ -56,7 +56,7 @@ const LIST_AUDIT = {
     request: Type.Optional(text({ description: 'Request id.' })),
   }),
   answer: { status: 200, description: 'One page.', schema: pageSchema('audit', AuditEntryJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const AUDIT = [
   agencyRoute(LIST_AUDIT, async ({ ledger, agency, query }) => {
@@ -72,8 +72,8 @@ export const AUDIT = [
         bookingId: query.booking ?? null,
         requestId: query.request ?? null,
       },
-      { offset: page.offset, limit: page.pageSize },
+      page,
     )
-    return answer({ audit: rows.map(auditEntryJson), ...pageMembers(page, total) })
+    return JSON.stringify({ audit: rows.map(auditEntryJson), ...pageMembers(page, total) })
   }),
 ]

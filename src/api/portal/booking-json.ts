@@ -4,8 +4,7 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { GuestJson, guestJson } from '../json/guest-json.ts'
-import { dateText } from '../schema/text-schema.ts'
-import { nullable } from './portal-schema.ts'
+import { dateText, nullable } from '../schema/text-schema.ts'
 
 /** All that partners read of a booking, and what only its agency sees. */
 export const AgencyBookingJson = Type.Object(

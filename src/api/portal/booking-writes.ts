@@ -6,55 +6,40 @@ import { BOOKING_STATUSES, BOOKING_TYPES } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
+import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import type { Operation } from '../operation.ts'
+import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
 import { invalidField, notFound, type Problem } from '../problems/problems.ts'
-import { choice, dateText, EMAIL_LENGTH_MAX, text } from '../schema/text-schema.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import { type Outcome, recorded } from '../route/outcome.ts'
+import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { instantIn } from './agency-days.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import {
-  type AgencyCall,
-  agencyRoute,
-  answer,
-  isIdShaped,
-  type PortalOutcome,
-  refuse,
-  refuseAudited,
-} from './portal-route.ts'
-import { instantOrDate, label, nullable } from './portal-schema.ts'
+import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
+import { instantOrDate, label } from './portal-schema.ts'
 
-const optionalText = (maxLength: number) => Type.Optional(nullable(text({ maxLength })))
+const { arrival, departure } = STAY_FIELDS
+const { children, extraBed } = PARTY_FIELDS
+const { sourceRef, notes, holdHours, guest } = NEW_BOOKING_FIELDS
 
 /** Limits as on the partner's side (contract, Limits), so that what a partner may send, an import may too. */
 const NEW_BOOKING = Type.Object({
   unit: text({ minLength: 1, description: 'Slug of the unit.' }),
-  arrival: dateText('The first night.'),
-  departure: dateText('The day of leaving.'),
+  arrival,
+  departure,
   type: Type.Optional(choice(BOOKING_TYPES, { default: 'guest', description: 'Only guests pay.' })),
   status: Type.Optional(choice(BOOKING_STATUSES, { default: 'confirmed' })),
   source: Type.Optional(label(60, 'Where it comes from; `portal` when left out.')),
-  sourceRef: Type.Optional(nullable(text({ maxLength: 120, description: "The source's own reference." }))),
+  sourceRef,
   adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 20, description: '2 when left out; 0 on other types.' })),
-  children: Type.Optional(Type.Integer({ minimum: 0, maximum: 10, default: 0 })),
-  extraBed: Type.Optional(Type.Boolean({ default: false, description: 'Ignored without children.' })),
-  notes: optionalText(2_000),
-  holdHours: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, maximum: 2_160, description: 'Lifetime of a draft or option.' })),
-  ),
+  children,
+  extraBed,
+  notes,
+  holdHours,
   expectedUntil: Type.Optional(nullable(dateText('With `checked_in`: until when the guest is expected to stay on.'))),
-  guest: Type.Optional(
-    nullable(
-      Type.Object({
-        firstName: text({ maxLength: 80 }),
-        lastName: text({ maxLength: 80 }),
-        email: Type.Optional(nullable(text({ format: 'email', maxLength: EMAIL_LENGTH_MAX }))),
-        phone: optionalText(60),
-        nationality: optionalText(60),
-      }),
-    ),
-  ),
+  guest,
 })
 
 const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) }
@@ -78,7 +63,7 @@ const CREATE_BOOKING = {
   },
   answer: { status: 201, ...bookingAnswer },
   problems: ['BOOKING_CONFLICT'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_BOOKING = {
   id: 'changeBooking',
@@ -89,8 +74,8 @@ const CHANGE_BOOKING = {
   description: 'All of it together or nothing. New dates or another unit are priced anew.',
   body: Type.Object({
     status: Type.Optional(choice(BOOKING_STATUSES)),
-    arrival: Type.Optional(dateText('The first night.')),
-    departure: Type.Optional(dateText('The day of leaving.')),
+    arrival: Type.Optional(arrival),
+    departure: Type.Optional(departure),
     unit: Type.Optional(text({ minLength: 1, description: 'Slug of the unit it moves to.' })),
     holdExpiresAt: Type.Optional(
       instantOrDate('New end of a hold. A date: the beginning of that day. In the past: the hold ends now.'),
@@ -102,7 +87,7 @@ const CHANGE_BOOKING = {
   bodyExample: { status: 'confirmed' },
   answer: { status: 200, ...bookingAnswer },
   problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CANCEL_BOOKING = {
   id: 'cancelBooking',
@@ -115,58 +100,53 @@ const CANCEL_BOOKING = {
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
   answer: { status: 200, ...bookingAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const BOOKING_WRITES = [
   agencyRoute(CREATE_BOOKING, async (call) => {
     const { ledger, agency, caller, body } = call
-    const refusal = invalidStay(body)
-    if (refusal !== null) return refuse(refusal)
+    const wanted = wantedOf(body)
+    if ('code' in wanted) return wanted
     const unit = (await ledger.catalogue.inventory(agency.id)).sellableUnit(body.unit)
-    if (unit === null) return refuse(notFound('unit'))
-    return outcomeAsAnswer(call, await ledger.commands.book(agency, requestOf(body, unit), caller))
+    if (unit === null) return notFound('unit')
+    return outcomeAsAnswer(call, await ledger.commands.book(agency, { ...wanted, unit }, caller))
   }),
   agencyRoute(CHANGE_BOOKING, async (call) => {
     const { ledger, agency, caller, path, body } = call
-    const bookingId = path['bookingId']
-    if (!isIdShaped(bookingId)) return refuse(notFound('booking'))
+    const bookingId = path.bookingId
+    if (!isIdShaped(bookingId)) return notFound('booking')
     const { unit: slug } = body
     const target = slug === undefined ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(slug)
     if (slug !== undefined && target === null) {
       // The booking is looked for first: without it, nothing can be said of its unit.
       const found = await ledger.bookings.find(agency.id, bookingId)
-      return refuse(notFound(found === null ? 'booking' : 'unit'))
+      return notFound(found === null ? 'booking' : 'unit')
     }
     const change = changeOf(agency, body, target)
     return outcomeAsAnswer(call, await ledger.commands.change(agency, { bookingId, change }, caller))
   }),
   agencyRoute(CANCEL_BOOKING, async (call) => {
     const { ledger, agency, caller, path, body } = call
-    const bookingId = path['bookingId']
-    if (!isIdShaped(bookingId)) return refuse(notFound('booking'))
+    const bookingId = path.bookingId
+    if (!isIdShaped(bookingId)) return notFound('booking')
     const asked = { bookingId, reason: body.reason ?? null }
     return outcomeAsAnswer(call, await ledger.commands.cancel(agency, asked, caller))
   }),
 ]
 
-/** What no schema says of one member alone; null when nothing is wrong. */
-function invalidStay(body: Static<typeof NEW_BOOKING>): Problem | null {
+/** The request without its unit, defaults filled in, or what no schema says of one member alone. */
+function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'> | Problem {
   const stay = stayOf(body)
   if ('code' in stay) return stay
-  const { expectedUntil } = body
-  if (expectedUntil == null) return null
-  if (body.status !== 'checked_in') return invalidField('expectedUntil', 'must be null unless the status is checked_in')
-  if (expectedUntil <= body.departure)
+  const expectedUntil = body.expectedUntil == null ? null : nightOf(body.expectedUntil)
+  if (expectedUntil !== null && body.status !== 'checked_in')
+    return invalidField('expectedUntil', 'must be null unless the status is checked_in')
+  if (expectedUntil !== null && expectedUntil <= stay.departure)
     return invalidField('expectedUntil', `must be after departure (${body.departure})`)
-  return null
-}
-
-function requestOf(body: Static<typeof NEW_BOOKING>, unit: Unit): BookingRequest {
-  const { type = 'guest', children = 0, guest = null } = body
+  const { type = 'guest', children = 0 } = body
   const stays = type === 'guest' || type === 'owner_stay'
   return {
-    unit,
-    stay: { arrival: nightOf(body.arrival), departure: nightOf(body.departure) },
+    stay,
     type,
     status: body.status ?? 'confirmed',
     source: body.source ?? 'portal',
@@ -176,14 +156,8 @@ function requestOf(body: Static<typeof NEW_BOOKING>, unit: Unit): BookingRequest
     extraBed: children > 0 && body.extraBed === true,
     notes: body.notes ?? null,
     holdHours: body.holdHours ?? null,
-    expectedUntil: body.expectedUntil == null ? null : nightOf(body.expectedUntil),
-    guest:
-      guest === null
-        ? null
-        : {
-            ...{ firstName: guest.firstName, lastName: guest.lastName, email: guest.email ?? null },
-            ...{ phone: guest.phone ?? null, nationality: guest.nationality ?? null },
-          },
+    expectedUntil,
+    guest: guestOf(body.guest),
     enforcement: 'agency',
   }
 }
@@ -203,19 +177,17 @@ function changeOf(
   }
 }
 
-/** The booking commands have put every refusal of its own into the audit trail. The booking is read back with guest and notes (J2). */
+/** The booking commands have recorded every refusal of theirs. The booking is read back with guest and notes (J2). */
 async function outcomeAsAnswer(
-  { ledger, agency }: AgencyCall<unknown, unknown>,
+  { ledger, agency }: Pick<AgencyCall<unknown>, 'ledger' | 'agency'>,
   outcome: FoundOutcome,
-): Promise<PortalOutcome> {
-  if (outcome.kind === 'not_found') return refuseAudited(notFound('booking'))
-  if (outcome.kind === 'unit_archived') return refuseAudited(notFound('unit'))
-  if (outcome.kind === 'rejected') return refuseAudited(problemOfRejection(outcome.rejection))
+): Promise<Outcome> {
+  if (outcome.kind !== 'done') return recorded(problemOfOutcome(outcome))
   const { booking } = outcome
   const [found, inventory] = await afterWrite(
     Promise.all([ledger.bookings.find(agency.id, booking.id), ledger.catalogue.inventory(agency.id)]),
   )
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
-  return answer({ booking: agencyBookingJson({ ...found, booking }, inventory) })
+  return JSON.stringify({ booking: agencyBookingJson({ ...found, booking }, inventory) })
 }

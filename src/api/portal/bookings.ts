@@ -2,11 +2,12 @@ import { Type } from '@sinclair/typebox'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus, type BookingType } from '../../core/domain/booking.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { nightOf } from '../json/stay-fields.ts'
+import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
+import { isIdShaped } from '../route/id-shape.ts'
 import { dateText, text } from '../schema/text-schema.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, isIdShaped, refuse } from './portal-route.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 export const BOOKING_PATH = `${AGENCY_PATH}/bookings/{bookingId}` as const
 
@@ -29,7 +30,7 @@ const LIST_BOOKINGS = {
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
   }),
   answer: { status: 200, description: 'One page.', schema: pageSchema('bookings', AgencyBookingJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const GET_BOOKING = {
   id: 'getBooking',
@@ -38,7 +39,7 @@ const GET_BOOKING = {
   tag: 'Bookings',
   summary: 'Read a booking, with its guest and notes',
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const BOOKINGS = [
   agencyRoute(LIST_BOOKINGS, async ({ ledger, agency, query }) => {
@@ -49,7 +50,7 @@ export const BOOKINGS = [
       (query.unit !== undefined && unit === null) ||
       (query.status !== undefined && !isStatus(query.status)) ||
       (query.type !== undefined && !isType(query.type))
-    if (isEmpty) return answer({ bookings: [], ...pageMembers(page, 0) })
+    if (isEmpty) return JSON.stringify({ bookings: [], ...pageMembers(page, 0) })
     const { rows, total } = await ledger.bookings.list(
       agency.id,
       {
@@ -62,17 +63,17 @@ export const BOOKINGS = [
         sourceRef: query.sourceRef ?? null,
         guestId: query.guest ?? null,
       },
-      { offset: page.offset, limit: page.pageSize },
+      page,
     )
     // A unit may have been made since the inventory was read.
     const current = await ledger.catalogue.inventory(agency.id)
-    return answer({ bookings: rows.map((row) => agencyBookingJson(row, current)), ...pageMembers(page, total) })
+    return JSON.stringify({ bookings: rows.map((row) => agencyBookingJson(row, current)), ...pageMembers(page, total) })
   }),
   agencyRoute(GET_BOOKING, async ({ ledger, agency, path }) => {
-    const bookingId = path['bookingId']
+    const bookingId = path.bookingId
     const found = isIdShaped(bookingId) ? await ledger.bookings.find(agency.id, bookingId) : null
-    if (found === null) return refuse(notFound('booking'))
-    return answer({ booking: agencyBookingJson(found, await ledger.catalogue.inventory(agency.id)) })
+    if (found === null) return notFound('booking')
+    return JSON.stringify({ booking: agencyBookingJson(found, await ledger.catalogue.inventory(agency.id)) })
   }),
 ]
 

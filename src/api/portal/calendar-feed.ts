@@ -1,6 +1,5 @@
 /** The iCalendar feed of a unit, for channels: under a secret address, and the routes that show and change that address. */
 import { Type } from '@sinclair/typebox'
-import { type AnyElysia, Elysia } from 'elysia'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'
@@ -8,14 +7,14 @@ import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
 import { watchedRoute } from '../http/watched-route.ts'
+import type { Operation } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
+import type { Route } from '../route/route.ts'
 import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
-import type { PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, refuse } from './portal-route.ts'
+import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
 /** Nights that long ago no channel needs. */
@@ -43,7 +42,7 @@ const GET_FEED = {
   tag: 'Calendars',
   summary: 'The secret iCalendar address of a unit',
   answer: feedAnswer,
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_FEED = {
   id: 'changeCalendarFeed',
@@ -53,18 +52,18 @@ const CHANGE_FEED = {
   summary: 'Change the secret iCalendar address of a unit',
   description: 'The old address answers 404 from now on.',
   answer: feedAnswer,
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
-    if (unit === null) return refuse(notFound('unit'))
-    return answer(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    if (unit === null) return notFound('unit')
+    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
   }),
   agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
-    if (unit === null) return refuse(notFound('unit'))
-    return answer(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    if (unit === null) return notFound('unit')
+    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
   }),
 ]
 
@@ -77,32 +76,29 @@ function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
  * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
  * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
  */
-export const calendarIcs = ({ ledger, requestStats, onFailure }: PortalSurface): AnyElysia => {
-  const serve = watchedRoute(
-    { requestStats, requestIdFor: (request) => requestIdOf(request.headers.get('x-request-id'), ledger.newId) },
-    { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
-    answered,
-  )
-
-  async function answered(request: Request, requestId: string): Promise<Response> {
-    const headers = plainHeaders(requestId)
-    try {
-      const text = await feedText(ledger, request)
-      if (text === null) return problemAnswer(notFound('route'), requestId, headers)
-      headers.set('Content-Type', 'text/calendar; charset=utf-8')
-      headers.set('Content-Disposition', 'inline; filename="calendar.ics"')
-      return new Response(text, { headers })
-    } catch (error) {
-      const { problem, isBug } = failureOf(error, { isWrite: false })
-      onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
-      return problemAnswer(problem, requestId, headers)
+export const CALENDAR_ICS: Route<PortalSurface> = {
+  operation: { method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
+  serve: ({ ledger, requestStats, onFailure }) => {
+    const answered = async (request: Request, requestId: string): Promise<Response> => {
+      const headers = plainHeaders(requestId)
+      try {
+        const text = await feedText(ledger, request)
+        if (text === null) return problemAnswer(notFound('route'), requestId, headers)
+        headers.set('Content-Type', 'text/calendar; charset=utf-8')
+        headers.set('Content-Disposition', 'inline; filename="calendar.ics"')
+        return new Response(text, { headers })
+      } catch (error) {
+        const { problem, isBug } = failureOf(error, { isWrite: false })
+        onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
+        return problemAnswer(problem, requestId, headers)
+      }
     }
-  }
-
-  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
-  return new Elysia().get('/portal/v1/agencies/:agencySlug/units/:unitSlug/calendar.ics', ({ request }) =>
-    serve(request),
-  )
+    return watchedRoute(
+      { requestStats, newId: ledger.newId },
+      { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
+      answered,
+    )
+  },
 }
 
 async function feedText(ledger: PortalLedger, request: Request): Promise<string | null> {

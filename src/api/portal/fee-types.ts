@@ -2,11 +2,11 @@ import { type Static, Type } from '@sinclair/typebox'
 import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
 import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/rules.ts'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { choice } from '../schema/text-schema.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, settled } from './portal-route.ts'
-import { label, nullable, pct } from './portal-schema.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
+import { label, pct } from './portal-schema.ts'
 
 const APPLICATIONS = ['every_stay', 'on_request'] as const
 const FIELDS = {
@@ -43,7 +43,7 @@ const CREATE_FEE_TYPE = {
   body: Type.Composite([Type.Object({ label: FIELDS.label, kind: FIELDS.kind }), Type.Omit(CHANGE, ['label', 'kind'])]),
   bodyExample: { label: 'City tax', kind: 'fixed', amount: 800 },
   answer: { status: 201, ...feeTypeAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST_FEE_TYPES = {
   id: 'listFeeTypes',
@@ -53,7 +53,7 @@ const LIST_FEE_TYPES = {
   summary: 'List fee types, inactive ones too',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('feeTypes', PortalFeeTypeJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_FEE_TYPE = {
   id: 'changeFeeType',
@@ -65,7 +65,7 @@ const CHANGE_FEE_TYPE = {
   body: CHANGE,
   bodyExample: { active: false },
   answer: { status: 200, ...feeTypeAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const FEE_TYPES = [
   agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, agency, body }) => {
@@ -82,18 +82,14 @@ export const FEE_TYPES = [
   agencyRoute(LIST_FEE_TYPES, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const { feeTypes: all } = await ledger.catalogue.inventory(agency.id)
-    const feeTypes = all.slice(page.offset, page.offset + page.pageSize).map(portalFeeTypeJson)
-    return answer({ feeTypes, ...pageMembers(page, all.length) })
+    const feeTypes = sliceOf(all, page).map(portalFeeTypeJson)
+    return JSON.stringify({ feeTypes, ...pageMembers(page, all.length) })
   }),
   agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, agency, path, body }) => {
     const change = (feeType: FeeType) => withFields(feeType, body)
-    return settled(
-      await ledger.fees.change(agency, path['feeTypeId'] ?? '', change, caller),
-      'fee type',
-      (feeType) => ({
-        feeType: portalFeeTypeJson(feeType),
-      }),
-    )
+    return settled(await ledger.fees.change(agency, path.feeTypeId, change, caller), 'fee type', (feeType) => ({
+      feeType: portalFeeTypeJson(feeType),
+    }))
   }),
 ]
 

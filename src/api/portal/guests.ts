@@ -1,15 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { GuestChange } from '../../admin/guest-commands.ts'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
+import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { GUEST_FIELDS } from '../json/request-fields.ts'
+import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { charactersOf, EMAIL_LENGTH_MAX, text } from '../schema/text-schema.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, isIdShaped, refuse, settled } from './portal-route.ts'
-import { nullable } from './portal-schema.ts'
-
-/** Contract, Limits: guest search. */
-const SEARCH_LENGTH_MIN = 2
+import { isIdShaped } from '../route/id-shape.ts'
+import { text } from '../schema/text-schema.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 
 const LIST_GUESTS = {
   id: 'listGuests',
@@ -19,10 +18,12 @@ const LIST_GUESTS = {
   summary: 'List guests, newest first',
   query: Type.Object({
     ...PAGE_QUERY,
-    search: Type.Optional(text({ description: 'Part of a name, e-mail or phone, from 2 characters on.' })),
+    search: Type.Optional(
+      text({ description: `Part of a name, e-mail or phone, from ${SEARCH_LENGTH_MIN} characters on.` }),
+    ),
   }),
   answer: { status: 200, description: 'One page.', schema: pageSchema('guests', GuestJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const GET_GUEST = {
   id: 'getGuest',
@@ -31,7 +32,7 @@ const GET_GUEST = {
   tag: 'Guests',
   summary: 'Read a guest, with the most recent stays',
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestWithStaysJson }) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_GUEST = {
   id: 'changeGuest',
@@ -39,38 +40,28 @@ const CHANGE_GUEST = {
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
   summary: 'Change a guest',
-  body: Type.Object({
-    firstName: Type.Optional(text({ maxLength: 80 })),
-    lastName: Type.Optional(text({ maxLength: 80 })),
-    email: Type.Optional(nullable(text({ format: 'email', maxLength: EMAIL_LENGTH_MAX }))),
-    phone: Type.Optional(nullable(text({ maxLength: 60 }))),
-    nationality: Type.Optional(nullable(text({ maxLength: 60 }))),
-  }),
+  body: Type.Partial(Type.Object(GUEST_FIELDS)),
   bodyExample: { phone: '+351 21 000 0000' },
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestJson }) },
   problems: ['EMAIL_TAKEN'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const GUESTS = [
   agencyRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const search = query.search !== undefined && charactersOf(query.search) >= SEARCH_LENGTH_MIN ? query.search : null
-    const { rows, total } = await ledger.guestList.list(agency.id, search, {
-      offset: page.offset,
-      limit: page.pageSize,
-    })
-    return answer({ guests: rows.map(guestJson), ...pageMembers(page, total) })
+    const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), page)
+    return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
   }),
   agencyRoute(GET_GUEST, async ({ ledger, agency, path }) => {
-    const guestId = path['guestId']
+    const guestId = path.guestId
     const guest = isIdShaped(guestId) ? await ledger.guestList.find(agency.id, guestId) : null
-    if (guest === null) return refuse(notFound('guest'))
+    if (guest === null) return notFound('guest')
     const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
-    return answer({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
+    return JSON.stringify({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
   }),
   agencyRoute(CHANGE_GUEST, async ({ ledger, caller, agency, path, body }) => {
-    const guestId = path['guestId']
-    if (!isIdShaped(guestId)) return refuse(notFound('guest'))
+    const guestId = path.guestId
+    if (!isIdShaped(guestId)) return notFound('guest')
     return settled(await ledger.guests.change(agency, guestId, changeOf(body), caller), 'guest', (guest) => ({
       guest: guestJson(guest),
     }))

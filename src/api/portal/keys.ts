@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
 import { invalidField } from '../problems/problems.ts'
-import { choice } from '../schema/text-schema.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
 import { instantIn } from './agency-days.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
-import { instantOrDate, label, nullable } from './portal-schema.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
+import { instantOrDate, label } from './portal-schema.ts'
 
 export const KeyJson = Type.Object(
   {
@@ -52,7 +52,7 @@ const CREATE_KEY = {
     description: 'The key, and its secret this once.',
     schema: Type.Object({ key: KeyJson, secret: Type.String() }),
   },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST_KEYS = {
   id: 'listKeys',
@@ -62,7 +62,7 @@ const LIST_KEYS = {
   summary: 'List API keys, oldest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('keys', KeyJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const REVOKE_KEY = {
   id: 'revokeKey',
@@ -72,26 +72,25 @@ const REVOKE_KEY = {
   summary: 'Revoke an API key',
   description: 'Permanent, and from the next request on.',
   answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const KEYS = [
   agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {
     const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
     const expiresAt = asked === null ? null : instantIn(agency, asked)
-    if (expiresAt !== null && expiresAt <= ledger.clock.now())
-      return refuse(invalidField('expiresAt', 'must be in the future'))
+    if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     // In the contract's order, each once.
     const given = SCOPES.filter((scope) => scopes.includes(scope))
     const { key, secret } = await ledger.keys.create(agency, { name, scopes: given, expiresAt }, caller)
-    return answer({ key: keyJson(key), secret })
+    return JSON.stringify({ key: keyJson(key), secret })
   }),
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.keysOf(agency.id)
-    const keys = all.slice(page.offset, page.offset + page.pageSize).map(keyJson)
-    return answer({ keys, ...pageMembers(page, all.length) })
+    const keys = sliceOf(all, page).map(keyJson)
+    return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),
   agencyRoute(REVOKE_KEY, async ({ ledger, caller, agency, path }) =>
-    settled(await ledger.keys.revoke(agency, path['keyId'] ?? '', caller), 'key', (key) => ({ key: keyJson(key) })),
+    settled(await ledger.keys.revoke(agency, path.keyId, caller), 'key', (key) => ({ key: keyJson(key) })),
   ),
 ]

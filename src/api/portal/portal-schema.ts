@@ -1,5 +1,5 @@
 /** Members of portal bodies that TypeBox's own types cannot check: each says what would pass. */
-import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
 import { isTimeZone } from '../../lib/day-start.ts'
@@ -25,8 +25,6 @@ function tested<T extends string | number>(
     [TEST]: (value: unknown) => typeof value === type && test(value as T),
   })
 }
-
-export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const SLUG_LENGTH_MAX = 60

@@ -1,16 +1,17 @@
-import type { AnyElysia } from 'elysia'
+import { surfaceDocument } from '../openapi/document.ts'
+import { openapiRoute } from '../openapi/openapi-route.ts'
+import { elysiaRoutes } from '../route/elysia-routes.ts'
+import type { DescribedRoute } from '../route/route.ts'
 import { AGENCIES } from './agencies.ts'
 import { AUDIT } from './audit.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
 import { BOOKINGS } from './bookings.ts'
-import { CALENDAR_FEED, calendarIcs } from './calendar-feed.ts'
+import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
-import { openapi } from './openapi.ts'
 import type { PortalSurface } from './portal-dependencies.ts'
-import type { PortalOperation } from './portal-operation.ts'
-import { type PortalRoute, resource } from './portal-route.ts'
+import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
@@ -19,31 +20,37 @@ import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-const RESOURCES: readonly (readonly PortalRoute[])[] = [
-  AGENCIES,
-  KEYS,
-  UNITS,
-  RATES,
-  FEE_TYPES,
-  BOOKINGS,
-  BOOKING_WRITES,
-  GUESTS,
-  AUDIT,
-  USAGE,
-  VERIFICATION,
-  UNIT_CALENDAR,
-  CALENDAR_FEED,
-  WEBHOOK_ENDPOINTS,
-  WEBHOOK_DELIVERIES,
+const ROUTES: readonly DescribedRoute<PortalSurface>[] = [
+  ...AGENCIES,
+  ...KEYS,
+  ...UNITS,
+  ...RATES,
+  ...FEE_TYPES,
+  ...BOOKINGS,
+  ...BOOKING_WRITES,
+  ...GUESTS,
+  ...AUDIT,
+  ...USAGE,
+  ...VERIFICATION,
+  ...UNIT_CALENDAR,
+  ...CALENDAR_FEED,
+  ...WEBHOOK_ENDPOINTS,
+  ...WEBHOOK_DELIVERIES,
 ]
 
-export const PORTAL_OPERATIONS: readonly PortalOperation[] = RESOURCES.flat().map(({ operation }) => operation)
+/** Every operation that needs the portal's token. */
+export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
 
-/** Every route of the portal, one Elysia instance per resource. */
-export function portalResources(surface: PortalSurface): AnyElysia[] {
-  return [
-    ...RESOURCES.map((routes) => resource(surface, routes)),
-    calendarIcs(surface),
-    openapi(surface, PORTAL_OPERATIONS),
-  ]
+/** Every route of the portal; the last two need no token. */
+export function portalRoutes(surface: PortalSurface) {
+  return elysiaRoutes(surface, [
+    ...ROUTES,
+    CALENDAR_ICS,
+    openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),
+  ])
+}
+
+/** The OpenAPI document of the portal, as text. */
+export function portalDocument(): Promise<string> {
+  return surfaceDocument(PORTAL_OPERATIONS, PORTAL_DESCRIPTION)
 }

@@ -13,11 +13,11 @@ import {
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { assert } from '../../lib/assert.ts'
 import { nightOf } from '../json/stay-fields.ts'
+import type { Operation } from '../operation.ts'
 import { invalid, notFound } from '../problems/problems.ts'
-import { dateText } from '../schema/text-schema.ts'
-import type { PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
-import { label, nullable, pct } from './portal-schema.ts'
+import { dateText, nullable } from '../schema/text-schema.ts'
+import { agencyRoute, settled } from './portal-route.ts'
+import { label, pct } from './portal-schema.ts'
 import { UNIT_PATH } from './units.ts'
 
 const minStay = () =>
@@ -70,7 +70,7 @@ const GET_RATES = {
   tag: 'Units',
   summary: 'Read the rates of a unit',
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const SET_RATES = {
   id: 'setRates',
@@ -86,18 +86,18 @@ const SET_RATES = {
     lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }],
   },
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const RATES = [
   agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
-    return unit === null ? refuse(notFound('unit')) : answer({ rates: ratesJson(unit.rules.rates) })
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    return unit === null ? notFound('unit') : JSON.stringify({ rates: ratesJson(unit.rules.rates) })
   }),
   agencyRoute(SET_RATES, async ({ ledger, caller, agency, path, body }) => {
     const rates = ratesOf(body)
     const problems = ratesProblems(rates)
-    if (problems.length > 0) return refuse(invalid(problems))
-    return settled(await ledger.units.setRates(agency, path['unitSlug'] ?? '', rates, caller), 'unit', (unit) => ({
+    if (problems.length > 0) return invalid(problems)
+    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller), 'unit', (unit) => ({
       rates: ratesJson(unit.rules.rates),
     }))
   }),

@@ -2,10 +2,10 @@ import { Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { nightOf } from '../json/stay-fields.ts'
+import type { Operation } from '../operation.ts'
 import { invalidField, notFound } from '../problems/problems.ts'
 import { choice, dateText } from '../schema/text-schema.ts'
-import type { PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, refuse } from './portal-route.ts'
+import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
 const GET_CALENDAR = {
@@ -31,21 +31,19 @@ const GET_CALENDAR = {
       }),
     }),
   },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const UNIT_CALENDAR = [
   agencyRoute(GET_CALENDAR, async ({ ledger, agency, path, query }) => {
     const [from, to] = [nightOf(query.from), nightOf(query.to)]
-    if (to <= from) return refuse(invalidField('to', `must be after from (${query.from})`))
+    if (to <= from) return invalidField('to', `must be after from (${query.from})`)
     if (to - from > STAY_NIGHTS_MAX)
-      return refuse(
-        invalidField(
-          'to',
-          `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
-        ),
+      return invalidField(
+        'to',
+        `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
       )
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
-    if (unit === null) return refuse(notFound('unit'))
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    if (unit === null) return notFound('unit')
     const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
     const taken = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
     const cleaned = cleaning
@@ -55,6 +53,6 @@ export const UNIT_CALENDAR = [
     const nights = [...taken, ...cleaned]
       .sort((a, b) => a.night - b.night)
       .map(({ night, state }) => ({ night: formatNight(night), state }))
-    return answer({ calendar: { unit: unit.slug, from: query.from, to: query.to, nights } })
+    return JSON.stringify({ calendar: { unit: unit.slug, from: query.from, to: query.to, nights } })
   }),
 ]

@@ -3,13 +3,13 @@ import { PRICE_MAX } from '../../core/domain/money.ts'
 import { NO_RATES, type UnitRules } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
+import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { choice } from '../schema/text-schema.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, refuse, settled } from './portal-route.ts'
-import { label, nullable, slug, timeOfDay } from './portal-schema.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
+import { label, slug, timeOfDay } from './portal-schema.ts'
 
 const money = (description: string) =>
   Type.Integer({ minimum: 0, maximum: PRICE_MAX, description: `${description}, in minor units.` })
@@ -99,7 +99,7 @@ const CREATE_UNIT = {
   bodyExample: { slug: 'sea-view', name: 'Sea View', basePrice: 12_000, cleaningFee: 6_000, maxGuests: 4 },
   answer: { status: 201, ...unitAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST_UNITS = {
   id: 'listUnits',
@@ -109,7 +109,7 @@ const LIST_UNITS = {
   summary: 'List units by name, archived ones too',
   query: Type.Object({ ...PAGE_QUERY, status: Type.Optional(choice(UNIT_STATUSES)) }),
   answer: { status: 200, description: 'One page.', schema: pageSchema('units', PortalUnitJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const GET_UNIT = {
   id: 'getUnit',
@@ -118,7 +118,7 @@ const GET_UNIT = {
   tag: 'Units',
   summary: 'Read a unit, an archived one too',
   answer: { status: 200, ...unitAnswer },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE_UNIT = {
   id: 'changeUnit',
@@ -131,7 +131,7 @@ const CHANGE_UNIT = {
   bodyExample: { basePrice: 13_500, turnoverNights: 1 },
   answer: { status: 200, ...unitAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const UNITS = [
   agencyRoute(CREATE_UNIT, async ({ ledger, caller, agency, body }) => {
@@ -147,12 +147,12 @@ export const UNITS = [
     const all = [...inventory.units]
       .filter(({ status }) => query.status === undefined || status === query.status)
       .sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
-    const units = all.slice(page.offset, page.offset + page.pageSize).map(portalUnitJson)
-    return answer({ units, ...pageMembers(page, all.length) })
+    const units = sliceOf(all, page).map(portalUnitJson)
+    return JSON.stringify({ units, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET_UNIT, async ({ ledger, agency, path }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path['unitSlug'] ?? '')
-    return unit === null ? refuse(notFound('unit')) : answer({ unit: portalUnitJson(unit) })
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    return unit === null ? notFound('unit') : JSON.stringify({ unit: portalUnitJson(unit) })
   }),
   agencyRoute(CHANGE_UNIT, async ({ ledger, caller, agency, path, body }) => {
     const fields = named(body)
@@ -161,7 +161,7 @@ export const UNITS = [
       id: unit.id,
     })
     const asked = { change, newSlug: fields.slug }
-    return settled(await ledger.units.change(agency, path['unitSlug'] ?? '', asked, caller), 'unit', (unit) => ({
+    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller), 'unit', (unit) => ({
       unit: portalUnitJson(unit),
     }))
   }),

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer } from './portal-route.ts'
-import { nullable } from './portal-schema.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
+import { nullable } from '../schema/text-schema.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 const onlyCurrent = (description: string) =>
   nullable(Type.Integer({ description: `${description} Null on past months.` }))
@@ -27,7 +27,7 @@ const LIST_USAGE = {
   description: 'The current month is counted to this moment.',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('usage', MonthJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const USAGE = [
   agencyRoute(LIST_USAGE, async ({ ledger, agency, query }) => {
@@ -38,6 +38,9 @@ export const USAGE = [
       .filter((other) => other.month < month)
       .map((other) => ({ month: other.month, used: other.used, quota: null, remaining: null, resetsAt: null }))
     const all = [{ month, used, quota, remaining, resetsAt }, ...past]
-    return answer({ usage: all.slice(page.offset, page.offset + page.pageSize), ...pageMembers(page, all.length) })
+    return JSON.stringify({
+      usage: sliceOf(all, page),
+      ...pageMembers(page, all.length),
+    })
   }),
 ]

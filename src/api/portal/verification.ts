@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { choice } from '../schema/text-schema.ts'
-import type { PortalOperation } from './portal-operation.ts'
-import { answer, portalRoute } from './portal-route.ts'
-import { nullable } from './portal-schema.ts'
+import type { Operation } from '../operation.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import { portalRoute } from './portal-route.ts'
 
 const KINDS = ['journal', 'snapshot', 'booking', 'guest', 'event', 'audit', 'delivery', 'memory'] as const
 
@@ -46,11 +45,11 @@ const VERIFY = {
     description: 'What was checked, and every difference.',
     schema: Type.Object({ verification: VerificationJson }),
   },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const VERIFICATION = [
   portalRoute(VERIFY, async ({ ledger, request }) => {
     const verification = await ledger.withoutIdleTimeout(request, () => ledger.verify(request.signal))
-    return answer({ verification })
+    return JSON.stringify({ verification })
   }),
 ]

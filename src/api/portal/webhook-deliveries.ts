@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { auditLine } from '../../admin/audit-line.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, isIdShaped, refuse } from './portal-route.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { ENDPOINT_PATH } from './webhook-endpoints.ts'
 import { DeliveryJson, deliveryJson } from './webhook-json.ts'
 
@@ -22,7 +23,7 @@ const PING = {
   description: 'One attempt. It neither counts as a failure nor resets any.',
   answer: { ...deliveryAnswer, description: 'The delivery with its outcome.' },
   problems: ['RATE_LIMITED'],
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST = {
   id: 'listWebhookDeliveries',
@@ -32,7 +33,7 @@ const LIST = {
   summary: 'List the deliveries of an endpoint with their attempts, newest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('deliveries', DeliveryJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const RESEND = {
   id: 'resendWebhookDelivery',
@@ -42,39 +43,34 @@ const RESEND = {
   summary: 'Send one delivery again, whatever became of it',
   description: 'The same id and bytes, on a new schedule.',
   answer: deliveryAnswer,
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 /** Pings under way are over within 10 s (contract, Delivery rule 1). */
 const PING_RETRY_S = 10
 
 export const WEBHOOK_DELIVERIES = [
   agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
-    if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
+    if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
     const outcome = await ledger.webhooks.ping(agency.id, endpointId, auditLine(ledger, caller))
-    if (outcome.kind === 'not_found') return refuse(notFound('webhook endpoint'))
+    if (outcome.kind === 'not_found') return notFound('webhook endpoint')
     if (outcome.kind === 'busy')
-      return refuse(
-        problem('RATE_LIMITED', 'Too many pings are under way: try again', {}, { retryAfterS: PING_RETRY_S }),
-      )
-    return answer({ delivery: deliveryJson(outcome.delivery) })
+      return problem('RATE_LIMITED', 'Too many pings are under way: try again', {}, { retryAfterS: PING_RETRY_S })
+    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
     const page = pageOf(query)
-    const window = { offset: page.offset, limit: page.pageSize }
-    const found = isIdShaped(endpointId) ? await ledger.webhooks.deliveries(agency.id, endpointId, window) : null
-    if (found === null) return refuse(notFound('webhook endpoint'))
-    return answer({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
+    const found = isIdShaped(endpointId) ? await ledger.webhooks.deliveries(agency.id, endpointId, page) : null
+    if (found === null) return notFound('webhook endpoint')
+    return JSON.stringify({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
   }),
   agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
-    if (!isIdShaped(deliveryId)) return refuse(notFound('delivery'))
+    if (!isIdShaped(deliveryId)) return notFound('delivery')
     const outcome = await ledger.webhooks.resend(agency.id, deliveryId, auditLine(ledger, caller))
-    if (outcome.kind === 'not_found') return refuse(notFound('delivery'))
+    if (outcome.kind === 'not_found') return notFound('delivery')
     if (outcome.kind === 'refused')
-      return refuse(
-        outcome.refusal === 'is_ping'
-          ? invalidField('deliveryId', 'must be of an event: a ping is sent again as a new one')
-          : invalidField('deliveryId', 'must be of an endpoint that is there: this one was deleted'),
-      )
-    return answer({ delivery: deliveryJson(outcome.delivery) })
+      return outcome.refusal === 'is_ping'
+        ? invalidField('deliveryId', 'must be of an event: a ping is sent again as a new one')
+        : invalidField('deliveryId', 'must be of an endpoint that is there: this one was deleted')
+    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
   }),
 ]

@@ -2,12 +2,13 @@ import { Type } from '@sinclair/typebox'
 import { auditLine } from '../../admin/audit-line.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
 import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import type { Operation } from '../operation.ts'
 import { invalid, invalidField, notFound } from '../problems/problems.ts'
-import { choice, text } from '../schema/text-schema.ts'
-import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
-import { agencyRoute, answer, isIdShaped, type PortalOutcome, refuse } from './portal-route.ts'
-import { nullable } from './portal-schema.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import type { Outcome } from '../route/outcome.ts'
+import { choice, nullable, text } from '../schema/text-schema.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { WebhookEndpointJson, webhookEndpointJson } from './webhook-json.ts'
 
 export const ENDPOINT_PATH = `${AGENCY_PATH}/webhook-endpoints/{endpointId}` as const
@@ -36,7 +37,7 @@ const REGISTER = {
   body: Type.Object({ url: url(), description: description() }),
   bodyExample: { url: 'https://example.com/hooks', description: 'Channel manager' },
   answer: { status: 201, description: 'The endpoint, and its secret this once.', schema: withSecret },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const LIST = {
   id: 'listWebhookEndpoints',
@@ -46,7 +47,7 @@ const LIST = {
   summary: 'List webhook endpoints, newest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'One page.', schema: pageSchema('webhookEndpoints', WebhookEndpointJson) },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const GET = {
   id: 'getWebhookEndpoint',
@@ -55,7 +56,7 @@ const GET = {
   tag: 'Webhooks',
   summary: 'Read a webhook endpoint',
   answer: endpointAnswer,
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const CHANGE = {
   id: 'changeWebhookEndpoint',
@@ -71,7 +72,7 @@ const CHANGE = {
   }),
   bodyExample: { status: 'active', pending: 'resend' },
   answer: endpointAnswer,
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const DELETE = {
   id: 'deleteWebhookEndpoint',
@@ -81,7 +82,7 @@ const DELETE = {
   summary: 'Delete a webhook endpoint',
   description: 'Pending deliveries are dropped. After a 500, repeat the request until it answers 200 or 404.',
   answer: { ...endpointAnswer, description: 'The endpoint as it was.' },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 const ROTATE = {
   id: 'rotateWebhookSecret',
@@ -96,67 +97,65 @@ const ROTATE = {
   isBodyOptional: true,
   bodyExample: { overlapHours: 24 },
   answer: { status: 200, description: 'The endpoint, and its new secret this once.', schema: withSecret },
-} as const satisfies PortalOperation
+} as const satisfies Operation
 
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {
     const asked = { url: body.url, description: body.description ?? null }
     const outcome = await ledger.webhooks.register(agency.id, asked, auditLine(ledger, caller))
-    if (outcome.kind === 'url_refused')
-      return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
+    if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     if (outcome.kind === 'too_many')
-      return refuse(invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`))
+      return invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`)
     return shownWithSecret(outcome)
   }),
   agencyRoute(LIST, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const all = await ledger.webhooks.list(agency.id)
-    const webhookEndpoints = all.slice(page.offset, page.offset + page.pageSize).map(webhookEndpointJson)
-    return answer({ webhookEndpoints, ...pageMembers(page, all.length) })
+    const webhookEndpoints = sliceOf(all, page).map(webhookEndpointJson)
+    return JSON.stringify({ webhookEndpoints, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET, async ({ ledger, agency, path: { endpointId } }) => {
     const endpoint = isIdShaped(endpointId) ? await ledger.webhooks.find(agency.id, endpointId) : null
-    if (endpoint === null) return refuse(notFound('webhook endpoint'))
-    return answer({ webhookEndpoint: webhookEndpointJson(endpoint) })
+    if (endpoint === null) return notFound('webhook endpoint')
+    return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint) })
   }),
   agencyRoute(CHANGE, async ({ ledger, agency, caller, path: { endpointId }, body }) => {
-    if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
+    if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
     const { status, pending, url, description } = body
     if (status !== undefined && pending === undefined)
-      return refuse(invalidField('pending', 'is required with status and must be one of resend, drop'))
+      return invalidField('pending', 'is required with status and must be one of resend, drop')
     if (status === undefined && pending !== undefined)
-      return refuse(invalidField('status', 'is required with pending and must be active'))
+      return invalidField('status', 'is required with pending and must be active')
     const change = {
       ...(url === undefined ? {} : { url }),
       ...(description === undefined ? {} : { description }),
       ...(pending === undefined ? {} : { pending }),
     }
     const outcome = await ledger.webhooks.change(agency.id, endpointId, change, auditLine(ledger, caller))
-    if (outcome.kind === 'url_refused')
-      return refuse(invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }]))
-    return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shown(outcome)
+    if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
+    return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shown(outcome)
   }),
   agencyRoute(DELETE, async ({ ledger, agency, caller, path: { endpointId } }) => {
     const endpoint = isIdShaped(endpointId)
       ? await ledger.webhooks.delete(agency.id, endpointId, auditLine(ledger, caller))
       : null
-    return endpoint === null ? refuse(notFound('webhook endpoint')) : shown({ endpoint })
+    return endpoint === null ? notFound('webhook endpoint') : shown({ endpoint })
   }),
   agencyRoute(
     ROTATE,
     async ({ ledger, agency, caller, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
-      if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
+      if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
       const audit = auditLine(ledger, caller)
       const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours }, audit)
-      return outcome.kind === 'not_found' ? refuse(notFound('webhook endpoint')) : shownWithSecret(outcome)
+      return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shownWithSecret(outcome)
     },
   ),
 ]
 
-function shown({ endpoint }: { endpoint: WebhookEndpoint }): PortalOutcome {
-  return answer({ webhookEndpoint: webhookEndpointJson(endpoint) })
+function shown({ endpoint }: { endpoint: WebhookEndpoint }): Outcome {
+  return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint) })
 }
 
-function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string }): PortalOutcome {
-  return answer({ webhookEndpoint: webhookEndpointJson(endpoint), secret })
+function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string }): Outcome {
+  return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint), secret })
 }

@@ -2,8 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import type { WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { choice } from '../schema/text-schema.ts'
-import { nullable } from './portal-schema.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
 
 const timestamp = () => Type.String({ format: 'date-time' })
 

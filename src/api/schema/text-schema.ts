@@ -2,7 +2,7 @@
  * Strings of requests as schemas: one definition is checked with, told about in refusals, and published in the OpenAPI
  * document. A length counts characters (code points), as JSON Schema's does; TypeBox's own string counts UTF-16 units.
  */
-import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { parseNight } from '../../core/domain/night.ts'
 
 export interface TextOptions {
@@ -26,6 +26,8 @@ export function choice<const V extends string>(
 ): TUnsafe<V> {
   return Type.Unsafe<V>({ ...options, [Kind]: TEXT, type: 'string', enum: [...values] })
 }
+
+export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
 /** A date that exists (design, Nights). */
 export function dateText(description: string): TUnsafe<string> {

@@ -6,71 +6,51 @@
 
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Inventory } from '../catalogue/inventory.ts'
-import { isHold } from '../domain/booking.ts'
-import { type Decision, decideBookStay, decideCancel, decideExpiry, type Tariff } from '../domain/decide.ts'
+import { decideBookStay, decideCancel, decideExpiry, type Tariff } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
-import type { BookingEvent, UnitEvent } from '../domain/event.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
-import type { Appended, Journal } from '../journal/journal.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import type { Announcement, JournalRecord } from '../journal/record.ts'
+import type { AuditDraft } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import type {
-  Announce,
-  BookingRequest,
-  FoundOutcome,
-  KeepAnswer,
-  Outcome,
-  QuoteAsked,
-  UnitArchived,
+import { type AuditSource, refusalLine, replayLine } from './audit-lines.ts'
+import {
+  type BookingRequest,
+  type FoundOutcome,
+  type KeepAnswer,
+  newBookingOf,
+  type Outcome,
+  type QuoteAsked,
+  type UnitArchived,
 } from './booking-request.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
+import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
-import { WriteLimit } from './write-limit.ts'
+import type { WriteLimit } from './write-limit.ts'
 
-const HOUR_MS = 3_600_000
+const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
 export class BookingCommands {
   readonly #catalogue: Catalogue
   readonly #directory: UnitDirectory
-  readonly #journal: Journal
   readonly #turns: BookingTurns
-  readonly #announce: Announce
+  readonly #writes: DurableWrites
   readonly #clock: Clock
-  readonly #newId: IdSource
-  readonly #queuedMsMax: number
-  readonly #onDurable: (event: BookingEvent, agency: Agency) => void
+  readonly #audit: AuditSource
 
-  constructor(options: {
-    catalogue: Catalogue
-    directory: UnitDirectory
-    journal: Journal
-    rows: BookingRows
-    announce: Announce
-    clock: Clock
-    newId: IdSource
-    /** How long a write is held before it is refused as not written, unless it may have been written by then. */
-    queuedMsMax: number
-    /** Called after a change is applied: wakes the hold timer and the webhook sender. */
-    onDurable: (event: BookingEvent, agency: Agency) => void
-  }) {
+  constructor(options: DurableWritesOptions & { readonly rows: BookingRows }) {
     this.#catalogue = options.catalogue
     this.#directory = options.directory
-    this.#journal = options.journal
-    this.#announce = options.announce
-    this.#clock = options.clock
-    this.#newId = options.newId
-    this.#queuedMsMax = options.queuedMsMax
     this.#turns = new BookingTurns(options)
-    this.#onDurable = options.onDurable
+    this.#writes = new DurableWrites(options)
+    this.#clock = options.clock
+    this.#audit = options
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -83,12 +63,11 @@ export class BookingCommands {
     const state = this.#directory.peek(asked.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
     if (state === null || inventory === null) return this.#quoteLater(agency, asked)
-    return quoteStay(state, { ...asked, tariff: { currency: agency.currency, feeTypes: inventory.feeTypes } })
+    return quoteStay(state, { ...asked, tariff: tariffOf(agency, inventory) })
   }
 
   async #quoteLater(agency: Agency, asked: QuoteAsked): Promise<QuoteAnswer> {
-    const { feeTypes } = await this.#catalogue.inventory(agency.id)
-    const tariff = { currency: agency.currency, feeTypes }
+    const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
     const state = await this.#directory.read({ agencyId: agency.id, unitId: asked.unit.id })
     return quoteStay(state, { ...asked, tariff })
   }
@@ -98,8 +77,9 @@ export class BookingCommands {
    * @throws JournalError, MailboxFullError when it was not written, or the outcome is unknown
    */
   book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
-    const { unit, stay } = request
-    return this.#write(async (limit) => {
+    const { unit, enforcement } = request
+    return this.#writes.run(agency, caller, async (write) => {
+      const { limit } = write
       await this.#catalogue.inventory(agency.id)
       const outcome = await this.#turns.of(
         limit,
@@ -108,52 +88,30 @@ export class BookingCommands {
         async (state): Promise<Outcome | UnitArchived> => {
           const decision = await this.#withInventory(limit, agency.id, (inventory) => {
             if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
-            const at = this.#clock.now()
-            const holdHours = request.holdHours ?? agency.defaultHoldHours
-            return decideBookStay(state, {
-              tariff: tariffOf(agency, inventory),
-              enforcement: request.enforcement,
-              booking: {
-                id: this.#newId('bkg'),
-                unitId: unit.id,
-                type: request.type,
-                status: request.status,
-                source: request.source,
-                sourceRef: request.sourceRef,
-                arrival: stay.arrival,
-                departure: stay.departure,
-                adults: request.adults,
-                children: request.children,
-                extraBed: request.extraBed,
-                holdExpiresAt: isHold(request.status) ? at + holdHours * HOUR_MS : null,
-                expectedUntil: request.status === 'checked_in' ? (request.expectedUntil ?? null) : null,
-                cancelledAt: request.status === 'cancelled' ? at : null,
-                cancelReason: null,
-                createdAt: at,
-              },
-            })
+            const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
+            return decideBookStay(state, { booking, tariff: tariffOf(agency, inventory), enforcement })
           })
           if (decision.kind === 'unit_archived') return decision
-          return this.#settle({ limit, agency, caller, decision, states: [state], keep, request })
+          return this.#writes.settle(write, decision, [state], { keep, request })
         },
       )
-      return this.#auditRejection(limit, agency, caller, outcome, null)
+      return this.#recordRejection(write, outcome, null)
     })
   }
 
   /** Cancels a booking; one that is cancelled already stays as it is (contract, POST /bookings/{id}/cancel). */
   cancel(
     agency: Agency,
-    asked: { bookingId: string; reason: string | null },
+    { bookingId, reason }: { bookingId: string; reason: string | null },
     caller: Caller,
     keep?: KeepAnswer,
   ): Promise<Outcome | NotFound> {
-    return this.#write(async (limit) => {
-      const outcome = await this.#turns.ofBooking(limit, agency.id, asked.bookingId, async (state, { booking }) => {
-        const decision = decideCancel(state, { booking, reason: asked.reason, at: this.#clock.now() })
-        return this.#settle({ limit, agency, caller, decision, states: [state], keep })
+    return this.#writes.run(agency, caller, async (write) => {
+      const outcome = await this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
+        const decision = decideCancel(state, { booking, reason, at: this.#clock.now() })
+        return this.#writes.settle(write, decision, [state], { keep })
       })
-      return this.#auditRejection(limit, agency, caller, outcome, asked.bookingId)
+      return this.#recordRejection(write, outcome, bookingId)
     })
   }
 
@@ -164,7 +122,8 @@ export class BookingCommands {
   change(agency: Agency, asked: { bookingId: string; change: BookingChange }, caller: Caller): Promise<FoundOutcome> {
     const { bookingId, change } = asked
     const target = change.unitId
-    return this.#write(async (limit) => {
+    return this.#writes.run(agency, caller, async (write) => {
+      const { limit } = write
       await this.#catalogue.inventory(agency.id)
       const decideAndSettle = async (
         from: UnitState,
@@ -177,23 +136,23 @@ export class BookingCommands {
           return decideChange(from, to, { booking, change, tariff, at: this.#clock.now() })
         })
         if (decision.kind === 'unit_archived') return decision
-        return this.#settle({ limit, agency, caller, decision, states: from === to ? [from] : [from, to] })
+        return this.#writes.settle(write, decision, from === to ? [from] : [from, to])
       }
       const outcome =
         target === undefined
           ? await this.#turns.ofBooking(limit, agency.id, bookingId, (state, row) => decideAndSettle(state, state, row))
           : await this.#turns.ofMove(limit, agency.id, bookingId, target, decideAndSettle)
-      return this.#auditRejection(limit, agency, caller, outcome, bookingId)
+      return this.#recordRejection(write, outcome, bookingId)
     })
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
   expire(agency: Agency, bookingId: string): Promise<Outcome | NotFound> {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
-    return this.#write((limit) =>
-      this.#turns.ofBooking(limit, agency.id, bookingId, async (state, { booking }) => {
+    return this.#writes.run(agency, caller, (write) =>
+      this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
         const decision = decideExpiry(state, { booking, at: this.#clock.now() })
-        return this.#settle({ limit, agency, caller, decision, states: [state] })
+        return this.#writes.settle(write, decision, [state])
       }),
     )
   }
@@ -211,22 +170,13 @@ export class BookingCommands {
     caller: Caller,
     whenKnown: () => void = () => {},
   ): Promise<Unit | null> {
-    return this.#write((limit) => {
-      const turn = this.#turns.of(limit, agency.id, unitId, async (state) => {
+    return this.#writes.run(agency, caller, (write) => {
+      const turn = this.#turns.of(write.limit, agency.id, unitId, async (state) => {
         const inventory = await this.#catalogue.inventory(agency.id)
         const unit = decide(inventory.unitById(unitId))
         if (unit === null) return null
         assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
-        const at = this.#clock.now()
-        const event = { kind: 'unit_set', unit } as const
-        const { seq } = await this.#append(limit, {
-          agencyId: agency.id,
-          at,
-          entry: { event, at, requestId: caller.requestId },
-          audit: this.#auditDraft(caller, 'OK', null),
-        })
-        this.#apply([state], event, seq)
-        this.#catalogue.putUnit(agency.id, unit)
+        await this.#writes.settleUnit(write, unit, state)
         return unit
       })
       return turn.finally(whenKnown)
@@ -234,26 +184,28 @@ export class BookingCommands {
   }
 
   /**
-   * Puts a refused write into the audit trail; durable when it settles (design, Audit).
+   * Puts a refused write that came to no command into the audit trail; durable when it settles (design, Audit).
    * @throws JournalError when the line is not written, RefusalNotRecordedError when nobody can tell
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
     try {
-      await this.#write((limit) => this.#audit(limit, agency, caller, code, bookingId))
+      await this.#record(agency, caller, refusalLine(this.#audit, caller, code, bookingId))
     } catch (error) {
       const isUnknown = error instanceof JournalError && error.kind === 'outcome_unknown'
       throw isUnknown ? new RefusalNotRecordedError({ cause: error }) : error
     }
   }
 
-  #write<T>(write: (limit: WriteLimit) => Promise<T>): Promise<T> {
-    return WriteLimit.run({ clock: this.#clock, queuedMsMax: this.#queuedMsMax }, write)
+  /**
+   * Puts a repeated write, which was answered as the first time, into the audit trail; durable when it settles (design, Audit).
+   * @throws JournalError when the line is not written, or nobody can tell
+   */
+  auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {
+    return this.#record(agency, caller, replayLine(this.#audit, caller, bookingId))
   }
 
-  /** Every record of a write goes through here. A caller that was told "not written" must be right. */
-  async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
-    limit.handOver()
-    return this.#journal.append(record, limit.since)
+  #record(agency: Agency, caller: Caller, line: AuditDraft): Promise<void> {
+    return this.#writes.run(agency, caller, (write) => this.#writes.record(write, line))
   }
 
   /** Runs `use` with the current units and fees; they cannot change while it runs. */
@@ -267,93 +219,13 @@ export class BookingCommands {
     }
   }
 
-  /** Makes the accepted decision durable, applies it, and wakes whoever waits for it: in this order (U1). */
-  async #settle(input: {
-    limit: WriteLimit
-    agency: Agency
-    caller: Caller
-    decision: Decision<BookingEvent>
-    states: readonly UnitState[]
-    keep?: KeepAnswer | undefined
-    request?: BookingRequest
-  }): Promise<Outcome> {
-    const { limit, agency, caller, decision, keep, request } = input
-    if (decision.kind === 'rejected') return decision
-    const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-    const at = this.#clock.now()
-    const record: JournalRecord = {
-      agencyId: agency.id,
-      at,
-      audit: this.#auditDraft(caller, 'OK', booking.id),
-      ...(keep === undefined ? {} : { idempotency: keep(booking) }),
-    }
-    if (decision.kind === 'unchanged') {
-      // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
-      if (caller.actor.kind !== 'system') await this.#append(limit, record)
-      return { kind: 'done', booking, seq: null }
-    }
-    const { event } = decision
-    const announcement = await this.#announcement(agency, event)
-    const { seq } = await this.#append(limit, {
-      ...record,
-      entry: { event, at: booking.updatedAt, requestId: caller.requestId },
-      ...(announcement === null ? {} : { announcement }),
-      ...(request?.guest == null ? {} : { guest: { guestId: this.#newId('gst'), ...request.guest } }),
-      ...(request?.notes == null ? {} : { notes: request.notes }),
-    })
-    this.#apply(input.states, event, seq)
-    this.#onDurable(event, agency)
-    return { kind: 'done', booking, seq }
-  }
-
-  #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {
-    assert(seq !== null, 'Cannot apply an event: the journal gave it no sequence number')
-    for (const state of states) {
-      state.apply(event, seq)
-      this.#directory.noteApplied(state.unitId)
-    }
-  }
-
-  async #announcement(agency: Agency, event: BookingEvent): Promise<Announcement | null> {
-    const inventory = this.#catalogue.peekInventory(agency.id) ?? (await this.#catalogue.inventory(agency.id))
-    const unit = inventory.unitById(event.after.unitId)
-    assert(unit !== null, 'Cannot announce a change: its unit is not in the catalogue')
-    return this.#announce({ event, agency, unit, eventId: this.#newId('evt') })
-  }
-
-  async #auditRejection<O extends FoundOutcome>(
-    limit: WriteLimit,
-    agency: Agency,
-    caller: Caller,
-    outcome: O,
-    bookingId: string | null,
-  ): Promise<O> {
-    if (outcome.kind === 'rejected') await this.#audit(limit, agency, caller, outcome.rejection.code, bookingId)
-    if (outcome.kind === 'not_found' || outcome.kind === 'unit_archived')
-      await this.#audit(limit, agency, caller, 'NOT_FOUND', bookingId)
+  async #recordRejection<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
+    if (outcome.kind === 'done') return outcome
+    const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
+    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
     return outcome
   }
-
-  async #audit(limit: WriteLimit, agency: Agency, caller: Caller, code: string, bookingId: string | null) {
-    const audit = this.#auditDraft(caller, code, bookingId)
-    await this.#append(limit, { agencyId: agency.id, at: this.#clock.now(), audit })
-  }
-
-  #auditDraft(caller: Caller, outcome: string, bookingId: string | null): NonNullable<JournalRecord['audit']> {
-    return {
-      auditId: this.#newId('aud'),
-      at: this.#clock.now(),
-      actor: caller.actor,
-      route: caller.route,
-      outcome,
-      bookingId,
-      requestId: caller.requestId,
-      count: 1,
-    }
-  }
 }
-
-const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
 function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
   return { currency, feeTypes }

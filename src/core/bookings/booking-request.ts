@@ -1,7 +1,7 @@
 /** What the booking commands are asked, and what they answer. */
 import type { Agency } from '../catalogue/agency.ts'
-import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
-import type { BookStay } from '../domain/decide.ts'
+import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
+import type { BookStay, NewBooking } from '../domain/decide.ts'
 import type { BookingEvent } from '../domain/event.ts'
 import type { Night } from '../domain/night.ts'
 import type { Rejection } from '../domain/rejection.ts'
@@ -58,3 +58,26 @@ export type Announce = (input: {
   unit: Unit
   eventId: string
 }) => Announcement | null
+
+const HOUR_MS = 3_600_000
+
+/** The booking that a request asks for, made at `at`. */
+export function newBookingOf(
+  request: BookingRequest,
+  { defaultHoldHours }: Agency,
+  { id, at }: { readonly id: string; readonly at: Instant },
+): NewBooking {
+  const { unit, stay, type, status, source, sourceRef, adults, children, extraBed } = request
+  const { holdHours, expectedUntil = null } = request
+  return {
+    ...{ id, unitId: unit.id, type, status, source, sourceRef },
+    arrival: stay.arrival,
+    departure: stay.departure,
+    ...{ adults, children, extraBed },
+    holdExpiresAt: isHold(status) ? at + (holdHours ?? defaultHoldHours) * HOUR_MS : null,
+    expectedUntil: status === 'checked_in' ? expectedUntil : null,
+    cancelledAt: status === 'cancelled' ? at : null,
+    cancelReason: null,
+    createdAt: at,
+  }
+}

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
   type Answer,
+  type Execution,
   IdempotencyFullError,
   type IdempotentRequest,
   IdempotentWrites,
@@ -13,7 +14,9 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const HOUR_MS = 3_600_000
 const CREATED: Answer = { status: 201, body: '{"booking":{"id":"bkg_1"}}' }
-const REFUSED: Answer = { status: 409, body: '{"code":"BOOKING_CONFLICT"}' }
+const ANSWERED = { kind: 'answered' } as const
+const REFUSED = { kind: 'refused', refusal: 'BOOKING_CONFLICT' } as const
+type Executed = Execution<'BOOKING_CONFLICT'>
 
 const REQUEST: IdempotentRequest = {
   agencyId: 'agc_a',
@@ -68,12 +71,12 @@ class Kept {
   /** Answers like a booking that becomes durable together with its answer. */
   booking(answer: Answer = CREATED) {
     const made = { times: 0 }
-    const execute = async (keep: Keep): Promise<Answer> => {
+    const execute = async (keep: Keep): Promise<Executed> => {
       made.times += 1
       const draft = keep(answer)
       await settle()
       this.commit(draft)
-      return answer
+      return ANSWERED
     }
     return { made, execute }
   }
@@ -81,16 +84,16 @@ class Kept {
 
 /** An execution that stays open until the test ends it. */
 function heldExecution() {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { promise, resolve, reject } = Promise.withResolvers<Executed>()
   const calls: Keep[] = []
-  const execute = (keep: Keep): Promise<Answer> => {
+  const execute = (keep: Keep): Promise<Executed> => {
     calls.push(keep)
     return promise
   }
   return { calls, execute, resolve, reject }
 }
 
-const never = async (): Promise<Answer> => {
+const never = async (): Promise<Executed> => {
   throw new Error('executed')
 }
 
@@ -105,15 +108,15 @@ describe('a repeated request', () => {
   test('gets the first answer again, status and body, and nothing is done a second time', async () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
-    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'fresh', ...CREATED })
-    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'replayed', ...CREATED })
+    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'answered', answer: CREATED })
+    expect(await kept.commands.run(REQUEST, execute)).toEqual({ kind: 'replayed', answer: CREATED })
     expect(made.times).toBe(1)
   })
 
   test('gets it from another process too', async () => {
     const kept = new Kept()
     await kept.commands.run(REQUEST, kept.booking().execute)
-    expect(await kept.restart().run(REQUEST, never)).toEqual({ kind: 'replayed', ...CREATED })
+    expect(await kept.restart().run(REQUEST, never)).toEqual({ kind: 'replayed', answer: CREATED })
   })
 
   test('with another body is told that the key is used', async () => {
@@ -129,7 +132,7 @@ describe('a repeated request', () => {
     await kept.clock.advance(24 * HOUR_MS - 1)
     expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(1)
-    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('fresh')
+    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('answered')
     expect(made.times).toBe(2)
   })
 
@@ -144,7 +147,7 @@ describe('a repeated request', () => {
     kept.clock.jumpWall(-30 * HOUR_MS)
     expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(HOUR_MS)
-    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('fresh')
+    expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('answered')
     expect(made.times).toBe(2)
   })
 
@@ -152,27 +155,24 @@ describe('a repeated request', () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
     await kept.commands.run(REQUEST, execute)
-    expect((await kept.commands.run({ ...REQUEST, ...change }, execute)).kind).toBe('fresh')
+    expect((await kept.commands.run({ ...REQUEST, ...change }, execute)).kind).toBe('answered')
     expect(made.times).toBe(2)
   })
 })
 
 describe('a refused or failed request', () => {
-  test.each([REFUSED, { status: 400, body: '{}' }, { status: 500, body: '{}' }, { status: 302, body: '' }])(
-    'is executed anew: %p is not kept',
-    async (answer) => {
-      const kept = new Kept()
-      expect(await kept.commands.run(REQUEST, async () => answer)).toEqual({ kind: 'fresh', ...answer })
-      expect((await kept.commands.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
-    },
-  )
+  test('is executed anew: a refusal is not kept', async () => {
+    const kept = new Kept()
+    expect(await kept.commands.run(REQUEST, async () => REFUSED)).toEqual(REFUSED)
+    expect((await kept.commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')
+  })
 
   test('throws what its execution threw, and leaves nothing behind', async () => {
     const kept = new Kept()
     const failure = new Error('the journal is full')
     expect(await failureOf(kept.commands.run(REQUEST, () => Promise.reject(failure)))).toBe(failure)
     expect(kept.commands.open).toBe(0)
-    expect((await kept.commands.run(OTHER_BODY, kept.booking().execute)).kind).toBe('fresh')
+    expect((await kept.commands.run(OTHER_BODY, kept.booking().execute)).kind).toBe('answered')
   })
 
   test('is not executed when the look-up fails; whether the key has an answer is then not known', async () => {
@@ -206,7 +206,7 @@ describe('a refused or failed request', () => {
     })
     const waiting = kept.commands.run(REQUEST, never)
     expect(await failureOf(lost)).toBeInstanceOf(Error)
-    expect(await waiting).toEqual({ kind: 'replayed', ...CREATED })
+    expect(await waiting).toEqual({ kind: 'replayed', answer: CREATED })
   })
 })
 
@@ -225,14 +225,14 @@ describe('a request whose outcome nobody knew', () => {
       commit()
       return REFUSED
     })
-    expect(repeated).toEqual({ kind: 'replayed', ...CREATED })
+    expect(repeated).toEqual({ kind: 'replayed', answer: CREATED })
   })
 
   test('and which was never made is refused as what it is', async () => {
     const kept = new Kept()
     const failing = kept.commands.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))
     await failing.catch(() => null)
-    expect(await kept.commands.run(REQUEST, async () => REFUSED)).toEqual({ kind: 'fresh', ...REFUSED })
+    expect(await kept.commands.run(REQUEST, async () => REFUSED)).toEqual(REFUSED)
   })
 
   test('a refusal in a scope without doubt costs no second look', async () => {
@@ -251,16 +251,16 @@ describe('two at once', () => {
     await settle()
     expect(kept.finds).toBe(1)
     first.calls[0]?.(CREATED)
-    first.resolve(CREATED)
-    expect(await one).toEqual({ kind: 'fresh', ...CREATED })
-    expect(await Promise.all(others)).toEqual(others.map(() => ({ kind: 'replayed', ...CREATED })))
+    first.resolve(ANSWERED)
+    expect(await one).toEqual({ kind: 'answered', answer: CREATED })
+    expect(await Promise.all(others)).toEqual(others.map(() => ({ kind: 'replayed', answer: CREATED })))
   })
 
   test.each(OTHER_SCOPES)('under another %s do not wait for one another', async (_, change) => {
     const kept = new Kept()
     const first = heldExecution()
     const one = kept.commands.run(REQUEST, first.execute)
-    expect((await kept.commands.run({ ...REQUEST, ...change }, kept.booking().execute)).kind).toBe('fresh')
+    expect((await kept.commands.run({ ...REQUEST, ...change }, kept.booking().execute)).kind).toBe('answered')
     first.resolve(REFUSED)
     await one
   })
@@ -286,7 +286,7 @@ describe('two at once', () => {
     await settle()
     looking.resolve()
     expect(await wrong).toEqual({ kind: 'reused' })
-    expect(await right).toEqual({ kind: 'replayed', ...CREATED })
+    expect(await right).toEqual({ kind: 'replayed', answer: CREATED })
   })
 
   test.each<[string, (first: ReturnType<typeof heldExecution>) => void]>([
@@ -303,7 +303,7 @@ describe('two at once', () => {
     end(first)
     await one
     const kinds = (await Promise.all(others)).map(({ kind }) => kind)
-    expect(kinds.sort()).toEqual(['fresh', 'replayed', 'replayed', 'replayed', 'replayed'])
+    expect(kinds.sort()).toEqual(['answered', 'replayed', 'replayed', 'replayed', 'replayed'])
     expect(made.times).toBe(1)
   })
 })
@@ -320,27 +320,28 @@ describe('bounds and bugs', () => {
     first.resolve(REFUSED)
     await Promise.all(open)
     expect(commands.open).toBe(0)
-    expect((await commands.run(REQUEST, kept.booking().execute)).kind).toBe('fresh')
+    expect((await commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')
   })
 
-  test('a 2xx answer that was not given away to be kept is a bug', async () => {
+  test('an answer that was not given away to be kept is a bug', async () => {
     const kept = new Kept()
-    expect(await failureOf(kept.commands.run(REQUEST, async () => CREATED))).toBeInstanceOf(AssertionError)
+    expect(await failureOf(kept.commands.run(REQUEST, async () => ANSWERED))).toBeInstanceOf(AssertionError)
   })
 
-  test('so is another answer than the kept one', async () => {
+  test('so is a second answer beside the kept one', async () => {
     const kept = new Kept()
-    const lie = async (keep: Keep) => {
+    const twice = async (keep: Keep) => {
       keep(CREATED)
-      return { status: 201, body: '{}' }
+      keep({ status: 201, body: '{}' })
+      return ANSWERED
     }
-    expect(await failureOf(kept.commands.run(REQUEST, lie))).toBeInstanceOf(AssertionError)
+    expect(await failureOf(kept.commands.run(REQUEST, twice))).toBeInstanceOf(AssertionError)
   })
 
-  test('so is keeping a refusal', async () => {
+  test.each([409, 400, 500, 302])('so is keeping an answer with status %d', async (status) => {
     const kept = new Kept()
     const keepRefusal = async (keep: Keep) => {
-      kept.commit(keep(REFUSED))
+      kept.commit(keep({ status, body: '{}' }))
       return REFUSED
     }
     expect(await failureOf(kept.commands.run(REQUEST, keepRefusal))).toBeInstanceOf(AssertionError)

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import type { PortalSurface } from '../../../src/api/portal/portal-dependencies.ts'
-import { resource } from '../../../src/api/portal/portal-route.ts'
 import { VERIFICATION } from '../../../src/api/portal/verification.ts'
+import { elysiaRoutes } from '../../../src/api/route/elysia-routes.ts'
 import { withoutIdleTimeout } from '../../../src/api/server/idle-timeout.ts'
 import { SERVE_OPTIONS } from '../../../src/api/server/serve-options.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -35,7 +35,7 @@ test('a verification may take longer than a connection may be idle', async () =>
       },
     },
   } as unknown as PortalSurface
-  const app = resource(surface, VERIFICATION)
+  const app = elysiaRoutes(surface, VERIFICATION)
   const never = new Promise<Response>(() => {})
   server = Bun.serve({
     ...SERVE_OPTIONS,

@@ -1,0 +1,47 @@
+import { Type } from '@sinclair/typebox'
+import type { IdSource } from '../../lib/ids.ts'
+import type { RequestStats, Surface } from '../../observability/request-stats.ts'
+import { plainHeaders } from '../http/answer.ts'
+import { watchedRoute } from '../http/watched-route.ts'
+import type { Operation } from '../operation.ts'
+import type { DescribedRoute } from '../route/route.ts'
+
+interface OpenSurface {
+  readonly ledger: { readonly newId: IdSource }
+  readonly requestStats: RequestStats
+}
+
+/**
+ * The route of a surface's OpenAPI document, readable without credentials.
+ * @param document makes its text; asked once, by the first request
+ */
+export function openapiRoute(
+  surface: Surface,
+  path: string,
+  document: () => Promise<string>,
+): DescribedRoute<OpenSurface> {
+  const operation: Operation = {
+    id: 'getOpenApi',
+    method: 'GET',
+    path,
+    tag: 'Description',
+    summary: 'This document',
+    description: 'Readable without a key.',
+    isOpen: true,
+    answer: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({ openapi: Type.String() }) },
+    problems: ['INTERNAL'],
+  }
+  let text: Promise<string> | null = null
+  return {
+    operation,
+    serve: ({ ledger, requestStats }) =>
+      watchedRoute(
+        { requestStats, newId: ledger.newId },
+        { surface, method: operation.method, path },
+        async (_, requestId) => {
+          text ??= document()
+          return new Response(await text, { headers: plainHeaders(requestId) })
+        },
+      ),
+  }
+}

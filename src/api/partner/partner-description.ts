@@ -1,0 +1,54 @@
+import { HEADER_COMPONENTS, PARAMETER_COMPONENTS, SECURITY_SCHEME } from '../openapi/components.ts'
+import type { SurfaceDescription } from '../openapi/surface-description.ts'
+import { WEBHOOKS } from '../openapi/webhooks.ts'
+import { isWrite, type Operation } from '../operation.ts'
+
+const RATE_HEADERS = [
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+] as const
+
+function answerHeaders(operation: Operation, status: number): readonly string[] {
+  // Without a key there is no budget.
+  if (status === 401) return ['X-Request-Id', 'WWW-Authenticate']
+  const names = operation.isOpen === true ? ['X-Request-Id'] : RATE_HEADERS
+  if (status === 429 || status === 500) return [...names, 'Retry-After']
+  return status < 300 && isWrite(operation) ? [...names, 'Idempotency-Replayed'] : names
+}
+
+/** What the OpenAPI document says about the partner API as a whole. */
+export const PARTNER_DESCRIPTION: SurfaceDescription = {
+  info: {
+    title: 'nightledger partner API',
+    summary: "One agency's units, availability, prices, bookings and guests",
+    description:
+      'Amounts are integers in the minor unit of the currency of the agency. Dates are `YYYY-MM-DD`; a stay is the ' +
+      'half-open range `[arrival, departure)`. Changes inside this version are additive only.',
+  },
+  tags: {
+    Account: 'Who the key belongs to, and its budgets.',
+    Units: 'What the agency rents out.',
+    'Availability and prices': 'Blocked nights, live prices, fees.',
+    Bookings: 'Reading, creating and cancelling bookings.',
+    Guests: 'Personal data, behind a scope of its own.',
+    Description: 'This document.',
+    Events: 'Signed messages about changes of bookings.',
+  },
+  securityScheme: SECURITY_SCHEME,
+  components: { headers: HEADER_COMPONENTS, parameters: PARAMETER_COMPONENTS },
+  webhooks: WEBHOOKS,
+  // What every route with a key can answer (contract, Endpoints).
+  problems: ['UNAUTHORIZED', 'FEATURE_DISABLED', 'SCOPE_MISSING', 'RATE_LIMITED', 'QUOTA_EXCEEDED', 'INTERNAL'],
+  // `BOOKING_CONFLICT` is described as `BookingConflictProblem`.
+  problemName: (code) =>
+    `${code.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Problem`,
+  problemsJoined: 'oneOf',
+  headers: {
+    ofRequest: (operation) => (isWrite(operation) ? ['IdempotencyKey', 'RequestId'] : ['RequestId']),
+    ofAnswer: answerHeaders,
+  },
+}

@@ -1,0 +1,40 @@
+import type { AccessRefusal } from '../../access/partner-access.ts'
+import type { Scope } from '../../core/catalogue/agency.ts'
+import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+import { unreachable } from '../../lib/assert.ts'
+import { type Problem, problem } from './problems.ts'
+
+/** The answer to a request without a valid API key (contract, Authentication rule 9). */
+export const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'A valid API key is needed: send the header Authorization: Bearer <API_KEY>',
+  {},
+)
+
+const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
+
+/** The answer to a request with a valid key that is not served all the same. */
+export function problemOfAccess(refusal: AccessRefusal): Problem {
+  switch (refusal.code) {
+    case 'FEATURE_DISABLED':
+      return FEATURE_DISABLED
+    case 'RATE_LIMITED': {
+      const { limit, retryAfterS } = refusal
+      const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
+      return problem('RATE_LIMITED', title, {}, { retryAfterS })
+    }
+    case 'QUOTA_EXCEEDED': {
+      const { quota, used, resetsAt, retryAfterS } = refusal
+      const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
+      return problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS })
+    }
+    default:
+      return unreachable(refusal)
+  }
+}
+
+/** Null when the key has the scope (contract, Authentication rule 6). */
+export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
+  if (holder.key.scopes.includes(scope)) return null
+  return problem('SCOPE_MISSING', `The key lacks the scope ${scope}`, { scope })
+}

@@ -1,0 +1,37 @@
+import type { OpenRequest } from '../../observability/request-stats.ts'
+import type { Failure } from '../problems/problem-of-failure.ts'
+import type { Problem } from '../problems/problems.ts'
+import type { PathValues } from './read-target.ts'
+
+/** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
+export interface Open<A> extends OpenRequest {
+  readonly request: Request
+  readonly admission: A & OpenRequest['admission']
+}
+
+/** How one route admits requests, and what it records. Each surface has one implementation. */
+export interface RouteAdmission<A> {
+  /** The answer to a request without valid credentials. */
+  readonly unauthorized: Problem
+
+  /** Checks the headers, before anything else of the request is read. Null: 401. */
+  admit(request: Request, requestId: string): A | null
+
+  /** Checks again when a body has arrived, which may be long after the headers. Counts against no limit. Null: 401. */
+  readmit(open: Open<A>): A | null
+
+  /** Why an admitted request is not served; null if it is. */
+  refusalOf(admission: A): Problem | null
+
+  /** The 2xx answer with this JSON text. */
+  answer(open: Open<A>, body: string, status: number): Response
+
+  /** The headers of an answer that refuses an admitted request. The caller may change them. */
+  headersOf(open: Open<A>): Headers
+
+  /** Records a refused write. If it returns a promise, the refusal is answered when that settles. */
+  recordRefusal(open: Open<A>, refusal: Problem, path: PathValues): Promise<void> | null
+
+  /** Counts a write that failed, so that its own audit line may be missing (design, Audit). */
+  recordFailure(open: Open<A>, outcome: Failure['outcome']): void
+}

@@ -1,0 +1,83 @@
+import type { IdSource } from '../../lib/ids.ts'
+import type { RequestStats, RouteName } from '../../observability/request-stats.ts'
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import type { FailureReport } from '../http/failure-report.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import type { Problem } from '../problems/problems.ts'
+import type { Open, RouteAdmission } from './admission.ts'
+import { isProblem, type Outcome } from './outcome.ts'
+
+/** What every route of a surface is made with. */
+export interface Serving {
+  readonly requestStats: RequestStats
+  readonly newId: IdSource
+  onFailure(report: FailureReport): void
+}
+
+/** Serves a request: `decide` is asked about it only if it has valid credentials. Synchronous for as long as `decide` is. */
+export type Serve = (request: Request) => Response | Promise<Response>
+
+/**
+ * Serves the requests that `admission` admits: gives them an id, has their answers counted, and answers failures with 500.
+ * @param options.status of the answer to a request that is served
+ * @param decide what a request with valid credentials comes to
+ */
+export function admitted<A>(
+  { requestStats, newId, onFailure }: Serving,
+  admission: RouteAdmission<A>,
+  { name, status, isWrite }: { name: RouteName; status: number; isWrite: boolean },
+  decide: (open: Open<A>) => Outcome | Promise<Outcome>,
+): Serve {
+  const { unauthorized } = admission
+  const watch = requestStats.route(name)
+
+  function answer(open: Open<A>, outcome: Outcome): Response {
+    const response = answerOf(open, outcome)
+    watch.answered(open, response.status)
+    return response
+  }
+
+  function answerOf(open: Open<A>, outcome: Outcome): Response {
+    if (typeof outcome === 'string') return admission.answer(open, outcome, status)
+    if (isProblem(outcome)) return refusal(open, outcome)
+    if (outcome.kind === 'refused') return refusal(open, outcome.problem)
+    const response = admission.answer(open, outcome.answer.body, outcome.answer.status)
+    response.headers.set('Idempotency-Replayed', 'true')
+    return response
+  }
+
+  function refusal(open: Open<A>, problem: Problem): Response {
+    const { requestId } = open
+    const headers = problem === unauthorized ? plainHeaders(requestId) : admission.headersOf(open)
+    return problemAnswer(problem, requestId, headers)
+  }
+
+  function fail(open: Open<A>, error: unknown): Response {
+    const { problem, outcome, isBug } = failureOf(error, { isWrite })
+    if (isWrite) admission.recordFailure(open, outcome)
+    onFailure({ error, requestId: open.requestId, route: `${name.method} ${name.path}`, isBug })
+    return answer(open, problem)
+  }
+
+  return (request) => {
+    const arrivedMs = watch.arrived()
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const found = admission.admit(request, requestId)
+    if (found === null) {
+      watch.answered({ arrivedMs, requestId, admission: null }, unauthorized.status)
+      return problemAnswer(unauthorized, requestId, plainHeaders(requestId))
+    }
+    const open = { request, arrivedMs, requestId, admission: found } as Open<A>
+    try {
+      const outcome = decide(open)
+      if (!(outcome instanceof Promise)) return answer(open, outcome)
+      return outcome.then(
+        (settled) => answer(open, settled),
+        (error) => fail(open, error),
+      )
+    } catch (error) {
+      return fail(open, error)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The one way into every route, in the design's order of checks: credentials, plan and limits → scope → path, query and body →
+ * the handler (404 → 422 → 409). Credentials and scope are checked again once a body has arrived.
+ *
+ * A plain function around the handler instead of Elysia's hooks and schemas, because those run before the handler could
+ * say 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
+ * for as long as the handler does.
+ */
+import type { Surface } from '../../observability/request-stats.ts'
+import { isWrite, type Operation } from '../operation.ts'
+import type { Problem } from '../problems/problems.ts'
+import type { Open, RouteAdmission } from './admission.ts'
+import { admitted, type Serve, type Serving } from './admitted.ts'
+import { isProblem, type Outcome } from './outcome.ts'
+import { bodyReader } from './read-body.ts'
+import { NO_PATH, type PathValues, targetReader } from './read-target.ts'
+
+/** A route before it is given the surface that it runs on. */
+export interface Route<S> {
+  readonly operation: Pick<Operation, 'method' | 'path'>
+  serve(surface: S): Serve
+}
+
+/** A route that the surface's OpenAPI document describes. */
+export interface DescribedRoute<S> extends Route<S> {
+  readonly operation: Operation
+}
+
+/**
+ * Serves one operation.
+ * @param admission who may send requests, and what is recorded of refused writes
+ * @param handle what the request comes to; a refused write is recorded here unless `handle` has done it
+ */
+export function served<A>(
+  { operation, surface, ...serving }: Serving & { readonly operation: Operation; readonly surface: Surface },
+  admission: RouteAdmission<A>,
+  handle: (open: Open<A>, path: PathValues, query: unknown, body: unknown) => Outcome | Promise<Outcome>,
+): Serve {
+  const { method, path, body: schema, isBodyOptional = false, answer } = operation
+  const records = isWrite(operation)
+  const readTarget = targetReader(operation)
+  const readBody = schema === undefined ? null : bodyReader(schema, isBodyOptional)
+  const options = { name: { surface, method, path }, status: answer.status, isWrite: records }
+  return admitted(serving, admission, options, decide)
+
+  function decide(open: Open<A>): Outcome | Promise<Outcome> {
+    const refusal = admission.refusalOf(open.admission)
+    if (refusal !== null) return refuse(open, refusal, NO_PATH)
+    const target = readTarget(open.request.url)
+    if (target.kind === 'refused') return refuse(open, target.problem, target.path)
+    const { path, query } = target
+    if (readBody === null) return handled(open, path, query, undefined)
+    return readBody(open.request).then((body) => {
+      // The key may have been revoked while the body was arriving.
+      const current = admission.readmit(open)
+      if (current === null) return admission.unauthorized
+      const now = { ...open, admission: current } as Open<A>
+      const refusal = admission.refusalOf(current)
+      if (refusal !== null) return refuse(now, refusal, path)
+      return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
+    })
+  }
+
+  function handled(open: Open<A>, path: PathValues, query: unknown, body: unknown): Outcome | Promise<Outcome> {
+    const outcome = handle(open, path, query, body)
+    if (!records) return outcome
+    const record = (each: Outcome) => (isProblem(each) ? refuse(open, each, path) : each)
+    return outcome instanceof Promise ? outcome.then(record) : record(outcome)
+  }
+
+  /** A refused write is in the audit trail before it is answered (design, Audit). */
+  function refuse(open: Open<A>, refusal: Problem, path: PathValues): Problem | Promise<Problem> {
+    if (!records) return refusal
+    return admission.recordRefusal(open, refusal, path)?.then(() => refusal) ?? refusal
+  }
+}

@@ -1,0 +1,30 @@
+/** Lines of the audit trail (design, Audit), to be made durable with what they tell of. */
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { AuditDraft } from '../journal/record.ts'
+import type { Caller } from './caller.ts'
+
+export interface AuditSource {
+  readonly clock: Clock
+  readonly newId: IdSource
+}
+
+/** Of a change that was made, or of one that changed nothing because there was nothing to change. */
+export function successLine(source: AuditSource, caller: Caller, bookingId: string | null): AuditDraft {
+  return line(source, caller, 'OK', bookingId)
+}
+
+/** Of a write that was refused with `code`. */
+export function refusalLine(source: AuditSource, caller: Caller, code: string, bookingId: string | null): AuditDraft {
+  return line(source, caller, code, bookingId)
+}
+
+/** Of a repeated write that got its first answer again. */
+export function replayLine(source: AuditSource, caller: Caller, bookingId: string | null): AuditDraft {
+  return line(source, caller, 'REPLAYED', bookingId)
+}
+
+function line({ clock, newId }: AuditSource, caller: Caller, outcome: string, bookingId: string | null): AuditDraft {
+  const { actor, route, requestId } = caller
+  return { auditId: newId('aud'), at: clock.now(), actor, route, outcome, bookingId, requestId, count: 1 }
+}

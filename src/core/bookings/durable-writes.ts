@@ -1,0 +1,134 @@
+/**
+ * How a decided change becomes a fact: durable through the journal, then applied to its units, then told to whoever waits for it (U1).
+ * The line in the audit trail is part of the same record.
+ */
+
+import { assert } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { Agency } from '../catalogue/agency.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Decision } from '../domain/decide.ts'
+import type { BookingEvent, UnitEvent } from '../domain/event.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { UnitState } from '../domain/unit-state.ts'
+import type { Appended, Journal } from '../journal/journal.ts'
+import type { Announcement, AuditDraft, JournalRecord } from '../journal/record.ts'
+import type { UnitDirectory } from '../units/unit-directory.ts'
+import { successLine } from './audit-lines.ts'
+import type { Announce, BookingRequest, KeepAnswer, Outcome } from './booking-request.ts'
+import type { Caller } from './caller.ts'
+import { WriteLimit } from './write-limit.ts'
+
+/** On whose behalf, and for how long, a write is made. */
+export interface Write {
+  readonly limit: WriteLimit
+  readonly agency: Agency
+  readonly caller: Caller
+}
+
+export interface DurableWritesOptions {
+  readonly catalogue: Catalogue
+  readonly directory: UnitDirectory
+  readonly journal: Journal
+  readonly announce: Announce
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** How long a write is held before it is refused as not written, unless it may have been written by then. */
+  readonly queuedMsMax: number
+  /** Called after a change is applied: wakes the hold timer and the webhook sender. */
+  readonly onDurable: (event: BookingEvent, agency: Agency) => void
+}
+
+export class DurableWrites {
+  readonly #options: DurableWritesOptions
+
+  constructor(options: DurableWritesOptions) {
+    this.#options = options
+  }
+
+  /** Runs a write for at most as long as its caller waits. */
+  run<T>(agency: Agency, caller: Caller, write: (write: Write) => Promise<T>): Promise<T> {
+    return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller }))
+  }
+
+  /**
+   * Makes the decision durable, applies it to `states`, and tells of it: in this order (U1).
+   * @param made.keep puts the answer into the booking's record
+   * @param made.request of a new booking: its guest and notes are stored with it
+   */
+  async settle(
+    { limit, agency, caller }: Write,
+    decision: Decision<BookingEvent>,
+    states: readonly UnitState[],
+    made: { readonly keep?: KeepAnswer | undefined; readonly request?: BookingRequest } = {},
+  ): Promise<Outcome> {
+    if (decision.kind === 'rejected') return decision
+    const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+    const record: JournalRecord = {
+      agencyId: agency.id,
+      at: this.#options.clock.now(),
+      audit: successLine(this.#options, caller, booking.id),
+      ...(made.keep === undefined ? {} : { idempotency: made.keep(booking) }),
+    }
+    if (decision.kind === 'unchanged') {
+      // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
+      if (caller.actor.kind !== 'system') await this.#append(limit, record)
+      return { kind: 'done', booking, seq: null }
+    }
+    const { event } = decision
+    const { guest = null, notes = null } = made.request ?? {}
+    const announcement = await this.#announcement(agency, event)
+    const { seq } = await this.#append(limit, {
+      ...record,
+      entry: { event, at: booking.updatedAt, requestId: caller.requestId },
+      ...(announcement === null ? {} : { announcement }),
+      ...(guest === null ? {} : { guest: { guestId: this.#options.newId('gst'), ...guest } }),
+      ...(notes === null ? {} : { notes }),
+    })
+    this.#apply(states, event, seq)
+    this.#options.onDurable(event, agency)
+    return { kind: 'done', booking, seq }
+  }
+
+  /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */
+  async settleUnit({ limit, agency, caller }: Write, unit: Unit, state: UnitState): Promise<void> {
+    const event = { kind: 'unit_set', unit } as const
+    const at = this.#options.clock.now()
+    const { seq } = await this.#append(limit, {
+      agencyId: agency.id,
+      at,
+      entry: { event, at, requestId: caller.requestId },
+      audit: successLine(this.#options, caller, null),
+    })
+    this.#apply([state], event, seq)
+    this.#options.catalogue.putUnit(agency.id, unit)
+  }
+
+  /** Makes a line of the audit trail durable that tells of no change. */
+  async record({ limit, agency }: Write, audit: AuditDraft): Promise<void> {
+    await this.#append(limit, { agencyId: agency.id, at: this.#options.clock.now(), audit })
+  }
+
+  /** Every record of a write goes through here. A caller that was told "not written" must be right. */
+  async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
+    limit.handOver()
+    return this.#options.journal.append(record, limit.since)
+  }
+
+  #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {
+    assert(seq !== null, 'Cannot apply an event: the journal gave it no sequence number')
+    for (const state of states) {
+      state.apply(event, seq)
+      this.#options.directory.noteApplied(state.unitId)
+    }
+  }
+
+  async #announcement(agency: Agency, event: BookingEvent): Promise<Announcement | null> {
+    const { catalogue, announce, newId } = this.#options
+    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
+    const unit = inventory.unitById(event.after.unitId)
+    assert(unit !== null, 'Cannot announce a change: its unit is not in the catalogue')
+    return announce({ event, agency, unit, eventId: newId('evt') })
+  }
+}
