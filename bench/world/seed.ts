@@ -78,8 +78,8 @@ export class BatchWriter {
 
   async end(): Promise<void> {
     if (this.#records.length === 0) return
-    const { content, lastSeq } = encodeBatch(this.#records, this.#seq)
-    await appendBatch(this.#sql, 0, Bun.randomUUIDv7(), content)
+    const { records, lastSeq } = encodeBatch(this.#records, this.#seq)
+    await appendBatch(this.#sql, 0, Bun.randomUUIDv7(), records)
     this.#seq = lastSeq + 1
     this.#records = []
   }

@@ -1,78 +1,27 @@
 import type { BookingRow, BookingRows } from '../../core/bookings/booking-rows.ts'
-import type { BookingStatus, BookingType, Instant } from '../../core/domain/booking.ts'
-import { decodeNight } from '../../core/journal/entry-codec.ts'
+import type { Instant } from '../../core/domain/booking.ts'
+import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { LapsedHold } from '../../core/units/lapsed-hold.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import type { Sql } from '../client/connect.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
+import { selected } from './table.ts'
+import { BOOKING } from './tables.ts'
 
 export const QUERY_DEADLINE_MS = 5_000
 
-/** A row of `booking` as the statements of this folder select it. */
-export interface StoredBooking {
-  agencyId: string
-  id: string
-  unitId: string
-  type: BookingType
-  status: BookingStatus
-  source: string
-  sourceRef: string | null
-  arrival: string
-  departure: string
-  adults: number
-  children: number
-  extraBed: boolean
-  totalAmount: number
-  guestId: string | null
-  notes: string | null
-  holdExpiresAt: Date | null
-  expectedUntil: string | null
-  cancelledAt: Date | null
-  cancelReason: string | null
-  createdAt: Date
-  updatedAt: Date
-  version: number
-  seq: number
+/** A row of `booking` as `bookingColumns` selects it. */
+export type StoredBooking = Stored<typeof BOOKING.fields>
+
+export function bookingColumns(sql: Sql): Fragment {
+  return selected(sql, BOOKING)
 }
 
-/** The columns of `StoredBooking`; dates as text, so that no time zone touches them, bigints as exact numbers. */
-export function bookingColumns(sql: Sql) {
-  return sql`
-    booking.agency_id as "agencyId", booking.booking_id as "id", booking.unit_id as "unitId", booking.type,
-    booking.status, booking.source, booking.source_ref as "sourceRef", booking.arrival::text as "arrival",
-    booking.departure::text as "departure", booking.adults, booking.children, booking.extra_bed as "extraBed",
-    booking.total_amount::float8 as "totalAmount", booking.guest_id as "guestId", booking.notes,
-    booking.hold_expires_at as "holdExpiresAt", booking.expected_until::text as "expectedUntil",
-    booking.cancelled_at as "cancelledAt", booking.cancel_reason as "cancelReason",
-    booking.created_at as "createdAt", booking.updated_at as "updatedAt", booking.version,
-    booking.seq::float8 as "seq"`
-}
+const decodeRow = decoderOf(BOOKING.fields)
 
+/** @throws CorruptLedgerError */
 export function bookingRowOf(row: StoredBooking): BookingRow {
-  return {
-    agencyId: row.agencyId,
-    seq: row.seq,
-    booking: {
-      id: row.id,
-      unitId: row.unitId,
-      type: row.type,
-      status: row.status,
-      source: row.source,
-      sourceRef: row.sourceRef,
-      arrival: decodeNight(row.arrival),
-      departure: decodeNight(row.departure),
-      adults: row.adults,
-      children: row.children,
-      extraBed: row.extraBed,
-      totalAmount: row.totalAmount,
-      holdExpiresAt: row.holdExpiresAt?.getTime() ?? null,
-      expectedUntil: row.expectedUntil === null ? null : decodeNight(row.expectedUntil),
-      cancelledAt: row.cancelledAt?.getTime() ?? null,
-      cancelReason: row.cancelReason,
-      createdAt: row.createdAt.getTime(),
-      updatedAt: row.updatedAt.getTime(),
-      version: row.version,
-    },
-  }
+  const { agencyId, seq, guestId: _, notes: __, ...booking } = decodeRow(row)
+  return { agencyId, seq, booking }
 }
 
 /** What the booking commands look up before they change a booking. */

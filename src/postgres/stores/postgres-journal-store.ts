@@ -68,12 +68,12 @@ export class PostgresJournalStore implements JournalStore {
     return row
   }
 
-  async appendBatch({ epoch, batchId, content }: BatchToAppend): Promise<'durable' | AppendFailure> {
+  async appendBatch({ epoch, batchId, records }: BatchToAppend): Promise<'durable' | AppendFailure> {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit
     let statement: ReturnType<typeof appendBatch>
     try {
-      statement = appendBatch(this.#journal, epoch, batchId, content)
+      statement = appendBatch(this.#journal, epoch, batchId, records)
     } catch (error) {
       // The rows could not be encoded: nothing was sent.
       return { kind: 'poison', cause: error }
