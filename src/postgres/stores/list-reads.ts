@@ -7,8 +7,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
 import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
 import { type PoolStats, poolStats } from '../client/client-pool.ts'
-import type { Sql } from '../client/connect.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { QUERY_DEADLINE_MS, type Sql } from '../client/connect.ts'
 
 /** Lists read at once, all agencies together: as many as the pool has connections (`connect`, purpose `lists`). */
 export const LISTS_RUNNING_MAX = 4

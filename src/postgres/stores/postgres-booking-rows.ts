@@ -2,12 +2,9 @@ import type { BookingRow, BookingRows } from '../../core/bookings/booking-rows.t
 import type { Instant } from '../../core/domain/booking.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { LapsedHold } from '../../core/units/lapsed-hold.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import { BOOKING } from './tables.ts'
-
-export const QUERY_DEADLINE_MS = 5_000
 
 /** A row of `booking` as `bookingColumns` selects it. */
 export type StoredBooking = Stored<typeof BOOKING.fields>
@@ -34,35 +31,26 @@ export class PostgresBookingRows implements BookingRows {
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
     const sql = this.#sql
-    const [row] = await withDeadline(
-      sql<StoredBooking[]>`
-        select ${bookingColumns(sql)} from booking where agency_id = ${agencyId} and booking_id = ${bookingId}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await sql<StoredBooking[]>`
+      select ${bookingColumns(sql)} from booking where agency_id = ${agencyId} and booking_id = ${bookingId}`
     return row === undefined ? null : bookingRowOf(row)
   }
 
   /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
   async lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
     const { expiry, bookingId } = after ?? { expiry: '-infinity', bookingId: '' }
-    return withDeadline(
-      this.#sql<LapsedHold[]>`
-        select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
-        from booking
-        where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
-          and (hold_expires_at, booking_id) > (${expiry}::text::timestamptz, ${bookingId}::text)
-        order by hold_expires_at, booking_id limit ${limit}`,
-      QUERY_DEADLINE_MS,
-    )
+    return this.#sql<LapsedHold[]>`
+      select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
+      from booking
+      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
+        and (hold_expires_at, booking_id) > (${expiry}::text::timestamptz, ${bookingId}::text)
+      order by hold_expires_at, booking_id limit ${limit}`
   }
 
   async nextExpiry(at: Instant): Promise<Instant | null> {
-    const [row] = await withDeadline(
-      this.#sql<{ at: Date | null }[]>`
-        select min(hold_expires_at) as "at" from booking
-        where status in ('draft', 'option') and hold_expires_at > ${new Date(at)}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await this.#sql<{ at: Date | null }[]>`
+      select min(hold_expires_at) as "at" from booking
+      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)}`
     return row?.at?.getTime() ?? null
   }
 }
