@@ -3,8 +3,8 @@ import type { AuditDraft } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 
-/** The line of a change that is about to become durable with it (design, Audit). */
-export function auditLine({ clock, newId }: { clock: Clock; newId: IdSource }, caller: Caller): AuditDraft {
+/** The audit line of a change that succeeds: it becomes durable together with the change (design, Audit). */
+export function successLine({ clock, newId }: { clock: Clock; newId: IdSource }, caller: Caller): AuditDraft {
   return {
     auditId: newId('aud'),
     at: clock.now(),

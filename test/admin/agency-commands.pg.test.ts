@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { newKeySecret } from '../../src/access/key-secret.ts'
 import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
-import { auditLine } from '../../src/admin/audit-line.ts'
+import { successLine } from '../../src/admin/audit-line.ts'
 import { FeeCommands } from '../../src/admin/fee-commands.ts'
 import { KeyCommands } from '../../src/admin/key-commands.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
@@ -90,7 +90,7 @@ test('a change that is written again with its own line changes nothing, and has 
   const { sql, epoch, clock, newId } = service.ledger
   const store = new PostgresAgencyStore(sql, () => epoch)
   const { key } = await service.key(agency)
-  const line = auditLine({ clock, newId }, CALLER)
+  const line = successLine({ clock, newId }, CALLER)
   const at = clock.now()
   for (const revokedAt of [at, at + 60_000]) {
     await store.revokeKey(key, revokedAt, line)

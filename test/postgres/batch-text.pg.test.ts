@@ -3,10 +3,13 @@ import fc from 'fast-check'
 import { encodeBatch } from '../../src/core/journal/batch.ts'
 import { encodeEntry } from '../../src/core/journal/entry-codec.ts'
 import type { NumberedRecord } from '../../src/core/journal/journal-store.ts'
+import type { AuditDraft } from '../../src/core/journal/record.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { batchText } from '../../src/postgres/stores/batch-text.ts'
+import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { compositeText } from '../../src/postgres/stores/table.ts'
 import { GUEST_ROW } from '../../src/postgres/stores/tables.ts'
+import { AGENCY } from '../support/memory-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { sampleBooking, sampleUnit } from '../support/samples.ts'
 
@@ -39,6 +42,11 @@ const guest = fc.record({
   nationality: fc.option(text),
   createdAt: fc.constant(AT),
 })
+
+const LINE: AuditDraft = {
+  ...{ auditId: 'aud_1', at: 0, actor: { kind: 'system', id: null }, route: 'test', outcome: 'OK', bookingId: null },
+  ...{ requestId: null, count: 1 },
+}
 
 /** A record whose entry has this payload, whatever its event. */
 function entered(agencyId: string, seq: number, payload = '{}'): NumberedRecord {
@@ -122,6 +130,7 @@ test('the version before, still running beside this one, appends as it did, and 
       (error: Error & { code: string }) => error.code,
     )
   const [first, second] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()]
+  await new PostgresAgencyStore(database.sql, () => 0).insertAgency({ ...AGENCY, id: 'agc_b' }, LINE)
   expect((await before(first, 1))[0]?.outcome).toBe('written')
   expect(await now(first, 1)).toBe('duplicate')
   expect(await now(second, 1)).toBe('NL002')

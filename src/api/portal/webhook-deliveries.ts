@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { auditLine } from '../../admin/audit-line.ts'
+import { successLine } from '../../admin/audit-line.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { AGENCY_PATH, type PortalOperation } from './portal-operation.ts'
@@ -50,7 +50,7 @@ const PING_RETRY_S = 10
 export const WEBHOOK_DELIVERIES = [
   agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
     if (!isIdShaped(endpointId)) return refuse(notFound('webhook endpoint'))
-    const outcome = await ledger.webhooks.ping(agency.id, endpointId, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller))
     if (outcome.kind === 'not_found') return refuse(notFound('webhook endpoint'))
     if (outcome.kind === 'busy')
       return refuse(
@@ -67,7 +67,7 @@ export const WEBHOOK_DELIVERIES = [
   }),
   agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
     if (!isIdShaped(deliveryId)) return refuse(notFound('delivery'))
-    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, successLine(ledger, caller))
     if (outcome.kind === 'not_found') return refuse(notFound('delivery'))
     if (outcome.kind === 'refused')
       return refuse(
