@@ -10,6 +10,7 @@ import type postgres from 'postgres'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { DeadlineError } from '../../lib/deadline.ts'
+import type { PoolStats } from '../../observability/service-stats.ts'
 import { classifyDatabaseError } from './database-error.ts'
 
 type Sql = postgres.Sql
@@ -32,16 +33,6 @@ export interface PoolOptions {
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: () => void
   readonly clock?: Clock
-}
-
-/** What the metrics read. */
-export interface PoolStats {
-  /** Statements under way, and those that wait for a connection. */
-  readonly running: number
-  readonly waiting: number
-  /** Connections that were lost so far, and statements that found no connection in time. */
-  readonly lost: number
-  readonly refused: number
 }
 
 /** What postgres.js makes of a tagged template: `handler` is called once, when it is first awaited. */

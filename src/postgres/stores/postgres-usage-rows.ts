@@ -1,15 +1,8 @@
-import type { UsageDraft } from '../../access/usage-meter.ts'
+import type { MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** Ten years. */
 const MONTHS_MAX = 120
-
-export interface MonthUsed {
-  /** `YYYY-MM`, UTC. */
-  readonly month: string
-  /** Requests, all keys of the agency together. */
-  readonly used: number
-}
 
 /** Requests used per agency and month: totals, of which the highest is kept. */
 export class PostgresUsageRows {
