@@ -8,8 +8,8 @@
 
 import { mkdirSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
-import { auditLine } from '../src/admin/audit-line.ts'
 import { openWebhooks } from '../src/app/open-webhooks.ts'
+import { successLine } from '../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
 import type { Unit } from '../src/core/domain/unit.ts'
 import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../test/support/open-ledger.ts'
@@ -95,7 +95,7 @@ async function measure(): Promise<void> {
         url: `https://localhost:${port}/${path}`,
         description: null,
       },
-      auditLine(ledger, CALLER),
+      successLine(ledger, CALLER),
     )
     if (outcome.kind !== 'registered') throw new Error(`Cannot register: ${outcome.kind}`)
     agencies.push({ agency, unit, path })

@@ -3,17 +3,20 @@
  * and event each; the peer's are copied from them.
  */
 
-import { SCOPES } from '../../src/core/catalogue/agency.ts'
+import { keySecretOf } from '../../src/access/key-secret.ts'
+import type { AgencyStore } from '../../src/admin/agency-store.ts'
+import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { UnitEvent } from '../../src/core/domain/event.ts'
 import { encodeBatch } from '../../src/core/journal/batch.ts'
-import type { JournalRecord } from '../../src/core/journal/record.ts'
-import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import type { AuditDraft, JournalRecord } from '../../src/core/journal/record.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
-import { agencyInsert, keyInsert } from '../../src/postgres/stores/postgres-catalogue-store.ts'
+import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { agencyIdOf, calendarOf, feeTypesOf, listedBookingOf, secretOf, unitOf, type WorldSize } from './world.ts'
 
+/** Of a database that nobody has taken over yet. */
+const EPOCH = 0
 const RECORDS_PER_BATCH = 2_000
 const AT = Date.UTC(2026, 10, 1)
 const PLAN = { apiAccess: true, requestsPerMinute: 2_000_000_000, requestsPerMonth: 9_000_000_000_000 }
@@ -21,7 +24,8 @@ const PLAN = { apiAccess: true, requestsPerMinute: 2_000_000_000, requestsPerMon
 /** @param sql a client of purpose `admin`, on a migrated and empty database */
 export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: string) => void): Promise<void> {
   onStep(`seeding ${size.agencies} agencies with ${size.unitsPerAgency} units`)
-  for (let agency = 0; agency < size.agencies; agency++) await seedAgency(sql, agency)
+  const store = new PostgresAgencyStore(sql, () => EPOCH)
+  for (let agency = 0; agency < size.agencies; agency++) await seedAgency(store, agency)
   const writer = new BatchWriter(sql)
   for (let agency = 0; agency < size.agencies; agency++)
     for (let unit = 0; unit < size.unitsPerAgency; unit++)
@@ -37,27 +41,24 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
   await sql`vacuum analyze`
 }
 
-async function seedAgency(sql: Sql, agency: number): Promise<void> {
+async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
   const id = agencyIdOf(agency)
-  await agencyInsert(sql, {
+  const line = (auditId: string): AuditDraft => ({
+    ...{ auditId: `${id}_${auditId}`, at: AT, actor: { kind: 'system', id: null }, route: 'seed', outcome: 'OK' },
+    ...{ bookingId: null, requestId: null, count: 1 },
+  })
+  const made: Agency = {
     ...{ id, slug: `agency-${agency}`, name: `Agency ${agency}`, currency: 'EUR', timezone: 'Europe/Lisbon' },
     ...{ status: 'active', plan: PLAN, defaultHoldHours: 48, createdAt: AT },
-  })
-  await keyInsert(sql, {
-    ...{ id: `key_${agency}`, agencyId: id, name: null, prefix: secretOf(agency).slice(0, 14) },
-    ...{
-      secretSha256: sha256Hex(secretOf(agency)),
-      scopes: [...SCOPES],
-      createdAt: AT,
-      expiresAt: null,
-      revokedAt: null,
-    },
-  })
-  for (const fee of feeTypesOf(agency))
-    await sql`
-      insert into fee_type (agency_id, fee_type_id, label, kind, amount, basis_points, includes_weekly_cleaning,
-                            application, active)
-      values (${id}, ${fee.id}, ${fee.label}, ${fee.kind}, ${fee.amount}, ${fee.basisPoints}, false, 'every_stay', true)`
+  }
+  await store.insertAgency(made, line('agency'))
+  const { prefix, sha256 } = keySecretOf(secretOf(agency))
+  const key: ApiKey = {
+    ...{ id: `key_${agency}`, agencyId: id, name: null, prefix, secretSha256: sha256, scopes: SCOPES },
+    ...{ createdAt: AT, expiresAt: null, revokedAt: null },
+  }
+  await store.insertKey(key, line('key'))
+  for (const fee of feeTypesOf(agency)) await store.insertFeeType(id, fee, line(fee.id))
 }
 
 /** Group commits of our own, under the epoch that the database begins with. */
@@ -78,8 +79,8 @@ export class BatchWriter {
 
   async end(): Promise<void> {
     if (this.#records.length === 0) return
-    const { content, lastSeq } = encodeBatch(this.#records, this.#seq)
-    await appendBatch(this.#sql, 0, Bun.randomUUIDv7(), content)
+    const { records, lastSeq } = encodeBatch(this.#records, this.#seq)
+    await appendBatch(this.#sql, EPOCH, Bun.randomUUIDv7(), records)
     this.#seq = lastSeq + 1
     this.#records = []
   }

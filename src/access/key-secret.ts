@@ -21,7 +21,11 @@ const RECOGNISED_CHARS = 6
 
 /** Makes a key: `hr_live_` and 32 random bytes as base64url. `random` is cryptographically strong. */
 export function newKeySecret(random: (bytes: number) => Uint8Array): NewKeySecret {
-  const secret = `${KEY_PREFIX}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`
+  return keySecretOf(`${KEY_PREFIX}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`)
+}
+
+/** Of a key that was made earlier. */
+export function keySecretOf(secret: string): NewKeySecret {
   return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNISED_CHARS), sha256: sha256Hex(secret) }
 }
 

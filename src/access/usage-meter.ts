@@ -2,12 +2,16 @@ import type { Clock } from '../lib/clock.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
 import { FlushTimer } from './flush-timer.ts'
 
-export interface UsageDraft {
-  readonly agencyId: string
+/** What an agency has used of a month, all its keys together. */
+export interface MonthUsed {
   /** `YYYY-MM`, UTC. */
   readonly month: string
   /** Requests of the month so far; the highest is kept. */
   readonly used: number
+}
+
+export interface UsageDraft extends MonthUsed {
+  readonly agencyId: string
 }
 
 export interface UsageDecision {

@@ -4,6 +4,7 @@
  * stays there while it cannot be.
  */
 
+import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
@@ -14,7 +15,6 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { auditLine } from './audit-line.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
 import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
@@ -61,7 +61,7 @@ export class AgencyCommands {
       const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
       let isMade: boolean
       try {
-        isMade = await this.#store.insertAgency(agency, auditLine(this.#dependencies, caller))
+        isMade = await this.#store.insertAgency(agency, successLine(this.#dependencies, caller))
       } catch (error) {
         if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
         throw error
@@ -86,7 +86,7 @@ export class AgencyCommands {
     if (isSuspension) this.#suspendHere(agencyId)
     const suspension = this.#suspendedHere.get(agencyId)
     // The same line every time, so that it is in the audit trail once.
-    const line = auditLine(this.#dependencies, caller)
+    const line = successLine(this.#dependencies, caller)
     try {
       return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
     } catch (error) {

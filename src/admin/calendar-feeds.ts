@@ -7,6 +7,7 @@
  * address must not stay open while the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
@@ -14,7 +15,6 @@ import type { AuditDraft } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { auditLine } from './audit-line.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 
 export interface CalendarFeedRows {
@@ -70,7 +70,7 @@ export class CalendarFeeds {
     const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
     this.#closed.set(unit.id, closed)
     try {
-      const version = await this.#rows.raiseVersion(agency.id, unit.id, auditLine(this.#dependencies, caller))
+      const version = await this.#rows.raiseVersion(agency.id, unit.id, successLine(this.#dependencies, caller))
       this.#closed.delete(unit.id)
       this.#remember(unit.id, version)
       return this.#tokenOf(agency, unit, version)

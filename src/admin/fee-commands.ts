@@ -1,5 +1,6 @@
 /** Fee types, as the portal makes and changes them. They are never deleted, only switched off: quotes have named them. */
 
+import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
@@ -9,7 +10,6 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { auditLine } from './audit-line.ts'
 import { ReadAgain } from './read-again.ts'
 import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 
@@ -35,7 +35,7 @@ export class FeeCommands {
     return this.#turns.run(agency.id, async () => {
       const feeType: FeeType = { id: this.#dependencies.newId('fee'), ...draft }
       return this.#put(agency, feeType, () =>
-        this.#store.insertFeeType(agency.id, feeType, auditLine(this.#dependencies, caller)),
+        this.#store.insertFeeType(agency.id, feeType, successLine(this.#dependencies, caller)),
       )
     })
   }
@@ -53,7 +53,7 @@ export class FeeCommands {
       if (current === undefined) return NOT_FOUND
       const feeType = change(current)
       return this.#put(agency, feeType, () =>
-        this.#store.updateFeeType(agency.id, feeType, auditLine(this.#dependencies, caller)),
+        this.#store.updateFeeType(agency.id, feeType, successLine(this.#dependencies, caller)),
       )
     })
   }

@@ -1,5 +1,6 @@
 /** Guests, as the agency mends them. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
 
+import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
@@ -7,7 +8,6 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { auditLine } from './audit-line.ts'
 import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
 
 /** Members left out stay as they are. */
@@ -30,7 +30,7 @@ export class GuestCommands {
       const current = await this.#guests.find(agency.id, guestId)
       if (current === null) return NOT_FOUND
       const guest: Guest = { ...current, ...change }
-      const written = await this.#store.updateGuest(agency.id, guest, auditLine(this.#dependencies, caller))
+      const written = await this.#store.updateGuest(agency.id, guest, successLine(this.#dependencies, caller))
       return written ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
     })
   }

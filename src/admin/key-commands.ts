@@ -3,6 +3,7 @@
  * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
 
+import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
@@ -12,7 +13,6 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { auditLine } from './audit-line.ts'
 import { ClosedHereError } from './closed-here-error.ts'
 import { ReadAgain } from './read-again.ts'
 import { done, NOT_FOUND, type Settled } from './refusal.ts'
@@ -74,7 +74,7 @@ export class KeyCommands {
       revokedAt: null,
     }
     try {
-      await this.#store.insertKey(key, auditLine(this.#dependencies, caller))
+      await this.#store.insertKey(key, successLine(this.#dependencies, caller))
     } catch (error) {
       // Nobody has its secret. But if the key is stored, it must be listed, so that it can be revoked.
       if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
@@ -95,7 +95,7 @@ export class KeyCommands {
     const revoked = { ...key, revokedAt }
     this.#catalogue.putKey(revoked)
     // The same line every time, so that it is in the audit trail once.
-    const line = auditLine(this.#dependencies, caller)
+    const line = successLine(this.#dependencies, caller)
     const store = () => this.#store.revokeKey(revoked, revokedAt, line)
     try {
       await store()

@@ -5,8 +5,7 @@
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { KeyedTurns } from '../lib/keyed-turns.ts'
-
-const AGAIN_AFTER_MS = 1_000
+import { AGAIN_AFTER_MS } from './store-again.ts'
 
 export class ReadAgain {
   readonly #clock: Clock

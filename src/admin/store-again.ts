@@ -5,7 +5,8 @@
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
-const AGAIN_AFTER_MS = 1_000
+/** Pause between two attempts to store, or to read, what is not known to be stored. */
+export const AGAIN_AFTER_MS = 1_000
 
 interface Pending {
   readonly store: () => Promise<void>

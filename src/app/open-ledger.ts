@@ -86,7 +86,6 @@ export interface Ledger {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
-  readonly catalogueStore: PostgresCatalogueStore
   readonly commands: BookingCommands
   readonly bookingRows: BookingRows
   readonly bookingList: BookingList
@@ -290,7 +289,6 @@ export async function openLedger(options: {
     clock,
     newId: systemIds,
     catalogue,
-    catalogueStore,
     commands,
     bookingRows: rows,
     bookingList: new PostgresBookingList(sql, lists),

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
+import type { AgencyStore } from '../admin/agency-store.ts'
 import { CalendarFeeds } from '../admin/calendar-feeds.ts'
 import { FeeCommands } from '../admin/fee-commands.ts'
 import { GuestCommands } from '../admin/guest-commands.ts'
@@ -36,7 +37,7 @@ export function openPortal(
 ): PortalLedger {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage } = ledger
   const epoch = () => ledger.epoch
-  const store = new PostgresAgencyStore(sql, epoch)
+  const store = agencyStore(ledger)
   const verification = new VerificationProcess({
     databaseUrl: ledger.databaseUrl,
     command: sameProgram(RUN_VERIFICATION),
@@ -59,6 +60,11 @@ export function openPortal(
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
     withoutIdleTimeout,
   }
+}
+
+/** Writes what the portal and the demo change of an agency. */
+export function agencyStore(ledger: Ledger): AgencyStore {
+  return new PostgresAgencyStore(ledger.sql, () => ledger.epoch)
 }
 
 function peekUnit({ directory }: Ledger): PeekUnit {

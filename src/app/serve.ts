@@ -23,7 +23,7 @@ import { type Log, openLog } from './log.ts'
 import { openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
 import { openMetrics } from './open-metrics.ts'
-import { openPortal } from './open-portal.ts'
+import { agencyStore, openPortal } from './open-portal.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -108,7 +108,9 @@ async function start(
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
   service.has({ webhooks })
-  const demo = database.isEmbedded ? await service.during(offerDemo(ledger, config.dataDir, onStep)) : null
+  const demo = database.isEmbedded
+    ? await service.during(offerDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
+    : null
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const app = createApp({
     ledger,

@@ -1,19 +1,24 @@
+import type { AgencyCommands, NewAgency } from '../admin/agency-commands.ts'
+import type { FeeCommands } from '../admin/fee-commands.ts'
+import type { KeyCommands } from '../admin/key-commands.ts'
+import type { Settled } from '../admin/refusal.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { Caller } from '../core/bookings/caller.ts'
-import type { Agency, ApiKey } from '../core/catalogue/agency.ts'
-import { SCOPES } from '../core/catalogue/agency.ts'
+import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { asNight } from '../core/domain/night.ts'
-import type { FeeType } from '../core/domain/rules.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { demoBookings } from './demo-bookings.ts'
 import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
 
-/** Where an agency, its keys and fees are written. */
-export interface DemoStore {
-  insertAgency(agency: Agency): Promise<void>
-  insertKey(key: ApiKey): Promise<void>
-  insertFeeType(agencyId: string, feeType: FeeType): Promise<void>
+/** What the demo is made through: the commands that serve partners and portal, on an open ledger. */
+export interface DemoCommands {
+  readonly catalogue: Catalogue
+  readonly commands: BookingCommands
+  readonly agencies: AgencyCommands
+  readonly fees: FeeCommands
+  readonly keys: KeyCommands
+  readonly newId: IdSource
 }
 
 export interface DemoMade {
@@ -23,36 +28,34 @@ export interface DemoMade {
 }
 
 const DAY_MS = 86_400_000
-const DEMO_SLUG = 'demo'
+export const DEMO_AGENCY: NewAgency = {
+  slug: 'demo',
+  name: 'Tejo Stays',
+  currency: 'EUR',
+  timezone: 'Europe/Lisbon',
+  plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
+  defaultHoldHours: 48,
+}
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 
 /**
- * Makes the demo agency: twelve units, fees, and about 200 bookings around today, through the same commands that serve
- * partners, so that everything a real agency leaves behind (journal, events, audit) is there too. One that was cut short
- * is gone on with.
- * @param key a key with every scope; its secret was made by the caller, who alone knows it
+ * Makes the demo agency: twelve units, fees, a key, and about 200 bookings around today, through commands, so that everything a
+ * real agency leaves behind (journal, events, audit) is there too. Resumes an interrupted run.
+ * @param now wall clock, ms
  */
-export async function makeDemo(options: {
-  catalogue: Catalogue
-  store: DemoStore
-  commands: BookingCommands
-  newId: IdSource
-  now: number
-  key: Pick<ApiKey, 'prefix' | 'secretSha256'>
-  onStep: (step: string) => void
-}): Promise<DemoMade> {
-  const { catalogue, store, commands, newId, now } = options
-  const agency = catalogue.agencyBySlug(DEMO_SLUG) ?? (await makeAgency(options))
+export async function makeDemo(
+  { catalogue, commands, agencies, fees, keys, newId }: DemoCommands,
+  { now, onStep }: { now: number; onStep: (step: string) => void },
+): Promise<DemoMade> {
+  const agency = catalogue.agencyBySlug(DEMO_AGENCY.slug) ?? made(await agencies.create(DEMO_AGENCY, CALLER))
 
   const inventory = await catalogue.inventory(agency.id)
   for (const feeType of DEMO_FEE_TYPES) {
     if (inventory.feeTypes.some(({ label }) => label === feeType.label)) continue
-    const made = { id: newId('fee'), ...feeType }
-    await store.insertFeeType(agency.id, made)
-    catalogue.putFeeType(agency.id, made)
+    made(await fees.create(agency, feeType, CALLER))
   }
 
-  options.onStep('Making the demo agency: units')
+  onStep('Making the demo agency: units')
   const units = await Promise.all(
     demoUnits(new Date(now).getUTCFullYear()).map(async (sketch) => {
       const unit = inventory.unitBySlug(sketch.slug) ?? { id: newId('unt'), ...sketch }
@@ -61,7 +64,7 @@ export async function makeDemo(options: {
     }),
   )
 
-  options.onStep('Making the demo agency: bookings')
+  onStep('Making the demo agency: bookings')
   const empty = await Promise.all(
     units.map(async (unit) => ((await commands.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
   )
@@ -70,31 +73,12 @@ export async function makeDemo(options: {
   const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
   if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
 
-  // The key comes last: a demo that was cut short has none, and is seen to be incomplete.
-  const key: ApiKey = {
-    ...{ id: newId('key'), agencyId: agency.id, name: 'Demo key', ...options.key, scopes: SCOPES },
-    ...{ createdAt: now, expiresAt: null, revokedAt: null },
-  }
-  await store.insertKey(key)
-  catalogue.putKey(key)
+  // The key comes last: an interrupted run has made none, which shows that the demo is incomplete.
+  await keys.create(agency, { name: 'Demo key', scopes: SCOPES, expiresAt: null }, CALLER)
   return { agency, units: units.length, bookings: requests.length }
 }
 
-type DemoOptions = Parameters<typeof makeDemo>[0]
-
-async function makeAgency({ catalogue, store, newId, now }: DemoOptions): Promise<Agency> {
-  const agency: Agency = {
-    id: newId('agc'),
-    slug: DEMO_SLUG,
-    name: 'Tejo Stays',
-    currency: 'EUR',
-    timezone: 'Europe/Lisbon',
-    status: 'active',
-    plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
-    defaultHoldHours: 48,
-    createdAt: now,
-  }
-  await store.insertAgency(agency)
-  catalogue.putAgency(agency)
-  return agency
+function made<T>(settled: Settled<T>): T {
+  if (settled.kind !== 'done') throw new Error('Cannot make the demo: a command was refused')
+  return settled.value
 }

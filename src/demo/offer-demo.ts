@@ -1,11 +1,15 @@
 import { join } from 'node:path'
-import { newKeySecret, sha256Hex } from '../access/key-secret.ts'
+import { keySecretOf, newKeySecret, sha256Hex } from '../access/key-secret.ts'
+import { AgencyCommands } from '../admin/agency-commands.ts'
+import type { AgencyStore } from '../admin/agency-store.ts'
+import { FeeCommands } from '../admin/fee-commands.ts'
+import { KeyCommands } from '../admin/key-commands.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
-import { type DemoStore, makeDemo } from './make-demo.ts'
+import { DEMO_AGENCY, makeDemo } from './make-demo.ts'
 
 const KEY_FILE = 'demo-api-key'
 
@@ -15,28 +19,26 @@ export interface Demo {
   readonly made: boolean
 }
 
-/** What the demo is made through. */
+/** What the demo is made on. */
 export interface DemoTarget {
   readonly catalogue: Catalogue
-  readonly catalogueStore: DemoStore
   readonly commands: BookingCommands
   readonly newId: IdSource
   readonly clock: Clock
 }
 
 /**
- * Makes the demo agency in an empty database. A demo that was cut short is told by its missing key, and finished.
+ * Makes the demo agency in an empty database. A demo without a key was interrupted, and is finished.
  * @returns null when the database holds somebody's own agencies
  */
 export async function offerDemo(
   ledger: DemoTarget,
-  dataDir: string,
-  onStep: (step: string) => void,
+  { store, dataDir, onStep }: { store: AgencyStore; dataDir: string; onStep: (step: string) => void },
 ): Promise<Demo | null> {
   const keyFile = join(dataDir, KEY_FILE)
   const { catalogue } = ledger
   const isEmpty = catalogue.agencies().length === 0
-  const demo = catalogue.agencyBySlug('demo')
+  const demo = catalogue.agencyBySlug(DEMO_AGENCY.slug)
   const isCutShort = demo !== null && catalogue.keysOf(demo.id).length === 0
   if (!isEmpty && !isCutShort) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
 
@@ -44,15 +46,13 @@ export async function offerDemo(
     keyFile,
     () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret,
   )
-  await makeDemo({
-    catalogue,
-    store: ledger.catalogueStore,
-    commands: ledger.commands,
-    newId: ledger.newId,
-    now: ledger.clock.now(),
-    key: { prefix: secret.slice(0, 14), secretSha256: sha256Hex(secret) },
-    onStep,
-  })
+  const options = { catalogue, store, clock: ledger.clock, newId: ledger.newId }
+  const commands = {
+    agencies: new AgencyCommands(options),
+    fees: new FeeCommands(options),
+    keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),
+  }
+  await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
   return { keyFile, made: true }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeEntry, encodeEntry } from '../../src/core/journal/entry-codec.ts'
+import { encodeEntry } from '../../src/core/journal/entry-codec.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { BatchToAppend } from '../../src/core/journal/journal-store.ts'
 import { brokenPromises } from './oracle.ts'
@@ -38,25 +38,13 @@ function rereadMaxSeq(store: SimWorld['store']): void {
 }
 
 function renumbered(batch: BatchToAppend, attempt: number, lastSeq: number): BatchToAppend {
-  const content = structuredClone(batch.content) as Record<string, Row[]>
   const shift = lastSeq + 1 - batch.firstSeq
-  for (const row of content['journal'] ?? []) {
-    const event = decodeEntry({
-      ...{
-        seq: Number(row['seq']),
-        unitId: String(row['unit_id']),
-        otherUnitId: row['other_unit_id'] as string | null,
-      },
-      ...{ kind: String(row['kind']), payload: String(row['payload']), checksum: String(row['checksum']) },
-    })
-    const { payload, checksum } = encodeEntry(event, Number(row['seq']) + shift)
-    Object.assign(row, { payload, checksum })
-  }
-  for (const row of Object.values(content).flat()) if (row['seq'] !== undefined) row['seq'] = Number(row['seq']) + shift
-  return { ...batch, batchId: `${batch.batchId} ${attempt}`, firstSeq: lastSeq + 1, content }
+  const records = batch.records.map(({ record, entry, body }) => {
+    if (record.entry === undefined || entry === null) return { record, entry, body }
+    return { record, entry: encodeEntry(record.entry.event, entry.seq + shift), body }
+  })
+  return { ...batch, batchId: `${batch.batchId} ${attempt}`, firstSeq: lastSeq + 1, records }
 }
-
-type Row = Record<string, unknown>
 
 const BROKEN: Record<string, () => BuildFaults> = {
   'skips the fence': () => ({

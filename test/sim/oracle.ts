@@ -82,7 +82,7 @@ function unlikeJournal({ store }: SimWorld, entries: readonly Entry[]): string[]
 
 /** Every change has exactly one audit line, and one event if it is news. */
 function withoutTrace({ store }: SimWorld, entries: readonly Entry[]): string[] {
-  const events = new Map(store.events.map((row) => [Number(row['seq']), row]))
+  const events = new Map(store.events.map((event) => [event.seq, event]))
   const problems = entries.flatMap(({ seq, event }) => {
     if (!isOfBooking(event)) return []
     const isNews =
@@ -91,7 +91,7 @@ function withoutTrace({ store }: SimWorld, entries: readonly Entry[]): string[] 
     return events.has(seq) === isNews ? [] : [`change ${seq} has ${isNews ? 'no' : 'an'} event`]
   })
   const changes = entries.filter(({ event }) => isOfBooking(event)).length
-  const lines = [...store.audit.values()].filter((row) => row['outcome'] === 'OK' && row['booking_id'] !== null).length
+  const lines = [...store.audit.values()].filter((line) => line.outcome === 'OK' && line.bookingId !== null).length
   if (events.size !== store.events.length) problems.push('an event was written twice')
   return lines < changes ? [...problems, `${changes} changes have ${lines} audit lines`] : problems
 }
@@ -99,9 +99,9 @@ function withoutTrace({ store }: SimWorld, entries: readonly Entry[]): string[] 
 /** Every event has reached the healthy receiver, with the same bytes each time; no attempt was made before its time. */
 function undelivered({ store, webhooks }: SimWorld): string[] {
   const missing = store.events.flatMap((event) => {
-    const bodies = webhooks.received.get(`${event['event_id']} to healthy`) ?? []
-    if (bodies.length === 0) return [`${event['event_id']} has never been delivered`]
-    return bodies.every((body) => body === event['body']) ? [] : [`W3: ${event['event_id']} was sent with other bytes`]
+    const bodies = webhooks.received.get(`${event.eventId} to healthy`) ?? []
+    if (bodies.length === 0) return [`${event.eventId} has never been delivered`]
+    return bodies.every((body) => body === event.body) ? [] : [`W3: ${event.eventId} was sent with other bytes`]
   })
   return [...missing, ...webhooks.untimely]
 }
@@ -116,7 +116,7 @@ function fencedWrongly({ processes }: SimWorld): string[] {
 function holdsOffTime({ store, clock }: SimWorld, entries: readonly Entry[]): string[] {
   // The agency may end a hold at any time; the timer may not.
   const endedByTimer = new Set(
-    [...store.audit.values()].flatMap((row) => (row['actor_kind'] === 'system' ? [row['booking_id']] : [])),
+    [...store.audit.values()].flatMap(({ actor, bookingId }) => (actor.kind === 'system' ? [bookingId] : [])),
   )
   const early = entries.flatMap(({ event }) => {
     if (event.kind !== 'booking_cancelled' || !endedByTimer.has(event.after.id)) return []

@@ -2,13 +2,13 @@ import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
 import type { AppendFailure, BatchToAppend, StoredUnit } from '../../src/core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { type Fate, MemoryJournalStore } from '../support/memory-journal-store.ts'
+import { type Fate, MemoryJournalStore, type WrittenEvent } from '../support/memory-journal-store.ts'
 import type { Dice } from './dice.ts'
 
 /**
  * Beyond the fates of a send. `late`: the request is lost to the sender, and reaches the server later all the same.
  * `fail_over`: the server dies with the send; the standby that is promoted has the batch, or has not, and takes no writes
- * for a while. `slow_spell`: for a while the server cancels every batch of more than two records.
+ * for a while. `slow_spell`: for a while the server cancels every batch of more than one record.
  */
 type SimFate = Fate | 'late' | 'fail_over' | 'slow_spell'
 
@@ -27,7 +27,7 @@ export class SimStore extends MemoryJournalStore {
   /** Of 100 sends, how many go wrong. */
   troublePercent = 25
   /** Called for every event that has become durable, once. */
-  onEvent: (event: Readonly<Record<string, unknown>>) => void = () => {}
+  onEvent: (event: WrittenEvent) => void = () => {}
   /** Snapshots of which a byte has flipped. */
   flipped = 0
   /** Skips the fence: only a broken build does. */
@@ -41,7 +41,8 @@ export class SimStore extends MemoryJournalStore {
     super()
     this.#clock = clock
     this.#dice = dice
-    this.isPoison = ({ created }) => created?.some((row) => String(row['source_ref']).endsWith(POISON)) === true
+    this.isPoison = ({ entry }) =>
+      entry?.event.kind === 'booking_created' && entry.event.after.sourceRef?.endsWith(POISON) === true
   }
 
   override async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
@@ -61,7 +62,7 @@ export class SimStore extends MemoryJournalStore {
         this.fate = () => 'too_slow'
         break
       default: {
-        const isTooLarge = this.#clock.monotonicMs() < this.#slowUntil && recordsOf(batch) > 2
+        const isTooLarge = this.#clock.monotonicMs() < this.#slowUntil && batch.records.length > 1
         this.fate = () => (fate === 'deliver' && isTooLarge ? 'too_slow' : fate)
       }
     }
@@ -146,8 +147,4 @@ export class SimStore extends MemoryJournalStore {
     await this.#travel()
     if (this.#dice.chance(this.troublePercent / 5)) throw new Error('Cannot read: connection lost')
   }
-}
-
-function recordsOf({ content }: BatchToAppend): number {
-  return (content.journal?.length ?? 0) + (content.audit?.length ?? 0)
 }

@@ -3,6 +3,7 @@ import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
+import type { WrittenEvent } from '../support/memory-journal-store.ts'
 import { AGENCY } from '../support/memory-ledger.ts'
 import { MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
 import type { Dice } from './dice.ts'
@@ -35,12 +36,11 @@ export class SimWebhooks {
   }
 
   /** In the same statement as the change (J2): one delivery per active endpoint. */
-  enqueue(event: Readonly<Record<string, unknown>>): void {
+  enqueue({ eventId, at, body }: WrittenEvent): void {
     for (const id of RECEIVERS) {
       if (this.store.endpoints.get(id)?.status !== 'active') continue
-      const deliveryId = `${event['event_id']} to ${id}`
-      const at = Date.parse(String(event['occurred_at']))
-      this.store.addDelivery(id, at, { agencyId: AGENCY.id, deliveryId, body: String(event['body']) })
+      const deliveryId = `${eventId} to ${id}`
+      this.store.addDelivery(id, at, { agencyId: AGENCY.id, deliveryId, body })
     }
   }
 

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { newKeySecret } from '../../src/access/key-secret.ts'
 import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
-import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
+import { makeFeeType, makeKey } from './fixtures.ts'
 import { AGENCY } from './memory-ledger.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
@@ -38,7 +37,6 @@ export async function openTestLedger(
 ): Promise<TestLedger> {
   const database = await testDatabase()
   const ledger = await openTestDatabaseLedger(database.url, options)
-  const { catalogueStore, catalogue } = ledger
   return {
     ledger,
     database,
@@ -46,44 +44,12 @@ export async function openTestLedger(
       const id = systemIds('agc')
       return addAgency(ledger, { ...AGENCY, id, slug: id.replace('_', '-'), plan: AMPLE_PLAN, ...change })
     },
-    key: async (agency, change = {}) => {
-      const { secret, prefix, sha256 } = newKeySecret(randomBytes)
-      const key: ApiKey = {
-        id: systemIds('key'),
-        agencyId: agency.id,
-        name: 'Test key',
-        prefix,
-        secretSha256: sha256,
-        scopes: SCOPES,
-        createdAt: Date.UTC(2026, 0, 1),
-        expiresAt: null,
-        revokedAt: null,
-        ...change,
-      }
-      await catalogueStore.insertKey(key)
-      catalogue.putKey(key)
-      return { key, secret }
-    },
+    key: (agency, change) => makeKey(ledger, agency, change),
     unit: (agency, change = {}) => {
       const id = systemIds('unt')
       return addUnit(ledger, agency, sampleUnit({ id, slug: id.replace('_', '-'), name: `Unit ${id}`, ...change }))
     },
-    feeType: async (agency, change = {}) => {
-      const feeType: FeeType = {
-        id: systemIds('fee'),
-        label: 'Linen',
-        kind: 'fixed',
-        amount: 2_500,
-        basisPoints: null,
-        includesWeeklyCleaning: false,
-        application: 'every_stay',
-        active: true,
-        ...change,
-      }
-      await catalogueStore.insertFeeType(agency.id, feeType)
-      catalogue.putFeeType(agency.id, feeType)
-      return feeType
-    },
+    feeType: (agency, change) => makeFeeType(ledger, agency, change),
     close: async () => {
       await ledger.close()
       await database.drop()

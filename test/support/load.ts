@@ -4,6 +4,7 @@ import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { verify } from '../../src/verify/verify.ts'
+import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { night, sampleUnit } from './samples.ts'
 import { SeededRandom } from './seeded-random.ts'
@@ -21,11 +22,9 @@ export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const agency = await addAgency(ledger, { plan: PLAN })
   for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
-  await ledger.catalogueStore.insertKey({
-    ...{ id: 'key_a', agencyId: agency.id, name: null, prefix: 'hr_live_kkkk', secretSha256: sha256Hex(SECRET) },
-    ...{ scopes: ['write:bookings', 'read:availability', 'read:bookings', 'read:units'], createdAt: 0 },
-    ...{ expiresAt: null, revokedAt: null },
-  })
+  const made = { secret: SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(SECRET) }
+  const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const
+  await makeKey(ledger, agency, { id: 'key_a', scopes }, made)
   await ledger.close()
 }
 

@@ -1,16 +1,25 @@
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
-import { decodeBooking, type StoredEntry } from '../../src/core/journal/entry-codec.ts'
+import type { Instant } from '../../src/core/domain/booking.ts'
+import type { StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
   AppendFailure,
-  BatchContent,
-  BatchRow,
   BatchToAppend,
   JournalStore,
+  NumberedRecord,
   StoredUnit,
   WriterTerm,
 } from '../../src/core/journal/journal-store.ts'
+import type { AuditDraft, IdempotencyDraft, JournalRecord } from '../../src/core/journal/record.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
+
+/** A webhook event as the outbox has it. */
+export interface WrittenEvent {
+  readonly eventId: string
+  readonly seq: number
+  readonly body: string
+  readonly at: Instant
+}
 
 /**
  * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers
@@ -36,9 +45,9 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   #renewal: string | null = null
   readonly journal: (StoredEntry & { agencyId: string; batchId: string })[] = []
   readonly bookings = new Map<string, BookingRow>()
-  readonly audit = new Map<string, BatchRow>()
-  readonly events: BatchRow[] = []
-  readonly idempotency: BatchRow[] = []
+  readonly audit = new Map<string, AuditDraft>()
+  readonly events: WrittenEvent[] = []
+  readonly idempotency: IdempotencyDraft[] = []
   readonly snapshots: StoredSnapshot[] = []
   readonly sends: BatchToAppend[] = []
   reconnects = 0
@@ -46,8 +55,8 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   fate: (batch: BatchToAppend) => Fate = () => 'deliver'
   /** Runs between a send and its outcome, as the network and the disk would take their time. */
   delay: () => Promise<void> = async () => {}
-  /** Rows that the database refuses as data errors (class 22 or 23). */
-  isPoison: (content: BatchContent) => boolean = () => false
+  /** Records that the database refuses as data errors (class 22 or 23). */
+  isPoison: (record: JournalRecord) => boolean = () => false
 
   async takeOver(): Promise<WriterTerm> {
     this.epoch += 1
@@ -83,24 +92,42 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   /** What the server does with a batch that reaches it. */
   protected write(batch: BatchToAppend): 'durable' | AppendFailure {
     if (batch.epoch !== this.epoch) return { kind: 'fenced', cause: new Error('fenced') }
-    const { content } = batch
-    const entries = content.journal ?? []
-    const firstSeq = entries[0]?.['seq'] as number | undefined
+    const { records } = batch
+    const firstSeq = records.find(({ entry }) => entry !== null)?.entry?.seq
     const taken = this.journal.find((entry) => entry.seq === firstSeq)
     if (taken !== undefined) {
       return taken.batchId === batch.batchId ? 'durable' : { kind: 'fenced', cause: new Error('sequence taken') }
     }
-    if (this.isPoison(content)) return { kind: 'poison', cause: new Error('data exception') }
-    const isStale = (row: BatchRow) =>
-      this.bookings.get(String(row['booking_id']))?.booking.version !== Number(row['version']) - 1
-    if (content.changed?.some(isStale)) return { kind: 'poison', cause: new Error('version mismatch') }
-    for (const entry of entries) this.journal.push({ ...storedEntry(entry), batchId: batch.batchId })
-    for (const row of content.created ?? []) this.#putBooking(row)
-    for (const row of content.changed ?? []) this.#putBooking(row)
-    for (const row of content.audit ?? []) this.audit.set(String(row['audit_id']), row)
-    this.events.push(...(content.events ?? []))
-    this.idempotency.push(...(content.idempotency ?? []))
+    if (records.some(({ record }) => this.isPoison(record)))
+      return { kind: 'poison', cause: new Error('data exception') }
+    if (records.some(({ record }) => this.#isStale(record)))
+      return { kind: 'poison', cause: new Error('version mismatch') }
+    for (const record of records) this.#writeRecord(record, batch.batchId)
     return 'durable'
+  }
+
+  #isStale({ entry }: JournalRecord): boolean {
+    if (entry === undefined || entry.event.kind === 'unit_set' || entry.event.kind === 'booking_created') return false
+    const { id, version } = entry.event.after
+    return this.bookings.get(id)?.booking.version !== version - 1
+  }
+
+  #writeRecord({ record, entry, body }: NumberedRecord, batchId: string): void {
+    const { agencyId, announcement, audit, idempotency } = record
+    const event = record.entry?.event
+    if (entry !== null) {
+      const { booking: _, ...stored } = entry
+      this.journal.push({ ...stored, agencyId, batchId })
+      if (event !== undefined && event.kind !== 'unit_set')
+        this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: entry.seq })
+      if (announcement !== undefined && body !== null)
+        this.events.push({ eventId: announcement.eventId, seq: entry.seq, body, at: record.entry?.at ?? 0 })
+    }
+    if (audit !== undefined) {
+      const count = Math.max(audit.count, this.audit.get(audit.auditId)?.count ?? 0)
+      this.audit.set(audit.auditId, { ...audit, count })
+    }
+    if (idempotency !== undefined) this.idempotency.push(idempotency)
   }
 
   async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
@@ -159,26 +186,4 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     const later = expiries.filter((expiry) => expiry > at)
     return later.length === 0 ? null : Math.min(...later)
   }
-
-  #putBooking(row: BatchRow): void {
-    const camel = Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), value]))
-    const booking = decodeBooking({ ...camel, id: row['booking_id'] })
-    this.bookings.set(booking.id, { agencyId: String(row['agency_id']), booking, seq: Number(row['seq']) })
-  }
-}
-
-function storedEntry(row: BatchRow): StoredEntry & { agencyId: string } {
-  return {
-    agencyId: String(row['agency_id']),
-    seq: Number(row['seq']),
-    unitId: String(row['unit_id']),
-    otherUnitId: row['other_unit_id'] as string | null,
-    kind: String(row['kind']),
-    payload: String(row['payload']),
-    checksum: String(row['checksum']),
-  }
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -4,6 +4,7 @@ import type { Caller } from '../../src/core/bookings/caller.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { makeAgency } from './fixtures.ts'
 import { AGENCY } from './memory-ledger.ts'
 import { night } from './samples.ts'
 
@@ -43,11 +44,8 @@ export async function openTestDatabaseLedger(
   return { ...ledger, reports }
 }
 
-export async function addAgency(ledger: Ledger, change: Partial<Agency> = {}): Promise<Agency> {
-  const agency = { ...AGENCY, ...change }
-  await ledger.catalogueStore.insertAgency(agency)
-  ledger.catalogue.putAgency(agency)
-  return agency
+export function addAgency(ledger: Ledger, change: Partial<Agency> = {}): Promise<Agency> {
+  return makeAgency(ledger, { ...AGENCY, ...change })
 }
 
 export async function addUnit(ledger: Ledger, agency: Agency, unit: Unit): Promise<Unit> {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
+import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { probeFence } from '../../src/postgres/stores/fence.ts'
@@ -33,7 +33,7 @@ beforeEach(async () => {
   const outcome = await commands.register(
     AGENCY.id,
     { url: `http://127.0.0.1:${receiver.port}/in`, description: null },
-    auditLine({ clock: systemClock, newId: systemIds }, CALLER),
+    successLine({ clock: systemClock, newId: systemIds }, CALLER),
   )
   expect(outcome.kind).toBe('registered')
 })

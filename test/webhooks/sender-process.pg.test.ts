@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { openWebhooks, type Webhooks } from '../../src/app/open-webhooks.ts'
+import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
@@ -62,7 +62,7 @@ afterAll(async () => {
 
 async function register() {
   const url = `https://localhost:${receiver.port}/in`
-  const outcome = await webhooks.commands.register(agency.id, { url, description: null }, auditLine(ledger, CALLER))
+  const outcome = await webhooks.commands.register(agency.id, { url, description: null }, successLine(ledger, CALLER))
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome
 }

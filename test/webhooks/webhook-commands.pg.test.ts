@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
+import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { systemIds } from '../../src/lib/ids.ts'
@@ -74,7 +74,7 @@ beforeEach(async () => {
 afterEach(() => ledger.close())
 
 /** Of the audit trail, a new one for each change. */
-const line = () => auditLine({ clock, newId: systemIds }, CALLER)
+const line = () => successLine({ clock, newId: systemIds }, CALLER)
 
 async function register(url = 'https://hooks.example/in') {
   const outcome = await commands.register(agency.id, { url, description: 'ours' }, line())

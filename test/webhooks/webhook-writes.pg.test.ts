@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { auditLine } from '../../src/admin/audit-line.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
+import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -72,7 +72,7 @@ function commandsOf(epoch: number): WebhookCommands {
   })
 }
 
-const line = () => auditLine({ clock: systemClock, newId: systemIds }, CALLER)
+const line = () => successLine({ clock: systemClock, newId: systemIds }, CALLER)
 
 async function registered(): Promise<string> {
   const outcome = await commands.register(agency.id, { url: URL_OF_NOBODY, description: null }, line())

@@ -1,4 +1,4 @@
-import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
@@ -17,12 +17,6 @@ import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
-
-export interface MonthUsed {
-  /** `YYYY-MM`, UTC. */
-  readonly month: string
-  readonly used: number
-}
 
 /** What the portal needs of the running core. */
 export interface PortalLedger {

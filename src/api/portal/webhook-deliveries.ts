@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { auditLine } from '../../admin/audit-line.ts'
+import { successLine } from '../../core/bookings/audit-lines.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
@@ -51,7 +51,7 @@ const PING_RETRY_S = 10
 export const WEBHOOK_DELIVERIES = [
   agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
     if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-    const outcome = await ledger.webhooks.ping(agency.id, endpointId, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller))
     if (outcome.kind === 'not_found') return notFound('webhook endpoint')
     if (outcome.kind === 'busy')
       return problem('RATE_LIMITED', 'Too many pings are under way: try again', {}, { retryAfterS: PING_RETRY_S })
@@ -65,7 +65,7 @@ export const WEBHOOK_DELIVERIES = [
   }),
   agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
     if (!isIdShaped(deliveryId)) return notFound('delivery')
-    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, successLine(ledger, caller))
     if (outcome.kind === 'not_found') return notFound('delivery')
     if (outcome.kind === 'refused')
       return outcome.refusal === 'is_ping'

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { auditLine } from '../../admin/audit-line.ts'
+import { successLine } from '../../core/bookings/audit-lines.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
 import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
@@ -102,7 +102,7 @@ const ROTATE = {
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {
     const asked = { url: body.url, description: body.description ?? null }
-    const outcome = await ledger.webhooks.register(agency.id, asked, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.register(agency.id, asked, successLine(ledger, caller))
     if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     if (outcome.kind === 'too_many')
       return invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`)
@@ -131,13 +131,13 @@ export const WEBHOOK_ENDPOINTS = [
       ...(description === undefined ? {} : { description }),
       ...(pending === undefined ? {} : { pending }),
     }
-    const outcome = await ledger.webhooks.change(agency.id, endpointId, change, auditLine(ledger, caller))
+    const outcome = await ledger.webhooks.change(agency.id, endpointId, change, successLine(ledger, caller))
     if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shown(outcome)
   }),
   agencyRoute(DELETE, async ({ ledger, agency, caller, path: { endpointId } }) => {
     const endpoint = isIdShaped(endpointId)
-      ? await ledger.webhooks.delete(agency.id, endpointId, auditLine(ledger, caller))
+      ? await ledger.webhooks.delete(agency.id, endpointId, successLine(ledger, caller))
       : null
     return endpoint === null ? notFound('webhook endpoint') : shown({ endpoint })
   }),
@@ -145,7 +145,7 @@ export const WEBHOOK_ENDPOINTS = [
     ROTATE,
     async ({ ledger, agency, caller, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
       if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-      const audit = auditLine(ledger, caller)
+      const audit = successLine(ledger, caller)
       const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours }, audit)
       return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shownWithSecret(outcome)
     },

@@ -1,4 +1,4 @@
-/** Lines of the audit trail (design, Audit), to be made durable with what they tell of. */
+/** Lines of the audit trail (design, Audit). Each becomes durable together with the write it records. */
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { AuditDraft } from '../journal/record.ts'
@@ -10,16 +10,16 @@ export interface AuditSource {
 }
 
 /** Of a change that was made, or of one that changed nothing because there was nothing to change. */
-export function successLine(source: AuditSource, caller: Caller, bookingId: string | null): AuditDraft {
+export function successLine(source: AuditSource, caller: Caller, bookingId: string | null = null): AuditDraft {
   return line(source, caller, 'OK', bookingId)
 }
 
-/** Of a write that was refused with `code`. */
+/** A write that was refused with `code`. */
 export function refusalLine(source: AuditSource, caller: Caller, code: string, bookingId: string | null): AuditDraft {
   return line(source, caller, code, bookingId)
 }
 
-/** Of a repeated write that got its first answer again. */
+/** A repeated write that was answered with its first answer. */
 export function replayLine(source: AuditSource, caller: Caller, bookingId: string | null): AuditDraft {
   return line(source, caller, 'REPLAYED', bookingId)
 }

@@ -1,14 +1,11 @@
 /** Events as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
-import type { Booking, BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import type { UnitEvent } from '../domain/event.ts'
-import { formatNight, type Night, parseNight } from '../domain/night.ts'
+import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
-
-/** A journal row or snapshot does not say what it said when it was written. */
-export class CorruptLedgerError extends Error {
-  override readonly name = 'CorruptLedgerError'
-}
+import { decodeBooking, type EncodedBooking, encodeBooking } from './booking-fields.ts'
+import { CorruptLedgerError } from './corrupt-ledger-error.ts'
+import { decodeNight } from './fields.ts'
 
 export interface StoredEntry {
   readonly seq: number
@@ -19,6 +16,11 @@ export interface StoredEntry {
   readonly checksum: string
 }
 
+export interface EncodedEntry extends StoredEntry {
+  /** The booking after the event, as the payload has it; null for an event of a unit. */
+  readonly booking: EncodedBooking | null
+}
+
 /** The units an event belongs to: the one it is filed under, and the one a booking came from when it moved (U4). */
 export function unitsOf(event: UnitEvent): { unitId: string; otherUnitId: string | null } {
   if (event.kind === 'unit_set') return { unitId: event.unit.id, otherUnitId: null }
@@ -27,10 +29,12 @@ export function unitsOf(event: UnitEvent): { unitId: string; otherUnitId: string
   return { unitId, otherUnitId: from === unitId ? null : from }
 }
 
-/** The row of an event at `seq`. The checksum covers everything that recovery relies on. */
-export function encodeEntry(event: UnitEvent, seq: number): StoredEntry {
-  const draft = { seq, ...unitsOf(event), kind: event.kind, payload: encodeEvent(event) }
-  return { ...draft, checksum: checksumOf(draft) }
+/** An event as it is stored at `seq`. The checksum covers everything that recovery relies on. */
+export function encodeEntry(event: UnitEvent, seq: number): EncodedEntry {
+  const { unitId, otherUnitId } = unitsOf(event)
+  const booking = event.kind === 'unit_set' ? null : encodeBooking(event.after)
+  const draft = { seq, unitId, otherUnitId, kind: event.kind, payload: payloadOf(event, booking) }
+  return { ...draft, checksum: checksumOf(draft), booking }
 }
 
 /** @throws CorruptLedgerError naming the sequence number when the row is not as it was written */
@@ -45,22 +49,23 @@ function checksumOf(entry: Omit<StoredEntry, 'checksum'>): string {
   return Bun.hash.xxHash64(covered).toString(16).padStart(16, '0')
 }
 
-function encodeEvent(event: UnitEvent): string {
+/** `after`: the event's, encoded. */
+function payloadOf(event: UnitEvent, after: EncodedBooking | null): string {
   switch (event.kind) {
     case 'unit_set':
       return JSON.stringify({ unit: { ...event.unit, rules: encodeRules(event.unit.rules) } })
     case 'booking_created':
-      return JSON.stringify({ after: encodeBooking(event.after) })
+      return JSON.stringify({ after })
     case 'booking_changed':
     case 'booking_cancelled':
-      return JSON.stringify({ before: encodeBooking(event.before), after: encodeBooking(event.after) })
+      return JSON.stringify({ before: encodeBooking(event.before), after })
   }
 }
 
 type Json = Record<string, unknown>
 
 function decodeEvent(kind: string, payload: string, seq: number): UnitEvent {
-  const body = JSON.parse(payload) as { unit: Json; before: Json; after: Json }
+  const body = JSON.parse(payload) as { unit: Json; before: EncodedBooking; after: EncodedBooking }
   switch (kind) {
     case 'unit_set':
       return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
@@ -71,44 +76,6 @@ function decodeEvent(kind: string, payload: string, seq: number): UnitEvent {
       return { kind, before: decodeBooking(body.before), after: decodeBooking(body.after) }
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)
-  }
-}
-
-export function encodeBooking(booking: Booking): Json {
-  return {
-    ...booking,
-    arrival: formatNight(booking.arrival),
-    departure: formatNight(booking.departure),
-    holdExpiresAt: encodeInstant(booking.holdExpiresAt),
-    expectedUntil: booking.expectedUntil === null ? null : formatNight(booking.expectedUntil),
-    cancelledAt: encodeInstant(booking.cancelledAt),
-    createdAt: encodeInstant(booking.createdAt),
-    updatedAt: encodeInstant(booking.updatedAt),
-  }
-}
-
-/** Takes what `encodeBooking` wrote; a stored row in the same shape is read the same way. */
-export function decodeBooking(json: Json): Booking {
-  return {
-    id: json['id'] as string,
-    unitId: json['unitId'] as string,
-    type: json['type'] as BookingType,
-    status: json['status'] as BookingStatus,
-    source: json['source'] as string,
-    sourceRef: json['sourceRef'] as string | null,
-    arrival: decodeNight(json['arrival']),
-    departure: decodeNight(json['departure']),
-    adults: json['adults'] as number,
-    children: json['children'] as number,
-    extraBed: json['extraBed'] as boolean,
-    totalAmount: json['totalAmount'] as number,
-    holdExpiresAt: decodeInstant(json['holdExpiresAt']),
-    expectedUntil: json['expectedUntil'] === null ? null : decodeNight(json['expectedUntil']),
-    cancelledAt: decodeInstant(json['cancelledAt']),
-    cancelReason: json['cancelReason'] as string | null,
-    createdAt: decodeInstant(json['createdAt']) ?? corrupt('createdAt'),
-    updatedAt: decodeInstant(json['updatedAt']) ?? corrupt('updatedAt'),
-    version: json['version'] as number,
   }
 }
 
@@ -138,23 +105,4 @@ export function decodeRates(json: Json): Rates {
       to: decodeNight(season['to']),
     })),
   }
-}
-
-export function decodeNight(value: unknown): Night {
-  const night = typeof value === 'string' ? parseNight(value) : null
-  return night ?? corrupt('a date')
-}
-
-function encodeInstant(instant: Instant | null): string | null {
-  return instant === null ? null : new Date(instant).toISOString()
-}
-
-function decodeInstant(value: unknown): Instant | null {
-  if (value === null) return null
-  const instant = Date.parse(String(value))
-  return Number.isNaN(instant) ? corrupt('an instant') : instant
-}
-
-function corrupt(what: string): never {
-  throw new CorruptLedgerError(`Cannot read the ledger: ${what} is not as it was written`)
 }

@@ -1,4 +1,5 @@
-import type { StoredEntry } from './entry-codec.ts'
+import type { EncodedEntry, StoredEntry } from './entry-codec.ts'
+import type { JournalRecord } from './record.ts'
 import type { StoredSnapshot } from './snapshot-codec.ts'
 
 /**
@@ -27,25 +28,21 @@ export interface WriterTerm {
   readonly lastSeq: number
 }
 
-/** A row as its table has it; instants and dates as text, `rates` of a unit as JSON. */
-export type BatchRow = Readonly<Record<string, unknown>>
-
-/** By table; what there is none of is left out. `created` and `changed` are rows of `booking`. */
-export type BatchContent = Readonly<
-  Partial<
-    Record<
-      'journal' | 'units' | 'guests' | 'created' | 'changed' | 'events' | 'audit' | 'idempotency',
-      readonly BatchRow[]
-    >
-  >
->
+/** A record, and what depends on the sequence number of its entry, encoded once. */
+export interface NumberedRecord {
+  readonly record: JournalRecord
+  /** The record's entry; null when it has none. */
+  readonly entry: EncodedEntry | null
+  /** The body of the record's announcement; null when it has none. */
+  readonly body: string | null
+}
 
 export interface BatchToAppend {
   readonly epoch: number
   readonly batchId: string
   readonly firstSeq: number
-  /** The same on every send. */
-  readonly content: BatchContent
+  /** The same on every send (J3). */
+  readonly records: readonly NumberedRecord[]
 }
 
 export interface StoredUnit {

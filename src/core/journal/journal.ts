@@ -206,7 +206,7 @@ export class Journal {
       epoch: this.#sender.epoch,
       batchId: this.#newBatchId(),
       firstSeq: this.#nextSeq,
-      content: encoded.content,
+      records: encoded.records,
     }
     const at = this.#clock.monotonicMs()
     this.#sent = { at, oldest: first.since }
@@ -239,12 +239,12 @@ export class Journal {
   }
 
   #settleDurable(batch: readonly Waiting[], encoded: EncodedBatch): void {
-    assert(encoded.seqs.length === batch.length, 'Cannot settle a batch: it has lost records')
+    assert(encoded.records.length === batch.length, 'Cannot settle a batch: it has lost records')
     this.#nextSeq = encoded.lastSeq + 1
     this.#batches += 1
     this.#records += batch.length
     this.#batchSizes.count(batch.length)
-    for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.seqs[i] ?? null })
+    for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.records[i]?.entry?.seq ?? null })
   }
 
   /** Serving ends before anything is looked up: until then reads come from memory that may be stale. */

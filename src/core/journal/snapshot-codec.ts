@@ -6,7 +6,8 @@
 import { formatNight, type Night } from '../domain/night.ts'
 import { NightBitmap } from '../domain/night-bitmap.ts'
 import { type UnitFacts, UnitState } from '../domain/unit-state.ts'
-import { decodeNight, decodeRules, encodeRules } from './entry-codec.ts'
+import { decodeRules, encodeRules } from './entry-codec.ts'
+import { decodeNight } from './fields.ts'
 
 /** Raise it whenever the text below changes its shape; older snapshots are then passed over for a replay. */
 export const SNAPSHOT_FORMAT = 1

@@ -9,6 +9,8 @@
 import type postgres from 'postgres'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import { DeadlineError } from '../../lib/deadline.ts'
+import type { PoolStats } from '../../observability/service-stats.ts'
 import { classifyDatabaseError } from './database-error.ts'
 
 type Sql = postgres.Sql
@@ -24,23 +26,13 @@ export interface PoolOptions {
    */
   readonly runMsMax: number | null
   /**
-   * How long a statement may wait for a connection, ms. Whoever asked has given up by then; sending it all the same would
-   * make those who still wait, after an outage, wait behind thousands that nobody wants. Null: as long as it takes.
+   * How long a caller waits for its answer, the wait for a connection included, ms. After that the statement rejects with
+   * DeadlineError and its outcome is unknown; if it still waits for a connection then, it is never sent. Null: no limit.
    */
-  readonly waitMsMax: number | null
+  readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: () => void
   readonly clock?: Clock
-}
-
-/** What the metrics read. */
-export interface PoolStats {
-  /** Statements under way, and those that wait for a connection. */
-  readonly running: number
-  readonly waiting: number
-  /** Connections that were lost so far, and statements that found no connection in time. */
-  readonly lost: number
-  readonly refused: number
 }
 
 /** What postgres.js makes of a tagged template: `handler` is called once, when it is first awaited. */
@@ -139,9 +131,26 @@ class ClientPool {
   }
 
   #run(statement: Statement): void {
+    this.#limitWait(statement)
     if (this.#isEnding) statement.reject(ended())
     else if (this.#waiting.push({ statement, since: this.#clock.monotonicMs() })) this.#sendNext()
     else this.#refuse(statement, 'CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`)
+  }
+
+  /** Settling a statement twice has no effect, so the later one of deadline and answer is ignored. */
+  #limitWait(statement: Statement): void {
+    const { deadlineMs } = this.#options
+    if (deadlineMs === null) return
+    const { resolve, reject } = statement
+    const callOff = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
+    statement.resolve = (result) => {
+      callOff()
+      resolve(result)
+    }
+    statement.reject = (error) => {
+      callOff()
+      reject(error)
+    }
   }
 
   #sendNext(): void {
@@ -166,8 +175,8 @@ class ClientPool {
   }
 
   #hasWaitedTooLong({ since }: Waiting): boolean {
-    const { waitMsMax } = this.#options
-    return waitMsMax !== null && this.#clock.monotonicMs() - since > waitMsMax
+    const { deadlineMs } = this.#options
+    return deadlineMs !== null && this.#clock.monotonicMs() - since > deadlineMs
   }
 
   /** An idle one, else a new one, else the one with the least to do; null when there is room nowhere. */

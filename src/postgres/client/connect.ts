@@ -27,19 +27,22 @@ interface Profile {
    * nothing for so long has no server any more (a failover that left no trace on the wire). Milliseconds.
    */
   readonly runMsMax: number | null
-  /** As long as those who ask wait for an answer (`withDeadline`), ms. */
-  readonly waitMsMax: number | null
+  /** How long a caller waits for its answer, ms: not below the server's own timeout for a statement. */
+  readonly deadlineMs: number | null
   /** Seconds. */
   readonly connectTimeout: number
   readonly session: Record<string, string | number>
 }
+
+/** How long a look-up, a list or a portal write may take; also the server's timeout for the statement. */
+export const QUERY_DEADLINE_MS = 5_000
 
 const PROFILES: Record<Purpose, Profile> = {
   journal: {
     size: 1,
     pipelined: 1,
     runMsMax: 3_500,
-    waitMsMax: 3_500,
+    deadlineMs: 3_000,
     connectTimeout: 2,
     // A wait for a lock ends first, and is told from a batch that is too slow.
     session: { statement_timeout: 2_000, lock_timeout: 1_500, synchronous_commit: 'on' },
@@ -48,35 +51,35 @@ const PROFILES: Record<Purpose, Profile> = {
     size: 8,
     pipelined: 4,
     runMsMax: 6_500,
-    waitMsMax: 5_000,
+    deadlineMs: QUERY_DEADLINE_MS,
     connectTimeout: 5,
-    session: { statement_timeout: 5_000, lock_timeout: 2_000, synchronous_commit: 'on' },
+    session: { statement_timeout: QUERY_DEADLINE_MS, lock_timeout: 2_000, synchronous_commit: 'on' },
   },
   // One statement on a connection at a time: a page of one agency must not wait behind a search of another.
   lists: {
     size: 4,
     pipelined: 1,
     runMsMax: 6_500,
-    waitMsMax: 5_000,
+    deadlineMs: QUERY_DEADLINE_MS,
     connectTimeout: 5,
-    session: { statement_timeout: 5_000, lock_timeout: 2_000 },
+    session: { statement_timeout: QUERY_DEADLINE_MS, lock_timeout: 2_000 },
   },
   // Two, so that readiness never waits for what the metrics count.
   probes: {
     size: 2,
     pipelined: 4,
     runMsMax: 2_500,
-    waitMsMax: 1_000,
+    deadlineMs: 1_000,
     connectTimeout: 2,
     session: { statement_timeout: 1_000, lock_timeout: 500 },
   },
   // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
-  admin: { size: 1, pipelined: 1, runMsMax: null, waitMsMax: null, connectTimeout: 5, session: {} },
+  admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },
   verification: {
     size: 1,
     pipelined: 1,
     runMsMax: null,
-    waitMsMax: null,
+    deadlineMs: 120_000,
     connectTimeout: 5,
     session: { statement_timeout: 120_000, default_transaction_read_only: 'on' },
   },
@@ -99,8 +102,8 @@ const OPTIONS: Options = {
 
 /**
  * Connections to Postgres as a postgres.js client; they are opened on first use, and replaced when they are lost. bigint
- * columns come back as strings. There is no acquire timeout: put `withDeadline` around what must not wait. Without
- * `begin` and `reserve` (docs/decisions.md): one statement, one plpgsql function, or one multi-statement simple query.
+ * columns come back as strings. Every statement has the deadline of its purpose, after which it rejects with DeadlineError.
+ * Without `begin` and `reserve` (docs/decisions.md): one statement, one plpgsql function, or one multi-statement simple query.
  * @param max connections, instead of the purpose's own number
  * @param onLost called whenever a connection is lost
  * @throws TypeError when `url` is not a URL

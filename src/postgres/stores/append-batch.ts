@@ -1,10 +1,10 @@
-import type { BatchContent } from '../../core/journal/journal-store.ts'
+import type { NumberedRecord } from '../../core/journal/journal-store.ts'
 import type { Sql } from '../client/connect.ts'
 import { batchText } from './batch-text.ts'
 
 /** One group commit, all or nothing (J2). Errors: `FENCED_SQLSTATE` and its like, and what `classifyDatabaseError` knows. */
-export function appendBatch(sql: Sql, epoch: number, batchId: string, content: BatchContent) {
-  const text = batchText(content)
+export function appendBatch(sql: Sql, epoch: number, batchId: string, records: readonly NumberedRecord[]) {
+  const text = batchText(records)
   return sql`
     select append_batch(
       ${epoch}::text::bigint, ${batchId}::text::uuid,

@@ -1,10 +1,11 @@
 import { WriteError } from '../../core/bookings/write-error.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite } from '../client/failed-write.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { auditRow } from './batch-text.ts'
+import { columnNames, compositeText } from './table.ts'
+import { AUDIT_ROW } from './tables.ts'
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
@@ -39,11 +40,9 @@ export async function auditedWrite<R extends object>(
     sql<(R & { isChanged: boolean })[]>`
       with fence as (select check_fence(${epoch}, ${alone}) as held),
       ${before} changed as (${change}), audited as (
-        insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-        select ${agencyId}, ${audit.auditId}, ${new Date(audit.at)}::timestamptz, ${audit.actor.kind},
-               ${audit.actor.id}::text, ${audit.route}, ${audit.outcome}, ${audit.bookingId}::text,
-               ${audit.requestId}::text, ${audit.count}::text::bigint
-        from changed on conflict (agency_id, audit_id) do nothing)
+        insert into audit (${columnNames(sql, AUDIT_ROW)})
+        select line.* from changed, unnest(${compositeText(AUDIT_ROW, [auditRow(agencyId, audit)])}::text::audit_row[]) line
+        on conflict (agency_id, audit_id) do nothing)
       select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
   )
   if (row?.isChanged !== true) return null
@@ -57,7 +56,7 @@ export async function auditedWrite<R extends object>(
  */
 export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
   try {
-    return await withDeadline(statement, QUERY_DEADLINE_MS)
+    return await statement
   } catch (error) {
     const failure = failedWrite(error)
     if (failure === 'fenced')

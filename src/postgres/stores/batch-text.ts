@@ -1,31 +1,17 @@
 /**
  * A batch as the parameters of `append_batch` (sql/): rows as arrays of composites, in PostgreSQL's own notation, long texts
  * beside them. Read by the input functions of the columns, without a tree in between.
+ *
+ * - J2 A batch is one statement: journal rows and everything derived from them.
  */
-import type { BatchContent, BatchRow } from '../../core/journal/journal-store.ts'
-
-/** The members of the composite types in sql/, in their order. */
-export const COLUMNS = {
-  journal: [
-    ...['agency_id', 'unit_id', 'seq', 'other_unit_id', 'kind', 'booking_id', 'checksum'],
-    ...['request_id', 'at'],
-  ],
-  booking: [
-    ...['agency_id', 'booking_id', 'unit_id', 'type', 'status', 'source', 'source_ref', 'arrival', 'departure'],
-    ...['adults', 'children', 'extra_bed', 'total_amount', 'notes', 'hold_expires_at', 'expected_until'],
-    ...['cancelled_at', 'cancel_reason', 'created_at', 'updated_at', 'version', 'seq'],
-  ],
-  guest: [
-    ...['agency_id', 'guest_id', 'booking_id', 'first_name', 'last_name', 'email', 'phone', 'nationality'],
-    'created_at',
-  ],
-  event: ['agency_id', 'event_id', 'seq', 'kind', 'booking_id', 'occurred_at'],
-  audit: [
-    ...['agency_id', 'audit_id', 'at', 'actor_kind', 'actor_id', 'route', 'outcome', 'booking_id', 'request_id'],
-    'count',
-  ],
-  idempotency: ['agency_id', 'key_id', 'route', 'idempotency_key', 'request_hash', 'status', 'created_at'],
-} as const
+import type { Unit } from '../../core/domain/unit.ts'
+import { type EncodedEntry, encodeRates } from '../../core/journal/entry-codec.ts'
+import { encodeInstant } from '../../core/journal/fields.ts'
+import type { NumberedRecord } from '../../core/journal/journal-store.ts'
+import type { AuditDraft } from '../../core/journal/record.ts'
+import { assert } from '../../lib/assert.ts'
+import { compositeText, jsonRow, type RowOf } from './table.ts'
+import { AUDIT_ROW, BOOKING_ROW, EVENT_ROW, GUEST_ROW, IDEMPOTENCY_ROW, JOURNAL_ROW, UNIT } from './tables.ts'
 
 /** Between long texts: JSON never holds it raw. */
 const BETWEEN_TEXTS = '\x1e'
@@ -46,46 +32,85 @@ export interface BatchText {
 }
 
 /** The same text for the same batch (J3). */
-export function batchText(content: BatchContent): BatchText {
-  const { units } = content
-  return {
-    entries: composites(content.journal, COLUMNS.journal),
-    payloads: texts(content.journal, 'payload'),
-    created: composites(content.created, COLUMNS.booking),
-    changed: composites(content.changed, COLUMNS.booking),
-    guests: composites(content.guests, COLUMNS.guest),
-    events: composites(content.events, COLUMNS.event),
-    bodies: texts(content.events, 'body'),
-    auditLines: composites(content.audit, COLUMNS.audit),
-    idempotencies: composites(content.idempotency, COLUMNS.idempotency),
-    answers: texts(content.idempotency, 'body'),
-    others: units === undefined ? null : JSON.stringify({ units }),
+export function batchText(records: readonly NumberedRecord[]): BatchText {
+  const rows = new BatchRows()
+  for (const record of records) rows.add(record)
+  return rows.text()
+}
+
+class BatchRows {
+  readonly #journal: RowOf<typeof JOURNAL_ROW>[] = []
+  readonly #payloads: string[] = []
+  readonly #created: RowOf<typeof BOOKING_ROW>[] = []
+  readonly #changed: RowOf<typeof BOOKING_ROW>[] = []
+  readonly #guests: RowOf<typeof GUEST_ROW>[] = []
+  readonly #events: RowOf<typeof EVENT_ROW>[] = []
+  readonly #bodies: string[] = []
+  readonly #idempotency: RowOf<typeof IDEMPOTENCY_ROW>[] = []
+  readonly #answers: string[] = []
+  readonly #units: Readonly<Record<string, unknown>>[] = []
+  // One line per id: a statement may touch a row only once.
+  readonly #audit = new Map<string, RowOf<typeof AUDIT_ROW>>()
+
+  add(numbered: NumberedRecord): void {
+    const { agencyId, at, audit, idempotency } = numbered.record
+    if (numbered.entry !== null) this.#addEntry(numbered, numbered.entry)
+    if (audit !== undefined) this.#audit.set(audit.auditId, auditRow(agencyId, audit))
+    if (idempotency !== undefined) {
+      this.#idempotency.push({ ...idempotency, agencyId, createdAt: encodeInstant(at) })
+      this.#answers.push(idempotency.body)
+    }
+  }
+
+  #addEntry({ record, body }: NumberedRecord, encoded: EncodedEntry): void {
+    const { agencyId, entry, guest, notes, announcement } = record
+    assert(entry !== undefined, 'Cannot write an entry: its record has none')
+    const { seq, unitId, otherUnitId, kind, payload, checksum, booking } = encoded
+    const { event, requestId } = entry
+    const at = encodeInstant(entry.at)
+    const bookingId = booking?.id ?? null
+    this.#journal.push({ agencyId, unitId, seq, otherUnitId, kind, bookingId, checksum, requestId, at })
+    this.#payloads.push(payload)
+    if (event.kind === 'unit_set') this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
+    if (booking === null) return
+    const row = { ...booking, agencyId, notes: notes ?? null, seq }
+    if (event.kind === 'booking_created') this.#created.push(row)
+    else this.#changed.push(row)
+    if (guest !== undefined)
+      this.#guests.push({ ...guest, agencyId, id: guest.guestId, bookingId: booking.id, createdAt: at })
+    if (announcement !== undefined && body !== null) {
+      const { eventId, kind: eventKind } = announcement
+      this.#events.push({ agencyId, eventId, seq, kind: eventKind, bookingId: booking.id, occurredAt: at })
+      this.#bodies.push(body)
+    }
+  }
+
+  text(): BatchText {
+    return {
+      entries: compositeText(JOURNAL_ROW, this.#journal),
+      payloads: texts(this.#payloads),
+      created: compositeText(BOOKING_ROW, this.#created),
+      changed: compositeText(BOOKING_ROW, this.#changed),
+      guests: compositeText(GUEST_ROW, this.#guests),
+      events: compositeText(EVENT_ROW, this.#events),
+      bodies: texts(this.#bodies),
+      auditLines: compositeText(AUDIT_ROW, [...this.#audit.values()]),
+      idempotencies: compositeText(IDEMPOTENCY_ROW, this.#idempotency),
+      answers: texts(this.#answers),
+      others: this.#units.length === 0 ? null : JSON.stringify({ units: this.#units }),
+    }
   }
 }
 
-function texts(rows: readonly BatchRow[] | undefined, column: string): string | null {
-  return rows === undefined ? null : rows.map((row) => row[column]).join(BETWEEN_TEXTS)
+function texts(each: readonly string[]): string | null {
+  return each.length === 0 ? null : each.join(BETWEEN_TEXTS)
 }
 
-/** The text of an array of composites: `{"(a,,\"b c\")"}`. A missing value is a null. */
-function composites(rows: readonly BatchRow[] | undefined, columns: readonly string[]): string | null {
-  if (rows === undefined) return null
-  let text = ''
-  for (const row of rows) {
-    let members = ''
-    for (const column of columns) members += `,${member(row[column])}`
-    text += `,"(${members.slice(1)})"`
-  }
-  return `{${text.slice(1)}}`
+export function auditRow(agencyId: string, line: AuditDraft): RowOf<typeof AUDIT_ROW> {
+  const { auditId, at, actor } = line
+  return { ...line, agencyId, id: auditId, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
 }
 
-/** What ends a member of a composite, or stands for something else in it. */
-const SPECIAL = /["\\(),]/
-
-/** One member inside a quoted element of an array: what is quoted is escaped for the composite and again for the array. */
-function member(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (typeof value !== 'string') return String(value)
-  if (value !== '' && !SPECIAL.test(value)) return value
-  return `\\"${value.replace(/["\\]/g, (special) => (special === '"' ? '\\\\\\"' : '\\\\\\\\'))}\\"`
+function unitRow(agencyId: string, { rules: { rates, ...prices }, ...master }: Unit): RowOf<typeof UNIT> {
+  return { agencyId, ...master, ...prices, rates: encodeRates(rates) }
 }

@@ -1,12 +1,9 @@
-import { withDeadline } from '../../lib/deadline.ts'
 import { BACKLOG_COUNTED_MAX, type DeliveryBacklog } from '../../webhooks/delivery-backlog.ts'
 import type { Sql } from '../client/connect.ts'
 
-/** Whoever asks does so every few seconds: an answer that comes late is of no use. */
-const DEADLINE_MS = 1_000
-
 /**
  * Two index scans: one entry per pending delivery up to the limit, one probe per endpoint that has any.
+ * @param sql of purpose `probes`: whoever asks does so every few seconds, and a late answer is of no use
  * @throws DeadlineError or a database error
  */
 export async function deliveryBacklog(sql: Sql): Promise<DeliveryBacklog> {
@@ -15,7 +12,7 @@ export async function deliveryBacklog(sql: Sql): Promise<DeliveryBacklog> {
              (select from webhook_delivery where status = 'pending' limit ${BACKLOG_COUNTED_MAX}) waiting)::float8
              as pending,
            next_delivery_due('-infinity') as oldest`
-  const [row] = await withDeadline(query, DEADLINE_MS)
+  const [row] = await query
   if (row === undefined) throw new Error('Cannot count deliveries: no answer')
   return { pending: row.pending, oldestDueAt: row.oldest?.getTime() ?? null }
 }

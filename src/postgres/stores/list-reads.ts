@@ -6,9 +6,10 @@ import { ListReadError } from '../../core/bookings/list-read-error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
 import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
-import { type PoolStats, poolStats } from '../client/client-pool.ts'
-import type { Sql } from '../client/connect.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import type { PoolStats } from '../../observability/service-stats.ts'
+import { poolStats } from '../client/client-pool.ts'
+import { QUERY_DEADLINE_MS, type Sql } from '../client/connect.ts'
+import { classifyDatabaseError } from '../client/database-error.ts'
 
 /** Lists read at once, all agencies together: as many as the pool has connections (`connect`, purpose `lists`). */
 export const LISTS_RUNNING_MAX = 4
@@ -18,8 +19,6 @@ export const LISTS_PER_AGENCY_MAX = 2
 export const LISTS_WAITING_PER_AGENCY_MAX = 32
 /** Half of the time that a list may take in all. A list that starts later would usually not finish in time. */
 const WAIT_MS_MAX = QUERY_DEADLINE_MS / 2
-
-const QUERY_CANCELED = '57014'
 
 export class ListReads {
   /** Builds statements and their parts; only `read` runs them. */
@@ -52,7 +51,7 @@ export class ListReads {
     } catch (error) {
       if (error instanceof NoPlaceError)
         throw new ListReadError('busy', "Cannot read a list: the agency's share is in use", { cause: error })
-      if (error instanceof DeadlineError || isCanceled(error))
+      if (error instanceof DeadlineError || classifyDatabaseError(error) === 'too_slow')
         throw new ListReadError('slow', `Cannot read a list: it takes longer than ${QUERY_DEADLINE_MS} ms`, {
           cause: error,
         })
@@ -70,8 +69,4 @@ export class ListReads {
   async end(how: { timeout: number }): Promise<void> {
     await this.sql.end(how)
   }
-}
-
-function isCanceled(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === QUERY_CANCELED
 }

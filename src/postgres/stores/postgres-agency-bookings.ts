@@ -1,15 +1,15 @@
 import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { Guest } from '../../core/bookings/guest-list.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import type { Encoded } from '../../core/journal/fields.ts'
 import type { Sql } from '../client/connect.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
-import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
+import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
+import { guestOf } from './postgres-guest-list.ts'
+import { selectedObject } from './table.ts'
+import { GUEST } from './tables.ts'
 
-interface StoredAgencyBooking extends StoredBooking {
-  guest: (Omit<Guest, 'createdAt'> & { createdAt: string }) | null
-}
+type StoredAgencyBooking = StoredBooking & { readonly guest: Encoded<typeof GUEST.fields> | null }
 
 /** Bookings with guest and notes, for their agency only. */
 export class PostgresAgencyBookings implements AgencyBookings {
@@ -24,12 +24,9 @@ export class PostgresAgencyBookings implements AgencyBookings {
 
   async find(agencyId: string, bookingId: string): Promise<AgencyBooking | null> {
     const sql = this.#sql
-    const [row] = await withDeadline(
-      sql<StoredAgencyBooking[]>`
-        select ${bookingColumns(sql)}, ${guestColumn(sql)} from booking ${guestJoin(sql)}
-        where booking.agency_id = ${agencyId} and booking.booking_id = ${bookingId}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await sql<StoredAgencyBooking[]>`
+      select ${bookingColumns(sql)}, ${guestColumn(sql)} from booking ${guestJoin(sql)}
+      where booking.agency_id = ${agencyId} and booking.booking_id = ${bookingId}`
     return row === undefined ? null : agencyBookingOf(row)
   }
 
@@ -57,13 +54,10 @@ function guestJoin(sql: Sql) {
 }
 
 function guestColumn(sql: Sql) {
-  return sql`
-    case when guest.guest_id is null then null else jsonb_build_object(
-      'id', guest.guest_id, 'firstName', guest.first_name, 'lastName', guest.last_name, 'email', guest.email,
-      'phone', guest.phone, 'nationality', guest.nationality, 'createdAt', guest.created_at) end as "guest"`
+  return sql`case when guest.guest_id is null then null else ${selectedObject(sql, GUEST)} end as "guest"`
 }
 
 function agencyBookingOf(row: StoredAgencyBooking): AgencyBooking {
-  const guest = row.guest === null ? null : { ...row.guest, createdAt: Date.parse(row.guest.createdAt) }
+  const guest = row.guest === null ? null : guestOf(row.guest)
   return { booking: bookingRowOf(row).booking, guest, notes: row.notes }
 }

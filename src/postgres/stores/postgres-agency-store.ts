@@ -1,24 +1,20 @@
-import type { PendingQuery, Row } from 'postgres'
 import type { AgencyStore } from '../../admin/agency-store.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
+import { encodeInstant, encoderOf } from '../../core/journal/fields.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
-import type { Sql } from '../client/connect.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
-import {
-  agencyInsert,
-  agencyUpdate,
-  feeTypeInsert,
-  feeTypeUpdate,
-  keyInsert,
-  keyRevocation,
-  PostgresCatalogueStore,
-} from './postgres-catalogue-store.ts'
+import { PostgresCatalogueStore } from './postgres-catalogue-store.ts'
+import { inserted } from './table.ts'
+import { AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
 
 const UNIQUE_VIOLATION = '23505'
+
+const encodeKey = encoderOf(API_KEY.fields)
 
 /** Changes of the agency's own data, each one statement with its line of the audit trail. */
 export class PostgresAgencyStore implements AgencyStore {
@@ -33,29 +29,46 @@ export class PostgresAgencyStore implements AgencyStore {
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
-  async insertAgency(agency: Agency, audit: AuditDraft): Promise<boolean> {
-    const insert = this.#sql`${agencyInsert(this.#sql, agency)} on conflict (slug) do nothing`
+  async insertAgency({ plan, ...agency }: Agency, audit: AuditDraft): Promise<boolean> {
+    const row = { ...agency, ...plan, createdAt: encodeInstant(agency.createdAt) }
+    const insert = this.#sql`${inserted(this.#sql, AGENCY, row)} on conflict (slug) do nothing`
     return this.#write(agency.id, audit, insert)
   }
 
+  /** Slug, currency and time zone never change: amounts and day boundaries already stored depend on them. */
   async updateAgency(agency: Agency, audit: AuditDraft): Promise<void> {
-    await this.#write(agency.id, audit, agencyUpdate(this.#sql, agency))
+    const { plan } = agency
+    const update = this.#sql`
+      update agency set name = ${agency.name}, status = ${agency.status}, api_access = ${plan.apiAccess},
+             requests_per_minute = ${plan.requestsPerMinute}, requests_per_month = ${plan.requestsPerMonth},
+             default_hold_hours = ${agency.defaultHoldHours}
+      where agency_id = ${agency.id}`
+    await this.#write(agency.id, audit, update)
   }
 
   async insertKey(key: ApiKey, audit: AuditDraft): Promise<void> {
-    await this.#write(key.agencyId, audit, keyInsert(this.#sql, key))
+    await this.#write(key.agencyId, audit, inserted(this.#sql, API_KEY, encodeKey(key)))
   }
 
+  /** Permanent: an earlier revocation keeps its time (contract, Authentication rule 8). */
   async revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void> {
-    await this.#write(key.agencyId, audit, keyRevocation(this.#sql, key, revokedAt))
+    const update = this.#sql`
+      update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
+      where agency_id = ${key.agencyId} and key_id = ${key.id}`
+    await this.#write(key.agencyId, audit, update)
   }
 
   async insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
-    await this.#write(agencyId, audit, feeTypeInsert(this.#sql, agencyId, feeType))
+    await this.#write(agencyId, audit, inserted(this.#sql, FEE_TYPE, { ...feeType, agencyId }))
   }
 
   async updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
-    await this.#write(agencyId, audit, feeTypeUpdate(this.#sql, agencyId, feeType))
+    const update = this.#sql`
+      update fee_type set label = ${feeType.label}, kind = ${feeType.kind}, amount = ${feeType.amount},
+             basis_points = ${feeType.basisPoints}, includes_weekly_cleaning = ${feeType.includesWeeklyCleaning},
+             application = ${feeType.application}, active = ${feeType.active}
+      where agency_id = ${agencyId} and fee_type_id = ${feeType.id}`
+    await this.#write(agencyId, audit, update)
   }
 
   async updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean> {
@@ -90,8 +103,8 @@ export class PostgresAgencyStore implements AgencyStore {
   }
 
   /** @returns whether a row changed */
-  async #write(agencyId: string, audit: AuditDraft, change: PendingQuery<Row[]>): Promise<boolean> {
+  async #write(agencyId: string, audit: AuditDraft, change: Fragment): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
-    return (await auditedWrite(this.#sql, { ...{ agencyId, epoch: this.#epoch(), audit }, change: returning })) !== null
+    return (await auditedWrite(this.#sql, { agencyId, epoch: this.#epoch(), audit, change: returning })) !== null
   }
 }

@@ -1,20 +1,11 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { Actor } from '../../core/journal/record.ts'
+import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { ListReads } from './list-reads.ts'
+import { selected } from './table.ts'
+import { AUDIT } from './tables.ts'
 
-interface StoredAudit {
-  id: string
-  at: Date
-  actorKind: Actor['kind']
-  actorId: string | null
-  route: string
-  outcome: string
-  bookingId: string | null
-  requestId: string | null
-  count: number
-  total: number
-}
+type StoredAudit = Stored<typeof AUDIT.fields> & { readonly total: number }
 
 /** The audit trail, by its index on (agency, newest, id). */
 export class PostgresAuditList implements AuditList {
@@ -45,9 +36,7 @@ export class PostgresAuditList implements AuditList {
         select counted.total, page.*
         from (select count(*)::float8 as total from audit where ${wanted}) counted
         left join lateral (
-          select audit_id as "id", at, actor_kind as "actorKind", actor_id as "actorId", route, outcome,
-                 booking_id as "bookingId", request_id as "requestId", count::float8 as "count"
-          from audit where ${wanted}
+          select ${selected(sql, AUDIT)} from audit where ${wanted}
           order by at desc, audit_id desc offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
         order by page.at desc, page."id" desc`,
@@ -57,8 +46,9 @@ export class PostgresAuditList implements AuditList {
   }
 }
 
+const decodeLine = decoderOf(AUDIT.fields)
+
 function entryOf(row: StoredAudit): AuditEntry {
-  const { id, at, actorKind, actorId, route, outcome, bookingId, requestId, count } = row
-  const actor = { kind: actorKind, id: actorId }
-  return { id, at: at.getTime(), actor, route, outcome, bookingId, requestId, count }
+  const { actorKind, actorId, ...line } = decodeLine(row)
+  return { ...line, actor: { kind: actorKind, id: actorId } }
 }

@@ -1,10 +1,9 @@
 import type { BookingFilter, BookingList, Listed } from '../../core/bookings/booking-list.ts'
 import type { Booking } from '../../core/domain/booking.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
-import { bookingColumns, bookingRowOf, QUERY_DEADLINE_MS, type StoredBooking } from './postgres-booking-rows.ts'
+import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
 
 /** Pages of bookings, by the index on (agency, newest arrival, id). */
 export class PostgresBookingList implements BookingList {
@@ -31,13 +30,10 @@ export class PostgresBookingList implements BookingList {
 
   async ofGuest(agencyId: string, guestId: string, limit: number): Promise<readonly Booking[]> {
     const sql = this.#sql
-    const rows = await withDeadline(
-      sql<StoredBooking[]>`
-        select ${bookingColumns(sql)} from booking
-        where agency_id = ${agencyId} and guest_id = ${guestId}
-        order by booking.arrival desc, booking.booking_id limit ${limit}`,
-      QUERY_DEADLINE_MS,
-    )
+    const rows = await sql<StoredBooking[]>`
+      select ${bookingColumns(sql)} from booking
+      where agency_id = ${agencyId} and guest_id = ${guestId}
+      order by booking.arrival desc, booking.booking_id limit ${limit}`
     return rows.map((row) => bookingRowOf(row).booking)
   }
 }

@@ -1,9 +1,7 @@
 import type { CalendarFeedRows } from '../../admin/calendar-feeds.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 export class PostgresCalendarFeedRows implements CalendarFeedRows {
   readonly #sql: Sql
@@ -16,11 +14,8 @@ export class PostgresCalendarFeedRows implements CalendarFeedRows {
   }
 
   async version(agencyId: string, unitId: string): Promise<number> {
-    const [row] = await withDeadline(
-      this.#sql<{ version: number }[]>`
-        select version from calendar_feed where agency_id = ${agencyId} and unit_id = ${unitId}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await this.#sql<{ version: number }[]>`
+      select version from calendar_feed where agency_id = ${agencyId} and unit_id = ${unitId}`
     return row?.version ?? 0
   }
 

@@ -1,5 +1,5 @@
+import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import { causeName, coarseReason, isAccepted } from '../../webhooks/attempt-outcome.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import type { EndpointRows, PingRecord, StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
@@ -8,22 +8,10 @@ import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
 import { begun, dropOfDeleted, settleFlood, settlement } from './pending-deliveries.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { selected } from './table.ts'
+import { ENDPOINT } from './tables.ts'
 
-interface EndpointRow {
-  agencyId: string
-  id: string
-  url: string
-  description: string | null
-  status: 'active' | 'disabled'
-  disabledReason: string | null
-  consecutiveFailures: number
-  secretSealed: string
-  previousSecretSealed: string | null
-  previousSecretUntil: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
+type EndpointRow = Stored<typeof ENDPOINT.fields>
 
 /** Deliveries that a deletion drops while it keeps all batches waiting; what is left is dropped beside them. */
 const DROPPED_ALONE_MAX = 100
@@ -43,11 +31,8 @@ export class PostgresEndpointRows implements EndpointRows {
 
   /** Agencies that have an endpoint, of whatever status but deleted. */
   async agencies(): Promise<readonly string[]> {
-    const rows = await withDeadline(
-      this.#sql<{ agencyId: string }[]>`
-        select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted'`,
-      QUERY_DEADLINE_MS,
-    )
+    const rows = await this.#sql<{ agencyId: string }[]>`
+      select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted'`
     return rows.map(({ agencyId }) => agencyId)
   }
 
@@ -90,11 +75,11 @@ export class PostgresEndpointRows implements EndpointRows {
       settling === null
         ? sql``
         : sql`
-            off as (
-              select e.endpoint_id from webhook_endpoint e
-              where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}
-                and e.status = 'disabled' for update
-            ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
+          off as (
+            select e.endpoint_id from webhook_endpoint e
+            where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}
+              and e.status = 'disabled' for update
+          ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
     const isEnabled = pending === undefined ? sql`false` : sql`(e.status = 'disabled')`
     const isNewUrl = url === undefined ? sql`false` : sql`true`
     const isDescribed = description === undefined ? sql`false` : sql`true`
@@ -171,15 +156,12 @@ export class PostgresEndpointRows implements EndpointRows {
 
   async findDelivery(agencyId: string, deliveryId: string) {
     const sql = this.#sql
-    const [row] = await withDeadline(
-      sql<StoredDelivery[]>`
-        select ${deliveryColumns(sql)}
-        from webhook_delivery d
-        join webhook_event v on v.agency_id = d.agency_id and v.event_id = d.event_id
-        join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
-        where d.agency_id = ${agencyId} and d.delivery_id = ${deliveryId}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await sql<StoredDelivery[]>`
+      select ${deliveryColumns(sql)}
+      from webhook_delivery d
+      join webhook_event v on v.agency_id = d.agency_id and v.event_id = d.event_id
+      join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
+      where d.agency_id = ${agencyId} and d.delivery_id = ${deliveryId}`
     return row === undefined ? null : deliveryOf(row)
   }
 
@@ -253,7 +235,7 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 
   async #endpoints(query: PromiseLike<unknown>): Promise<StoredEndpoint[]> {
-    return ((await withDeadline(query, QUERY_DEADLINE_MS)) as EndpointRow[]).map(endpointOf)
+    return ((await query) as EndpointRow[]).map(endpointOf)
   }
 
   async #endpoint(query: PromiseLike<unknown>): Promise<StoredEndpoint | null> {
@@ -261,19 +243,8 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 }
 
-function endpointColumns(sql: Sql) {
-  return sql`
-    e.agency_id as "agencyId", e.endpoint_id as "id", e.url, e.description, e.status,
-    e.disabled_reason as "disabledReason", e.consecutive_failures as "consecutiveFailures",
-    e.secret_sealed as "secretSealed", e.previous_secret_sealed as "previousSecretSealed",
-    e.previous_secret_until as "previousSecretUntil", e.created_at as "createdAt", e.updated_at as "updatedAt"`
+function endpointColumns(sql: Sql): Fragment {
+  return selected(sql, ENDPOINT, 'e')
 }
 
-function endpointOf(row: EndpointRow): StoredEndpoint {
-  return {
-    ...row,
-    previousSecretUntil: row.previousSecretUntil?.getTime() ?? null,
-    createdAt: row.createdAt.getTime(),
-    updatedAt: row.updatedAt.getTime(),
-  }
-}
+const endpointOf: (row: EndpointRow) => StoredEndpoint = decoderOf(ENDPOINT.fields)

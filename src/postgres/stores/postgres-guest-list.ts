@@ -1,14 +1,13 @@
 import type { Listed } from '../../core/bookings/booking-list.ts'
 import type { Guest, GuestList } from '../../core/bookings/guest-list.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { Sql } from '../client/connect.ts'
 import { guestMatches } from './guest-search.ts'
 import type { ListReads } from './list-reads.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { selected } from './table.ts'
+import { GUEST } from './tables.ts'
 
-interface StoredGuest extends Omit<Guest, 'createdAt'> {
-  createdAt: Date
-}
+type StoredGuest = Stored<typeof GUEST.fields>
 
 export class PostgresGuestList implements GuestList {
   readonly #sql: Sql
@@ -29,11 +28,8 @@ export class PostgresGuestList implements GuestList {
 
   async find(agencyId: string, guestId: string): Promise<Guest | null> {
     const sql = this.#sql
-    const [row] = await withDeadline(
-      sql<StoredGuest[]>`
-        select ${guestColumns(sql)} from guest where agency_id = ${agencyId} and guest_id = ${guestId}`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await sql<StoredGuest[]>`
+      select ${selected(sql, GUEST)} from guest where agency_id = ${agencyId} and guest_id = ${guestId}`
     return row === undefined ? null : guestOf(row)
   }
 }
@@ -49,7 +45,7 @@ function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
     select counted.total, page.*
     from (select count(*)::float8 as total from guest where agency_id = ${agencyId}) counted
     left join lateral (
-      select ${guestColumns(sql)} from guest where agency_id = ${agencyId}
+      select ${selected(sql, GUEST)} from guest where agency_id = ${agencyId}
       order by created_at desc, guest_id offset ${offset}::text::bigint limit ${limit}
     ) page on true
     order by page."createdAt" desc, page."id"`
@@ -68,7 +64,7 @@ export function foundGuests(sql: Sql, wanted: { agencyId: string; search: string
     select counted.total, page.*
     from (select count(*)::float8 as total from hit) counted
     left join lateral (
-      select ${guestColumns(sql)}
+      select ${selected(sql, GUEST)}
       from (
         select * from hit order by hit.created_at desc, hit.guest_id
         offset ${page.offset}::text::bigint limit ${page.limit}
@@ -77,12 +73,4 @@ export function foundGuests(sql: Sql, wanted: { agencyId: string; search: string
     order by page."createdAt" desc, page."id"`
 }
 
-function guestColumns(sql: Sql) {
-  return sql`guest.guest_id as "id", guest.first_name as "firstName", guest.last_name as "lastName", guest.email,
-             guest.phone, guest.nationality, guest.created_at as "createdAt"`
-}
-
-function guestOf(row: StoredGuest): Guest {
-  const { id, firstName, lastName, email, phone, nationality, createdAt } = row
-  return { id, firstName, lastName, email, phone, nationality, createdAt: createdAt.getTime() }
-}
+export const guestOf: (row: StoredGuest) => Guest = decoderOf(GUEST.fields)

@@ -1,7 +1,5 @@
 import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
 /**
  * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
@@ -20,14 +18,11 @@ export class PostgresIdempotencyRows {
    */
   async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
     const { agencyId, keyId, route, idempotencyKey } = scope
-    const [row] = await withDeadline(
-      this.#sql<KeptAnswer[]>`
-        select request_hash as "requestHash", status, body from idempotency
-        where agency_id = ${agencyId} and key_id = ${keyId} and route = ${route}
-          and idempotency_key = ${idempotencyKey}
-          and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`,
-      QUERY_DEADLINE_MS,
-    )
+    const [row] = await this.#sql<KeptAnswer[]>`
+      select request_hash as "requestHash", status, body from idempotency
+      where agency_id = ${agencyId} and key_id = ${keyId} and route = ${route}
+        and idempotency_key = ${idempotencyKey}
+        and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
   }
 
@@ -38,16 +33,13 @@ export class PostgresIdempotencyRows {
    */
   async deleteExpired({ notAfter, limit }: { notAfter: number; limit: number }): Promise<number> {
     // A row that a batch has just replaced has moved: its old place is no longer deleted, and its new time is not due.
-    const deleted = await withDeadline(
-      this.#sql`
-        with due as materialized (
-          select least(${new Date(notAfter)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond') as at
-        )
-        delete from idempotency
-        where created_at <= (select at from due) and ctid = any (array(
-          select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`,
-      QUERY_DEADLINE_MS,
-    )
+    const deleted = await this.#sql`
+      with due as materialized (
+        select least(${new Date(notAfter)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond') as at
+      )
+      delete from idempotency
+      where created_at <= (select at from due) and ctid = any (array(
+        select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`
     return deleted.count
   }
 }

@@ -8,20 +8,13 @@ import type {
   WriterTerm,
 } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
 import { appendBatch } from './append-batch.ts'
 
-/** Above the server's own statement timeout, so that a slow statement is ended there and its outcome known. */
-const APPEND_DEADLINE_MS = 3_000
-const READ_DEADLINE_MS = 5_000
-/** For checking that a connection is open and writable before anything depends on it. */
-const PROBE_DEADLINE_MS = 2_500
-/** How long a look-up of what was written is repeated, and how long one of them may take. */
+/** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
-const WAS_WRITTEN_DEADLINE_MS = 2_000
 const WAS_WRITTEN_DELAY_MS = 100
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). */
 const SNAPSHOTS_KEPT = 3
@@ -59,27 +52,24 @@ export class PostgresJournalStore implements JournalStore {
 
   async takeOver(holder: string): Promise<WriterTerm> {
     const sql = this.#journal
-    const [row] = await withDeadline(
-      sql<{ epoch: number; lastSeq: number }[]>`
-        select epoch::float8 as "epoch", last_seq::float8 as "lastSeq" from take_over(${holder})`,
-      READ_DEADLINE_MS,
-    )
+    const [row] = await sql<{ epoch: number; lastSeq: number }[]>`
+      select epoch::float8 as "epoch", last_seq::float8 as "lastSeq" from take_over(${holder})`
     if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with an epoch')
     return row
   }
 
-  async appendBatch({ epoch, batchId, content }: BatchToAppend): Promise<'durable' | AppendFailure> {
+  async appendBatch({ epoch, batchId, records }: BatchToAppend): Promise<'durable' | AppendFailure> {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit
     let statement: ReturnType<typeof appendBatch>
     try {
-      statement = appendBatch(this.#journal, epoch, batchId, content)
+      statement = appendBatch(this.#journal, epoch, batchId, records)
     } catch (error) {
       // The rows could not be encoded: nothing was sent.
       return { kind: 'poison', cause: error }
     }
     try {
-      await withDeadline(statement, APPEND_DEADLINE_MS)
+      await statement
       return 'durable'
     } catch (error) {
       return { kind: failureKind(error), cause: error }
@@ -90,11 +80,8 @@ export class PostgresJournalStore implements JournalStore {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit
     try {
-      const [row] = await withDeadline(
-        this.#journal<{ renewed: number }[]>`
-          select renew_epoch(${epoch}::text::bigint, ${renewal}::text::uuid)::float8 as "renewed"`,
-        APPEND_DEADLINE_MS,
-      )
+      const [row] = await this.#journal<{ renewed: number }[]>`
+        select renew_epoch(${epoch}::text::bigint, ${renewal}::text::uuid)::float8 as "renewed"`
       if (row === undefined) throw new Error('Cannot raise the epoch: the database did not answer with it')
       return row.renewed
     } catch (error) {
@@ -111,12 +98,9 @@ export class PostgresJournalStore implements JournalStore {
     do {
       if ((await this.#unfit()) === null) {
         try {
-          const [row] = await withDeadline(
-            this.#journal<{ isWritten: boolean }[]>`
-              select exists (select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid) as "isWritten"
-              from writer_fence where epoch > ${epoch}::text::bigint`,
-            WAS_WRITTEN_DEADLINE_MS,
-          )
+          const [row] = await this.#journal<{ isWritten: boolean }[]>`
+            select exists (select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid) as "isWritten"
+            from writer_fence where epoch > ${epoch}::text::bigint`
           if (row !== undefined) return row.isWritten
         } catch {
           // Whatever failed, nothing is known yet.
@@ -132,7 +116,7 @@ export class PostgresJournalStore implements JournalStore {
   async #unfit(): Promise<AppendFailure | null> {
     if (this.#isWritable) return null
     try {
-      await withDeadline(assertWritable(this.#journal), PROBE_DEADLINE_MS)
+      await assertWritable(this.#journal)
       this.#isWritable = true
       return null
     } catch (error) {
@@ -148,29 +132,26 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
-    const rows = await withDeadline(
-      this.#queries<LoadedRow[]>`
-        with kept as (
-          select seq, format, hash, state from snapshot
-          where agency_id = ${agencyId} and unit_id = ${unitId}
-          order by seq desc limit ${SNAPSHOTS_KEPT}
-        ), start as (
-          select coalesce(max(seq), 0) as seq from kept
-        ), tail as (
-          select j.* from journal j, start
-          where j.agency_id = ${agencyId} and j.unit_id = ${unitId} and j.seq > start.seq
-          union all
-          select j.* from journal j, start
-          where j.agency_id = ${agencyId} and j.other_unit_id = ${unitId} and j.seq > start.seq
-        )
-        select seq::float8 as "seq", format, hash as "checksum", state as "payload",
-               null as "kind", null as "unitId", null as "otherUnitId"
-        from kept
+    const rows = await this.#queries<LoadedRow[]>`
+      with kept as (
+        select seq, format, hash, state from snapshot
+        where agency_id = ${agencyId} and unit_id = ${unitId}
+        order by seq desc limit ${SNAPSHOTS_KEPT}
+      ), start as (
+        select coalesce(max(seq), 0) as seq from kept
+      ), tail as (
+        select j.* from journal j, start
+        where j.agency_id = ${agencyId} and j.unit_id = ${unitId} and j.seq > start.seq
         union all
-        select seq::float8, null, checksum, payload, kind, unit_id, other_unit_id from tail
-        order by "seq"`,
-      READ_DEADLINE_MS,
-    )
+        select j.* from journal j, start
+        where j.agency_id = ${agencyId} and j.other_unit_id = ${unitId} and j.seq > start.seq
+      )
+      select seq::float8 as "seq", format, hash as "checksum", state as "payload",
+             null as "kind", null as "unitId", null as "otherUnitId"
+      from kept
+      union all
+      select seq::float8, null, checksum, payload, kind, unit_id, other_unit_id from tail
+      order by "seq"`
     const snapshots: StoredSnapshot[] = []
     const tail: StoredEntry[] = []
     for (const row of rows) {
@@ -181,36 +162,30 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
-    return withDeadline(
-      this.#queries<StoredEntry[]>`
-        select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", kind, payload, checksum
-        from journal
-        where agency_id = ${agencyId} and (unit_id = ${unitId} or other_unit_id = ${unitId}) and seq > ${afterSeq}
-        order by seq`,
-      READ_DEADLINE_MS,
-    )
+    return this.#queries<StoredEntry[]>`
+      select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", kind, payload, checksum
+      from journal
+      where agency_id = ${agencyId} and (unit_id = ${unitId} or other_unit_id = ${unitId}) and seq > ${afterSeq}
+      order by seq`
   }
 
   async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
     const rows = JSON.stringify(snapshots)
-    await withDeadline(
-      this.#queries`
-        with written as (
-          insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
-          select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
-          from jsonb_to_recordset(${rows}::text::jsonb) as s (
-            "agencyId" text, "unitId" text, seq bigint, format integer, hash text, state text)
-          on conflict (agency_id, unit_id, seq) do update set
-            format = excluded.format, hash = excluded.hash, state = excluded.state, taken_at = excluded.taken_at
-          returning agency_id, unit_id, seq
-        )
-        delete from snapshot old using written
-        where old.agency_id = written.agency_id and old.unit_id = written.unit_id and old.seq < written.seq
-          and (select count(*) from snapshot newer
-               where newer.agency_id = old.agency_id and newer.unit_id = old.unit_id and newer.seq > old.seq)
-              >= ${SNAPSHOTS_KEPT - 1}`,
-      READ_DEADLINE_MS,
-    )
+    await this.#queries`
+      with written as (
+        insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
+        select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
+        from jsonb_to_recordset(${rows}::text::jsonb) as s (
+          "agencyId" text, "unitId" text, seq bigint, format integer, hash text, state text)
+        on conflict (agency_id, unit_id, seq) do update set
+          format = excluded.format, hash = excluded.hash, state = excluded.state, taken_at = excluded.taken_at
+        returning agency_id, unit_id, seq
+      )
+      delete from snapshot old using written
+      where old.agency_id = written.agency_id and old.unit_id = written.unit_id and old.seq < written.seq
+        and (select count(*) from snapshot newer
+             where newer.agency_id = old.agency_id and newer.unit_id = old.unit_id and newer.seq > old.seq)
+            >= ${SNAPSHOTS_KEPT - 1}`
   }
 
   async close(): Promise<void> {

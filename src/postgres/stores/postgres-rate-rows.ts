@@ -1,10 +1,5 @@
 import type { RateSlotsToKeep, StoredRateSlot } from '../../access/rate-slots.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
-
-/** The read at start may take longer than a request may. */
-const LOAD_DEADLINE_MS = 30_000
 
 /** The requests of the last minute, some 120 rows: every write deletes what is older. */
 export class PostgresRateRows {
@@ -16,13 +11,10 @@ export class PostgresRateRows {
 
   /** The slots of all previous writers, including one that was fenced out a moment ago. */
   async load(): Promise<readonly StoredRateSlot[]> {
-    const rows = await withDeadline(
-      this.#sql<(Omit<StoredRateSlot, 'counts'> & { counts: string })[]>`
-        select extract(epoch from clock_timestamp() - ended_at)::float8 * 1000 as "ageMs", wall_ms as "wallMs",
-               boot_id as "bootId", boot_ms as "bootMs", counts
-        from rate_slot`,
-      LOAD_DEADLINE_MS,
-    )
+    const rows = await this.#sql<(Omit<StoredRateSlot, 'counts'> & { counts: string })[]>`
+      select extract(epoch from clock_timestamp() - ended_at)::float8 * 1000 as "ageMs", wall_ms as "wallMs",
+             boot_id as "bootId", boot_ms as "bootMs", counts
+      from rate_slot`
     return rows.map((row) => ({ ...row, counts: JSON.parse(row.counts) as Record<string, number> }))
   }
 
@@ -35,10 +27,7 @@ export class PostgresRateRows {
     { slots, keepFrom, dropEarlier }: RateSlotsToKeep,
   ): Promise<void> {
     const rows = JSON.stringify(slots.map(({ counts, ...slot }) => ({ ...slot, counts: JSON.stringify(counts) })))
-    await withDeadline(
-      this.#sql`
-        select keep_rate(${epoch}::text::bigint, ${term}::text::bigint, ${rows}::text::jsonb, ${keepFrom}::text::bigint, ${dropEarlier})`,
-      QUERY_DEADLINE_MS,
-    )
+    await this.#sql`
+      select keep_rate(${epoch}::text::bigint, ${term}::text::bigint, ${rows}::text::jsonb, ${keepFrom}::text::bigint, ${dropEarlier})`
   }
 }

@@ -1,8 +1,9 @@
 import type { RefusalLine } from '../../access/refusal-counter.ts'
-import { withDeadline } from '../../lib/deadline.ts'
 import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
+import { auditRow } from './batch-text.ts'
+import { columnNames, compositeText } from './table.ts'
+import { AUDIT_ROW } from './tables.ts'
 
 /**
  * Lines of the audit trail that stand for many attempts. They are written beside the journal and without the fence (J5): they
@@ -32,19 +33,10 @@ export class PostgresRefusalRows {
   }
 
   async #insert(lines: readonly RefusalLine[]): Promise<void> {
-    const rows = JSON.stringify(
-      lines.map(({ at, actor, ...line }) => ({ ...line, at: new Date(at).toISOString(), actor })),
-    )
-    await withDeadline(
-      this.#sql`
-        insert into audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-        select l."agencyId", l."auditId", l.at, l.actor ->> 'kind', l.actor ->> 'id', l.route, l.outcome, l."bookingId",
-               l."requestId", l.count
-        from jsonb_to_recordset(${rows}::text::jsonb) as l (
-          "agencyId" text, "auditId" text, at timestamptz, actor jsonb, route text, outcome text, "bookingId" text,
-          "requestId" text, count bigint)
-        on conflict (agency_id, audit_id) do update set count = greatest(audit.count, excluded.count)`,
-      QUERY_DEADLINE_MS,
-    )
+    const rows = lines.map(({ agencyId, ...line }) => auditRow(agencyId, line))
+    await this.#sql`
+      insert into audit (${columnNames(this.#sql, AUDIT_ROW)})
+      select line.* from unnest(${compositeText(AUDIT_ROW, rows)}::text::audit_row[]) line
+      on conflict (agency_id, audit_id) do update set count = greatest(audit.count, excluded.count)`
   }
 }

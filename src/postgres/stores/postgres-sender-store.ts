@@ -1,9 +1,7 @@
-import { withDeadline } from '../../lib/deadline.ts'
 import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from '../../webhooks/sender-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { FENCED_SQLSTATE } from '../client/database-error.ts'
 
-const DEADLINE_MS = 5_000
 /** Raised by `claim_deliveries` when another sender has taken over. */
 const TENURE_OVER_SQLSTATE = 'NL004'
 
@@ -78,7 +76,7 @@ export class PostgresSenderStore implements SenderStore {
 
   async #run<T>(query: (sql: Sql) => PromiseLike<T>): Promise<T> {
     try {
-      return await withDeadline(query(this.#sql), DEADLINE_MS)
+      return await query(this.#sql)
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === TENURE_OVER_SQLSTATE || code === FENCED_SQLSTATE) {

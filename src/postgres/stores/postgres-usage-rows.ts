@@ -1,19 +1,8 @@
-import type { UsageDraft } from '../../access/usage-meter.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import type { MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
 import type { Sql } from '../client/connect.ts'
-import { QUERY_DEADLINE_MS } from './postgres-booking-rows.ts'
 
-/** Reading everything at start may take longer than one request may. */
-const LOAD_DEADLINE_MS = 30_000
 /** Ten years. */
 const MONTHS_MAX = 120
-
-export interface MonthUsed {
-  /** `YYYY-MM`, UTC. */
-  readonly month: string
-  /** Requests, all keys of the agency together. */
-  readonly used: number
-}
 
 /** Requests used per agency and month: totals, of which the highest is kept. */
 export class PostgresUsageRows {
@@ -28,26 +17,20 @@ export class PostgresUsageRows {
    * @param month `YYYY-MM`; later months come too, in case the clock of an earlier process was ahead
    */
   async loadFrom(month: string): Promise<readonly UsageDraft[]> {
-    return withDeadline(
-      this.#sql<UsageDraft[]>`
-        select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month}`,
-      LOAD_DEADLINE_MS,
-    )
+    return this.#sql<UsageDraft[]>`
+      select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month}`
   }
 
   /** @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers */
   async keep(epoch: number, totals: readonly UsageDraft[]): Promise<void> {
     const rows = JSON.stringify(totals)
-    await withDeadline(this.#sql`select keep_usage(${epoch}::text::bigint, ${rows}::text::jsonb)`, QUERY_DEADLINE_MS)
+    await this.#sql`select keep_usage(${epoch}::text::bigint, ${rows}::text::jsonb)`
   }
 
   /** The agency's months, newest first, the last ten years at most; the current one as of the meter's last flush. */
   async usageOf(agencyId: string): Promise<readonly MonthUsed[]> {
-    return withDeadline(
-      this.#sql<MonthUsed[]>`
-        select month, used::float8 as "used" from usage_month
-        where agency_id = ${agencyId} order by month desc limit ${MONTHS_MAX}`,
-      QUERY_DEADLINE_MS,
-    )
+    return this.#sql<MonthUsed[]>`
+      select month, used::float8 as "used" from usage_month
+      where agency_id = ${agencyId} order by month desc limit ${MONTHS_MAX}`
   }
 }

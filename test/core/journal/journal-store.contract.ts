@@ -33,7 +33,7 @@ function audited(count: number): JournalRecord {
 }
 
 function batchOf(epoch: number, firstSeq: number, records: JournalRecord[]): BatchToAppend {
-  return { epoch, firstSeq, batchId: Bun.randomUUIDv7(), content: encodeBatch(records, firstSeq).content }
+  return { epoch, firstSeq, batchId: Bun.randomUUIDv7(), records: encodeBatch(records, firstSeq).records }
 }
 
 /** What every implementation of the port must do; the journal's promises rest on it. */
@@ -64,6 +64,13 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       await store.appendBatch(batch)
       await store.appendBatch(batch)
       expect(await auditCounts()).toEqual([3])
+    })
+
+    test('two lines of the audit trail with one id in a batch are one line with the later count', async () => {
+      const { store, auditCounts } = await open()
+      const { epoch } = await store.takeOver('test')
+      expect(await store.appendBatch(batchOf(epoch, 1, [audited(1), audited(2)]))).toBe('durable')
+      expect(await auditCounts()).toEqual([2])
     })
 
     test('another batch with sequence numbers that are taken is refused as by the fence', async () => {

@@ -35,6 +35,11 @@ function booked(id: string): JournalRecord {
   return { agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
 }
 
+function bookingId(record: JournalRecord | undefined): string | null {
+  const event = record?.entry?.event
+  return event?.kind === 'booking_created' ? event.after.id : null
+}
+
 function audited(auditId: string, count = 1): JournalRecord {
   const actor = { kind: 'key', id: 'key_a' } as const
   const audit = { auditId, at: 0, actor, route: 'r', outcome: 'MIN_STAY', bookingId: null, requestId: null, count }
@@ -75,7 +80,7 @@ describe('group commit', () => {
   test('J2: records of one tick share a batch, up to its limit', async () => {
     const { store, journal } = await openJournal({ batchMax: 4 })
     await Promise.all(['1', '2', '3', '4', '5'].map((id) => journal.append(booked(id))))
-    expect(store.sends.map(({ content }) => content.journal?.length)).toEqual([4, 1])
+    expect(store.sends.map(({ records }) => records.length)).toEqual([4, 1])
   })
 
   test('J3: sequence numbers are gapless over batches, and a record without an entry uses none', async () => {
@@ -95,7 +100,7 @@ describe('group commit', () => {
   test('two audit lines with one id in a batch are one row with the later count', async () => {
     const { store, journal } = await openJournal()
     await Promise.all([journal.append(audited('aud_1', 1)), journal.append(audited('aud_1', 2))])
-    expect(store.sends[0]?.content.audit).toMatchObject([{ audit_id: 'aud_1', count: 2 }])
+    expect([...store.audit.values()]).toMatchObject([{ auditId: 'aud_1', count: 2 }])
   })
 })
 
@@ -246,7 +251,7 @@ describe('a doubt that sending again cannot settle', () => {
 
   test('J4: only the data error itself is refused once it is known that nothing was written', async () => {
     const { store, clock, journal } = await openJournal()
-    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    store.isPoison = (record) => bookingId(record) === 'bad'
     store.fate = () => (store.sends.length === 1 ? 'lose_request' : 'deliver')
     const seen = ['1', 'bad', '2'].map((id) => ending(journal.append(booked(id))))
     await clock.advance(20)
@@ -283,7 +288,7 @@ describe('a doubt that sending again cannot settle', () => {
 describe('a database that is too slow for the batch', () => {
   /** Cancels what has more than `most` entries. */
   const slowFor = (store: MemoryJournalStore, most: number) => () =>
-    (store.sends.at(-1)?.content.journal?.length ?? 0) > most ? 'too_slow' : 'deliver'
+    (store.sends.at(-1)?.records.length ?? 0) > most ? 'too_slow' : 'deliver'
 
   test('gets smaller ones until they pass: nothing is refused, nothing is sent whole for ever', async () => {
     const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 32 })
@@ -291,7 +296,7 @@ describe('a database that is too slow for the batch', () => {
     const seen = Array.from({ length: 16 }, (_, i) => ending(journal.append(booked(`${i}`))))
     await clock.advance(200)
     expect(seen.map(({ state }) => state)).toEqual(seen.map((_, i) => `durable ${i + 1}`))
-    expect(store.sends.map(({ content }) => content.journal?.length).slice(0, 4)).toEqual([16, 8, 4, 2])
+    expect(store.sends.map(({ records }) => records.length).slice(0, 4)).toEqual([16, 8, 4, 2])
   })
 
   test('gets larger ones again once it is quick, up to the limit', async () => {
@@ -324,7 +329,7 @@ describe('a database that is too slow for the batch', () => {
 
   test('for a single record refuses it after 5 s as not written, and goes on with the next', async () => {
     const { store, clock, journal } = await openJournal()
-    store.fate = () => (store.sends.at(-1)?.content.created?.[0]?.['booking_id'] === 'big' ? 'too_slow' : 'deliver')
+    store.fate = () => (bookingId(store.sends.at(-1)?.records[0]?.record) === 'big' ? 'too_slow' : 'deliver')
     const big = ending(journal.append(booked('big')))
     await clock.advance(5_100)
     expect(big.state).toBe('held_too_long')
@@ -335,7 +340,7 @@ describe('a database that is too slow for the batch', () => {
 describe('poison', () => {
   test('J4: only the poisoned record of a batch fails; the others are durable without a gap', async () => {
     const { store, journal } = await openJournal({ batchMax: 8 })
-    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    store.isPoison = (record) => bookingId(record) === 'bad'
     const seen = ['1', '2', 'bad', '3', '4'].map((id) => ending(journal.append(booked(id))))
     await settle()
     await settle()
@@ -345,7 +350,7 @@ describe('poison', () => {
 
   test('J4: the journal goes on after a poisoned record', async () => {
     const { store, journal } = await openJournal()
-    store.isPoison = ({ created }) => created?.some((row) => row['booking_id'] === 'bad') === true
+    store.isPoison = (record) => bookingId(record) === 'bad'
     const bad = ending(journal.append(booked('bad')))
     await settle()
     expect(bad.state).toBe('poisoned')

@@ -51,14 +51,13 @@ describe('snapshots in Postgres', () => {
   test('J1, J3: a killed connection makes the outcome unknown, and the re-send finds or writes the batch', async () => {
     const { store, journalSeqs } = await open()
     const { epoch } = await store.takeOver('test')
-    const content = {}
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
                        where datname = current_database() and application_name = 'nightledger journal'`
-    const outcome = await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content })
+    const outcome = await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })
     if (outcome !== 'durable') expect(['unknown', 'not_sent']).toContain(outcome.kind)
     store.reconnect()
     await Bun.sleep(20)
-    expect(await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content })).toBe('durable')
+    expect(await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })).toBe('durable')
     expect(await journalSeqs()).toEqual([])
   })
 })
@@ -78,7 +77,7 @@ describe('a server that takes no writes', () => {
     const { epoch } = await store.takeOver('test')
     await readOnly('on')
     store.reconnect()
-    const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} }
+    const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] }
     expect(await store.appendBatch(batch)).toMatchObject({ kind: 'not_sent', cause: expect.any(ReadOnlyError) })
     await readOnly('off')
     store.reconnect()
@@ -88,7 +87,7 @@ describe('a server that takes no writes', () => {
   test('answers an error that is no data error, on a connection that had written', async () => {
     const { store } = await open()
     const { epoch } = await store.takeOver('test')
-    const batch = () => ({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} })
+    const batch = () => ({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })
     expect(await store.appendBatch(batch())).toBe('durable')
     // As if the server had been set read-only under it: the session has shown that it writes, and now may not.
     await database.sql`create or replace function refuse() returns trigger language plpgsql as
@@ -112,7 +111,7 @@ test('a statement that the server cancels at its timeout is too slow, not refuse
 test('J3: whether a batch is there is not said while its own epoch still holds the fence', async () => {
   const { store } = await open()
   const { epoch } = await store.takeOver('test')
-  const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, content: {} }
+  const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] }
   expect(await store.wasWritten(batch)).toBeNull()
   expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toBe(epoch + 1)
   expect(await store.wasWritten(batch)).toBe(false)

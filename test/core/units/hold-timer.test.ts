@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { CorruptLedgerError } from '../../../src/core/journal/entry-codec.ts'
+import { CorruptLedgerError } from '../../../src/core/journal/corrupt-ledger-error.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { FAILING_HOLDS_MAX, FailingHolds, HOLD_RETRY_DELAYS_MS } from '../../../src/core/units/failing-holds.ts'
 import { HoldTimer } from '../../../src/core/units/hold-timer.ts'

@@ -1,0 +1,116 @@
+/**
+ * The fields of a stored record, declared once: the type of the record, its form in JSON and in rows, and the functions that
+ * encode and decode it all follow from the declaration.
+ */
+import type { Instant } from '../domain/booking.ts'
+import { formatNight, type Night, parseNight } from '../domain/night.ts'
+import { corrupt } from './corrupt-ledger-error.ts'
+
+/** `night`: stored as a date. `instant`: stored as a point in time. The others are stored as they are; `texts` is a list. */
+export type FieldKind = 'text' | 'integer' | 'bigint' | 'double' | 'boolean' | 'night' | 'instant' | 'texts' | 'json'
+
+export interface Field<T, K extends FieldKind = FieldKind> {
+  readonly kind: K
+  readonly isNullable: null extends T ? true : false
+  /** Exists for the compiler only. */
+  readonly value?: T
+}
+
+/** By name. */
+export type Fields = Readonly<Record<string, { readonly kind: FieldKind; readonly isNullable: boolean }>>
+
+type ValueOf<F> = F extends { readonly value?: infer T } ? T : never
+
+/** A record as the domain has it. */
+export type Decoded<F extends Fields> = { readonly [N in keyof F]: ValueOf<F[N]> }
+
+/** A record as JSON and rows have it: a night as `YYYY-MM-DD`, an instant in ISO 8601. */
+export type Encoded<F extends Fields> = {
+  readonly [N in keyof F]: F[N]['kind'] extends 'night' | 'instant'
+    ? string | Extract<ValueOf<F[N]>, null>
+    : ValueOf<F[N]>
+}
+
+/** What can be decoded: encoded values, and instants also as `Date`, as the database driver returns them. */
+export type Stored<F extends Fields> = {
+  readonly [N in keyof F]: F[N]['kind'] extends 'instant' ? Date | Encoded<F>[N] : Encoded<F>[N]
+}
+
+export const text = <T extends string = string>() => field<T, 'text'>('text')
+/** 32 bits. */
+export const integer = () => field<number, 'integer'>('integer')
+/** Exact up to 2^53. */
+export const bigint = () => field<number, 'bigint'>('bigint')
+export const double = () => field<number, 'double'>('double')
+export const boolean = () => field<boolean, 'boolean'>('boolean')
+export const night = () => field<Night, 'night'>('night')
+export const instant = () => field<Instant, 'instant'>('instant')
+export const texts = <T extends string>() => field<readonly T[], 'texts'>('texts')
+export const json = <T extends object>() => field<T, 'json'>('json')
+
+export function nullable<T, K extends FieldKind>(of: Field<T, K>): Field<T | null, K> {
+  return { kind: of.kind, isNullable: true } as Field<T | null, K>
+}
+
+function field<T, K extends FieldKind>(kind: K): Field<T, K> {
+  return { kind, isNullable: false } as Field<T, K>
+}
+
+/** @returns a function that encodes a record. It keeps the order of the record's members */
+export function encoderOf<F extends Fields>(fields: F): (record: Decoded<F>) => Encoded<F> {
+  const nights = namesOf(fields, 'night')
+  const instants = namesOf(fields, 'instant')
+  return (record) => {
+    const encoded: Record<string, unknown> = { ...record }
+    for (const name of nights) if (encoded[name] !== null) encoded[name] = formatNight(encoded[name] as Night)
+    for (const name of instants) if (encoded[name] !== null) encoded[name] = encodeInstant(encoded[name] as Instant)
+    return encoded as Encoded<F>
+  }
+}
+
+/** @returns a function that decodes a stored record, and throws CorruptLedgerError when a value is missing or has another form */
+export function decoderOf<F extends Fields>(fields: F): (stored: Stored<F>) => Decoded<F> {
+  const each = Object.entries(fields)
+  return (stored) => {
+    const decoded: Record<string, unknown> = {}
+    for (const [name, { kind, isNullable }] of each) {
+      const value: unknown = stored[name]
+      if (value === undefined || (value === null && !isNullable)) corrupt(name)
+      decoded[name] = value === null ? null : decodeValue(kind, value)
+    }
+    return decoded as Decoded<F>
+  }
+}
+
+function decodeValue(kind: FieldKind, value: unknown): unknown {
+  if (kind === 'night') return decodeNight(value)
+  if (kind === 'instant') return decodeInstant(value)
+  return value
+}
+
+/** @throws CorruptLedgerError */
+export function decodeNight(value: unknown): Night {
+  const night = typeof value === 'string' ? parseNight(value) : null
+  return night ?? corrupt('a date')
+}
+
+/** ISO 8601, UTC, with milliseconds. */
+export function encodeInstant(instant: Instant): string {
+  return new Date(instant).toISOString()
+}
+
+function decodeInstant(value: unknown): Instant {
+  const instant = value instanceof Date ? value.getTime() : Date.parse(String(value))
+  return Number.isNaN(instant) ? corrupt('an instant') : instant
+}
+
+function namesOf(fields: Fields, kind: FieldKind): readonly string[] {
+  return Object.keys(fields).filter((name) => fields[name]?.kind === kind)
+}
+
+/** The same fields with `more` after one of them: the order matters where values are told apart by their place. */
+export function withAfter<F extends Fields, M extends Fields>(fields: F, name: keyof F & string, more: M): F & M {
+  const entries = Object.entries(fields)
+  const at = entries.findIndex(([each]) => each === name) + 1
+  return Object.fromEntries([...entries.slice(0, at), ...Object.entries(more), ...entries.slice(at)]) as F & M
+}

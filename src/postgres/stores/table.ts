@@ -1,0 +1,109 @@
+/**
+ * A table, or a composite type, as TypeScript sees it: its columns are declared once (tables.ts), and the select list, the texts
+ * that are written and the types of both follow from the declaration.
+ */
+import type { Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
+
+export interface Column {
+  readonly field: string
+  /** Its name in the database. */
+  readonly name: string
+  readonly kind: FieldKind
+  readonly isNullable: boolean
+}
+
+export interface Table<F extends Fields> {
+  readonly name: string
+  readonly fields: F
+  /** In the order of the fields; in a composite type that is the order of its members. */
+  readonly columns: readonly Column[]
+}
+
+/** A row as it is written. A column that is left out does not compile. */
+export type RowOf<T> = T extends Table<infer F> ? Encoded<F> : never
+
+/** @param renamed columns whose name is not the field's in snake case */
+export function table<F extends Fields>(
+  name: string,
+  fields: F,
+  renamed: Partial<Readonly<Record<keyof F, string>>> = {},
+): Table<F> {
+  const columns = Object.entries(fields).map(([field, { kind, isNullable }]) => ({
+    ...{ field, kind, isNullable },
+    name: renamed[field] ?? snakeCase(field),
+  }))
+  return { name, fields, columns }
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/**
+ * How a column is selected where its own type would not do: dates as text, so that no time zone touches them, bigints as exact
+ * numbers, arrays as jsonb (the driver reads none).
+ */
+function selectedAs(kind: FieldKind, column: string): string {
+  if (kind === 'night') return `${column}::text`
+  if (kind === 'bigint') return `${column}::float8`
+  if (kind === 'texts') return `to_jsonb(${column})`
+  return column
+}
+
+/** The select list of a row that `decoderOf` of the table's fields reads. */
+export function selected(sql: Sql, { name, columns }: Table<Fields>, alias = name): Fragment {
+  const list = columns.map(({ name: column, kind, field }) => `${selectedAs(kind, `${alias}.${column}`)} as "${field}"`)
+  return sql.unsafe(list.join(', '))
+}
+
+/** One row as a JSON object that `decoderOf` of the table's fields reads. */
+export function selectedObject(sql: Sql, { name, columns }: Table<Fields>, alias = name): Fragment {
+  const pairs = columns.map(({ name: column, field }) => `'${field}', ${alias}.${column}`)
+  return sql.unsafe(`jsonb_build_object(${pairs.join(', ')})`)
+}
+
+/** The names of the columns, with commas between them. */
+export function columnNames(sql: Sql, { columns }: Table<Fields>): Fragment {
+  return sql.unsafe(columns.map(({ name }) => name).join(', '))
+}
+
+/** `insert into` with all columns of the declaration. */
+export function inserted<F extends Fields>(sql: Sql, into: Table<F>, row: Encoded<F>): Fragment {
+  const columns = columnNames(sql, into)
+  const name = sql.unsafe(into.name)
+  return sql`
+    insert into ${name} (${columns})
+    select ${columns} from jsonb_populate_record(null::${name}, ${JSON.stringify(jsonRow(into, row))}::text::jsonb)`
+}
+
+/** A row with the names of the database. */
+export function jsonRow<F extends Fields>({ columns }: Table<F>, row: Encoded<F>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(columns.map(({ name, field }) => [name, row[field]]))
+}
+
+/** The text of an array of a composite type: `{"(a,,\"b c\")"}`, null for no rows. The same text for the same rows. */
+export function compositeText<F extends Fields>({ columns }: Table<F>, rows: readonly Encoded<F>[]): string | null {
+  if (rows.length === 0) return null
+  const fields = columns.map(({ field }) => field)
+  let text = ''
+  for (const row of rows) {
+    let members = ''
+    for (const field of fields) members += `,${member(row[field])}`
+    text += `,"(${members.slice(1)})"`
+  }
+  return `{${text.slice(1)}}`
+}
+
+/** What ends a member of a composite, or stands for something else in it. */
+const SPECIAL = /["\\(),]/
+
+/** One member inside a quoted element of an array: what is quoted is escaped for the composite and again for the array. */
+function member(value: unknown): string {
+  if (typeof value !== 'string') {
+    if (value === undefined) throw new TypeError('Cannot write a row: a value is missing')
+    return value === null ? '' : String(value)
+  }
+  if (value !== '' && !SPECIAL.test(value)) return value
+  return `\\"${value.replace(/["\\]/g, (special) => (special === '"' ? '\\\\\\"' : '\\\\\\\\'))}\\"`
+}

@@ -1,0 +1,190 @@
+/** The columns that this process reads and writes, each spelled once. A test holds them against the database. */
+import type { Guest } from '../../core/bookings/guest-list.ts'
+import type { Agency, ApiKey, Plan, Scope } from '../../core/catalogue/agency.ts'
+import type { FeeType, UnitRules } from '../../core/domain/rules.ts'
+import type { Unit, UnitStatus } from '../../core/domain/unit.ts'
+import { BOOKING_FIELDS } from '../../core/journal/booking-fields.ts'
+import {
+  bigint,
+  boolean,
+  double,
+  type Field,
+  instant,
+  integer,
+  json,
+  nullable,
+  text,
+  texts,
+  withAfter,
+} from '../../core/journal/fields.ts'
+import type { Actor } from '../../core/journal/record.ts'
+import type { StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
+import { table } from './table.ts'
+
+type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }
+
+const ofAgency = { agencyId: text() }
+
+const bookingRow = {
+  ...ofAgency,
+  ...withAfter(BOOKING_FIELDS, 'totalAmount', { notes: nullable(text()) }),
+  seq: bigint(),
+}
+export const BOOKING_ROW = table('booking_row', bookingRow, { id: 'booking_id' })
+/** The guest of a booking is found by the database. */
+export const BOOKING = table('booking', { ...bookingRow, guestId: nullable(text()) }, { id: 'booking_id' })
+
+export const JOURNAL_ROW = table('journal_row', {
+  ...ofAgency,
+  unitId: text(),
+  seq: bigint(),
+  otherUnitId: nullable(text()),
+  kind: text(),
+  bookingId: nullable(text()),
+  checksum: text(),
+  requestId: nullable(text()),
+  at: instant(),
+})
+
+const guest = {
+  id: text(),
+  firstName: text(),
+  lastName: text(),
+  email: nullable(text()),
+  phone: nullable(text()),
+  nationality: nullable(text()),
+  createdAt: instant(),
+} as const satisfies FieldsOf<Guest>
+export const GUEST = table('guest', guest, { id: 'guest_id' })
+export const GUEST_ROW = table(
+  'guest_row',
+  { ...ofAgency, ...withAfter(guest, 'id', { bookingId: text() }) },
+  { id: 'guest_id' },
+)
+
+export const EVENT_ROW = table('event_row', {
+  ...ofAgency,
+  eventId: text(),
+  seq: bigint(),
+  kind: text(),
+  bookingId: text(),
+  occurredAt: instant(),
+})
+
+const auditLine = {
+  id: text(),
+  at: instant(),
+  actorKind: text<Actor['kind']>(),
+  actorId: nullable(text()),
+  route: text(),
+  outcome: text(),
+  bookingId: nullable(text()),
+  requestId: nullable(text()),
+  count: bigint(),
+}
+export const AUDIT = table('audit', auditLine, { id: 'audit_id' })
+export const AUDIT_ROW = table('audit_row', { ...ofAgency, ...auditLine }, { id: 'audit_id' })
+
+export const IDEMPOTENCY_ROW = table('idempotency_row', {
+  ...ofAgency,
+  keyId: text(),
+  route: text(),
+  idempotencyKey: text(),
+  requestHash: text(),
+  status: integer(),
+  createdAt: instant(),
+})
+
+export const UNIT_MASTER_FIELDS = {
+  id: text(),
+  slug: text(),
+  name: text(),
+  status: text<UnitStatus>(),
+  city: nullable(text()),
+  area: nullable(text()),
+  building: nullable(text()),
+  bedrooms: double(),
+  beds: double(),
+  bathrooms: double(),
+  maxGuests: integer(),
+  sizeSqm: nullable(double()),
+  checkinTime: text(),
+  checkoutTime: text(),
+  instantBook: boolean(),
+} as const satisfies FieldsOf<Omit<Unit, 'rules'>>
+export const UNIT_RULE_FIELDS = {
+  basePrice: bigint(),
+  cleaningFee: bigint(),
+  extraBedFee: bigint(),
+  minStay: integer(),
+  turnoverNights: integer(),
+} as const satisfies FieldsOf<Omit<UnitRules, 'rates'>>
+export const UNIT = table(
+  'unit',
+  { ...ofAgency, ...UNIT_MASTER_FIELDS, ...UNIT_RULE_FIELDS, rates: json<Readonly<Record<string, unknown>>>() },
+  { id: 'unit_id' },
+)
+
+export const PLAN_FIELDS = {
+  apiAccess: boolean(),
+  requestsPerMinute: integer(),
+  requestsPerMonth: bigint(),
+} as const satisfies FieldsOf<Plan>
+export const AGENCY_OWN_FIELDS = {
+  id: text(),
+  slug: text(),
+  name: text(),
+  currency: text(),
+  timezone: text(),
+  status: text<Agency['status']>(),
+  defaultHoldHours: integer(),
+  createdAt: instant(),
+} as const satisfies FieldsOf<Omit<Agency, 'plan'>>
+export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS }, { id: 'agency_id' })
+
+export const API_KEY = table(
+  'api_key',
+  {
+    id: text(),
+    agencyId: text(),
+    name: nullable(text()),
+    prefix: text(),
+    secretSha256: text(),
+    scopes: texts<Scope>(),
+    createdAt: instant(),
+    expiresAt: nullable(instant()),
+    revokedAt: nullable(instant()),
+  } as const satisfies FieldsOf<ApiKey>,
+  { id: 'key_id', secretSha256: 'secret_sha256' },
+)
+
+const feeType = {
+  id: text(),
+  label: text(),
+  kind: text<FeeType['kind']>(),
+  amount: nullable(bigint()),
+  basisPoints: nullable(integer()),
+  includesWeeklyCleaning: boolean(),
+  application: text<FeeType['application']>(),
+  active: boolean(),
+} as const satisfies FieldsOf<FeeType>
+export const FEE_TYPE = table('fee_type', { ...ofAgency, ...feeType }, { id: 'fee_type_id' })
+
+export const ENDPOINT = table(
+  'webhook_endpoint',
+  {
+    ...ofAgency,
+    id: text(),
+    url: text(),
+    description: nullable(text()),
+    status: text<StoredEndpoint['status']>(),
+    disabledReason: nullable(text()),
+    consecutiveFailures: integer(),
+    secretSealed: text(),
+    previousSecretSealed: nullable(text()),
+    previousSecretUntil: nullable(instant()),
+    createdAt: instant(),
+    updatedAt: instant(),
+  } as const satisfies FieldsOf<StoredEndpoint>,
+  { id: 'endpoint_id' },
+)

@@ -1,0 +1,71 @@
+/** Agencies, keys and fee types of tests, made by the commands that the portal runs: fenced, audited, and in memory at once. */
+import { randomBytes } from 'node:crypto'
+import { newKeySecret } from '../../src/access/key-secret.ts'
+import { AgencyCommands } from '../../src/admin/agency-commands.ts'
+import { FeeCommands } from '../../src/admin/fee-commands.ts'
+import { KeyCommands, type KeySecret } from '../../src/admin/key-commands.ts'
+import type { Settled } from '../../src/admin/refusal.ts'
+import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Caller } from '../../src/core/bookings/caller.ts'
+import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import type { FeeType } from '../../src/core/domain/rules.ts'
+import { type IdSource, systemIds } from '../../src/lib/ids.ts'
+import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
+
+/** Its lines of the audit trail have this route. */
+export const FIXTURE: Caller = { actor: { kind: 'system', id: null }, route: 'fixture', requestId: null }
+
+/** What the commands need, with a clock that shows `now` and, for records of one kind, a known id. */
+function dependencies(ledger: Ledger, now: number, known: Record<string, string>) {
+  const { catalogue, sql, clock } = ledger
+  const newId: IdSource = (prefix) => known[prefix] ?? systemIds(prefix)
+  return {
+    catalogue,
+    store: new PostgresAgencyStore(sql, () => ledger.epoch),
+    clock: {
+      now: () => now,
+      monotonicMs: () => clock.monotonicMs(),
+      after: (ms: number, task: () => void) => clock.after(ms, task),
+    },
+    newId,
+  }
+}
+
+export async function makeAgency(ledger: Ledger, { id, status, createdAt, ...draft }: Agency): Promise<Agency> {
+  const agencies = new AgencyCommands(dependencies(ledger, createdAt, { agc: id }))
+  const agency = settledValue(await agencies.create(draft, FIXTURE))
+  return status === 'active' ? agency : settledValue(await agencies.change(id, { status }, FIXTURE))
+}
+
+/** A key with every scope, unless the change says otherwise. */
+export async function makeKey(
+  ledger: Ledger,
+  agency: Agency,
+  change: Partial<Omit<ApiKey, 'agencyId' | 'prefix' | 'secretSha256'>> = {},
+  made: KeySecret = newKeySecret(randomBytes),
+): Promise<{ key: ApiKey; secret: string }> {
+  const { id = systemIds('key'), createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
+  const at = (now: number) => new KeyCommands({ ...dependencies(ledger, now, { key: id }), makeSecret: () => made })
+  const { key, secret } = await at(createdAt).create(
+    agency,
+    { name: 'Test key', scopes: SCOPES, expiresAt: null, ...draft },
+    FIXTURE,
+  )
+  return { key: revokedAt === null ? key : settledValue(await at(revokedAt).revoke(agency, id, FIXTURE)), secret }
+}
+
+export async function makeFeeType(
+  ledger: Ledger,
+  agency: Agency,
+  { id = systemIds('fee'), ...change }: Partial<FeeType> = {},
+): Promise<FeeType> {
+  const fees = new FeeCommands(dependencies(ledger, ledger.clock.now(), { fee: id }))
+  const linen = { label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null } as const
+  const draft = { ...linen, includesWeeklyCleaning: false, application: 'every_stay', active: true, ...change } as const
+  return settledValue(await fees.create(agency, draft, FIXTURE))
+}
+
+function settledValue<T>(settled: Settled<T>): T {
+  if (settled.kind === 'done') return settled.value
+  throw new Error(`Cannot make what a test needs: ${JSON.stringify(settled)}`)
+}
