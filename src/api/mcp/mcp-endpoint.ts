@@ -26,7 +26,7 @@ import {
 import type { McpFailure, McpLedger } from './mcp-dependencies.ts'
 import { preflightAnswer } from './preflight.ts'
 import { BATCH_VERSION } from './protocol.ts'
-import { ServersBusyError } from './server-pool.ts'
+import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
 
 export const MCP_PATH = '/mcp'
 
@@ -63,10 +63,11 @@ export function mcpEndpoint(options: {
   ledger: McpLedger
   requestStats: RequestStats
   onFailure(failure: McpFailure): void
+  limits?: PoolLimits
 }): McpEndpoint {
-  const { ledger, requestStats, onFailure } = options
+  const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
   const { access, clock, newId } = ledger
-  const servers = loadToolServers().then(({ ToolServers }) => new ToolServers(ledger))
+  const servers = loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
   const watchOf = (method: string) => requestStats.route({ surface: 'mcp', method, path: MCP_PATH })
   const posts = watchOf('POST')
   const preflights = watchOf('OPTIONS')

@@ -14,6 +14,9 @@ export interface PoolLimits {
   readonly waitingMax: number
 }
 
+/** For each of the two kinds of revisions. A call takes milliseconds, and a key has 60 a minute unless its plan says otherwise. */
+export const POOL_LIMITS: PoolLimits = { serversMax: 64, waitingMax: 1_024 }
+
 interface Closable {
   close(): Promise<void>
 }

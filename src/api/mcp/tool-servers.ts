@@ -9,9 +9,6 @@ import type { ToolLedger } from './mcp-dependencies.ts'
 import { type PoolLimits, ServerPool } from './server-pool.ts'
 import { ToolServer } from './tool-server.ts'
 
-/** For each of the two kinds of revisions. */
-export const POOL_LIMITS: PoolLimits = { serversMax: 64, waitingMax: 1_024 }
-
 export type Outcome =
   | { readonly kind: 'result'; readonly result: Readonly<Record<string, unknown>> }
   | { readonly kind: 'refused'; readonly error: RpcError }
@@ -20,7 +17,7 @@ export class ToolServers {
   readonly #legacy: ServerPool<ToolServer>
   readonly #modern: ServerPool<ToolServer>
 
-  constructor(ledger: ToolLedger, limits = POOL_LIMITS) {
+  constructor(ledger: ToolLedger, limits: PoolLimits) {
     this.#legacy = new ServerPool(() => new ToolServer(ledger, { isModern: false }), limits)
     this.#modern = new ServerPool(() => new ToolServer(ledger, { isModern: true }), limits)
   }
