@@ -27,13 +27,14 @@ import type { McpFailure, McpLedger } from './mcp-dependencies.ts'
 import { preflightAnswer } from './preflight.ts'
 import { BATCH_VERSION } from './protocol.ts'
 import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
+import type { ToolServers } from './tool-servers.ts'
 
 export const MCP_PATH = '/mcp'
 
 /** Each request of a batch costs one of the budget; beyond this many it is refused as a whole. */
 export const BATCH_MESSAGES_MAX = 20
 
-/** Loads the SDK, which takes a tenth of a second. Call it early: the endpoint's first request waits for it. */
+/** Loads the SDK, which takes a tenth of a second, unless it is loaded already. The endpoint's first request waits for it. */
 export function loadToolServers(): Promise<typeof import('./tool-servers.ts')> {
   return import('./tool-servers.ts')
 }
@@ -67,7 +68,11 @@ export function mcpEndpoint(options: {
 }): McpEndpoint {
   const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
   const { access, clock, newId } = ledger
-  const servers = loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
+  let servers: Promise<ToolServers> | undefined
+  const toolServers = () => {
+    servers ??= loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
+    return servers
+  }
   const watchOf = (method: string) => requestStats.route({ surface: 'mcp', method, path: MCP_PATH })
   const posts = watchOf('POST')
   const preflights = watchOf('OPTIONS')
@@ -135,7 +140,7 @@ export function mcpEndpoint(options: {
 
   async function replyToRequest(open: Open, request: RpcRequest, isModern: boolean): Promise<Reply> {
     try {
-      const outcome = await (await servers).answer(request, open.admission.holder, isModern)
+      const outcome = await (await toolServers()).answer(request, open.admission.holder, isModern)
       return outcome.kind === 'result'
         ? { httpStatus: 200, text: successText(request.id, outcome.result) }
         : refusal(outcome.error)

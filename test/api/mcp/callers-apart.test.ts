@@ -33,22 +33,39 @@ const modernList = (id: unknown) => rpc('tools/call', { name: 'list_bookings', a
 
 describe('with the same id at the same time', () => {
   test.each([
-    ['a handshake revision', list, {}],
-    ['revision 2026-07-28', modernList, MODERN],
-  ])('two agencies get each their own answer, in %s', async (_, message, headers) => {
-    const slow = Promise.withResolvers<void>()
-    const { ask, first, second } = await openTwoAgencies(async (agencyId) => {
-      if (agencyId === AGENCY.id) await slow.promise
-      return { ...NONE, total: agencyId === AGENCY.id ? 1 : 2 }
-    })
-    const slowAnswer = ask(first, message(1), headers)
-    await Bun.sleep(5)
-    const quick = (await ask(second, message(1), headers)).body
-    expect([quick.id, quick.result.structuredContent]).toMatchObject([1, { currency: 'USD', totalItems: 2 }])
-    slow.resolve()
-    const late = (await slowAnswer).body
-    expect([late.id, late.result.structuredContent]).toMatchObject([1, { currency: 'EUR', totalItems: 1 }])
-  })
+    ['a handshake revision', 'first', list, {}],
+    ['a handshake revision', 'second', list, {}],
+    ['revision 2026-07-28', 'first', modernList, MODERN],
+    ['revision 2026-07-28', 'second', modernList, MODERN],
+  ])(
+    'two agencies get each their own answer, in %s, when the %s is answered first',
+    async (_, quick, message, headers) => {
+      const gates = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
+      const { ask, first, second } = await openTwoAgencies(async (agencyId) => {
+        await gates[agencyId]?.promise
+        return { ...NONE, total: agencyId === AGENCY.id ? 1 : 2 }
+      })
+      const answers: { agency: string; body: unknown }[] = []
+      const asked = [
+        ask(first, message(1), headers).then(({ body }) => answers.push({ agency: 'first', body })),
+        ask(second, message(1), headers).then(({ body }) => answers.push({ agency: 'second', body })),
+      ]
+      await Bun.sleep(5)
+      gates[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
+      await Bun.sleep(5)
+      gates[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
+      // One that got no answer at all shows below.
+      await Promise.race([Promise.all(asked), Bun.sleep(500)])
+      const own = {
+        first: { agency: 'first', body: { id: 1, result: { structuredContent: { currency: 'EUR', totalItems: 1 } } } },
+        second: {
+          agency: 'second',
+          body: { id: 1, result: { structuredContent: { currency: 'USD', totalItems: 2 } } },
+        },
+      }
+      expect(answers).toMatchObject(quick === 'first' ? [own.first, own.second] : [own.second, own.first])
+    },
+  )
 
   test('so do 400 calls of both agencies with few ids, a few servers, batches and failures among them', async () => {
     let calls = 0

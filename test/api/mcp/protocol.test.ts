@@ -22,7 +22,7 @@ import { readSources } from '../../support/source-imports.ts'
  * older package, whose clients are still in use.
  */
 
-test('only what is loaded beside the opening of the database takes more than types from the SDK', async () => {
+test('only what is loaded once the service listens takes more than types from the SDK', async () => {
   const sources = await readSources()
   const imports = sources.flatMap(({ path, code }) =>
     [...code.matchAll(/^(import(?: type)? \{[^}]*\}) from '@modelcontextprotocol\/[^']*'$/gm)].map(
