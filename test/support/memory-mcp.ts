@@ -5,6 +5,7 @@ import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { McpFailure, McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
 import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
+import type { PoolLimits } from '../../src/api/mcp/server-pool.ts'
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
@@ -17,14 +18,20 @@ export interface MemoryMcp {
   readonly memory: MemoryLedger
   readonly endpoint: McpEndpoint
   readonly failures: McpFailure[]
-  /** A new key's secret. */
-  key(scopes?: readonly Scope[]): string
+  /** A new key's secret. @param agencyId the ledger's own agency unless another was put into the catalogue */
+  key(scopes?: readonly Scope[], agencyId?: string): string
   /** @param body sent as JSON, unless it is text */
   ask(secret: string | null, body: unknown, headers?: Record<string, string>, method?: string): Promise<McpAnswer>
 }
 
 export async function openMemoryMcp(
-  options: { units?: Unit[]; plan?: Partial<Plan>; commands?: Partial<McpLedger['commands']> } = {},
+  options: {
+    units?: Unit[]
+    plan?: Partial<Plan>
+    commands?: Partial<McpLedger['commands']>
+    listBookings?: McpLedger['bookingList']['list']
+    limits?: PoolLimits
+  } = {},
 ): Promise<MemoryMcp> {
   const memory = await MemoryLedger.open(options.units ?? [sampleUnit()])
   const { catalogue, clock, commands } = memory
@@ -40,21 +47,22 @@ export async function openMemoryMcp(
       access,
       newId: (prefix) => `${prefix}_${++requests}`,
       commands: (options.commands ?? commands) as McpLedger['commands'],
-      bookingList: { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] },
+      bookingList: { list: options.listBookings ?? (async () => ({ rows: [], total: 0 })), ofGuest: async () => [] },
     },
     requestStats: new RequestStats({ clock, log: null }),
     onFailure: (failure) => failures.push(failure),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
   let keys = 0
   return {
     memory,
     endpoint,
     failures,
-    key: (scopes = SCOPES) => {
+    key: (scopes = SCOPES, agencyId = AGENCY.id) => {
       const { secret, prefix, sha256 } = newKeySecret(randomBytes)
       const life = { createdAt: 0, expiresAt: null, revokedAt: null }
       catalogue.putKey({
-        ...{ id: `key_${++keys}`, agencyId: AGENCY.id, name: null, prefix, secretSha256: sha256, scopes },
+        ...{ id: `key_${++keys}`, agencyId, name: null, prefix, secretSha256: sha256, scopes },
         ...life,
       })
       return secret

@@ -41,7 +41,8 @@ export const RPC_CODES = {
 export interface RpcError {
   /** Null where it could not be read. */
   readonly id: MessageId | null
-  readonly code: (typeof RPC_CODES)[keyof typeof RPC_CODES]
+  /** One of `RPC_CODES`, or another that the SDK has for a fault of the caller. */
+  readonly code: number
   readonly message: string
   readonly data?: Readonly<Record<string, unknown>>
   /** Of the answer, unless the message came in a batch. */
@@ -75,9 +76,10 @@ function invalid(id: MessageId | null, message: string): Message {
   return { kind: 'invalid', error: { id, code: RPC_CODES.invalidRequest, message, httpStatus: 400 } }
 }
 
-/** @param result JSON text */
-export function successText(id: MessageId, result: string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
+/** The members that every result of the modern revision has come first, so that answers stay equal byte by byte. */
+export function successText(id: MessageId, result: Params): string {
+  const { resultType, _meta, ttlMs, cacheScope, ...members } = result
+  return JSON.stringify({ jsonrpc: '2.0', id, result: { resultType, _meta, ttlMs, cacheScope, ...members } })
 }
 
 export function errorText({ id, code, message, data }: RpcError): string {

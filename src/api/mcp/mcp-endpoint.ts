@@ -26,14 +26,20 @@ import {
   successText,
 } from './json-rpc.ts'
 import type { McpFailure, McpLedger } from './mcp-dependencies.ts'
-import { answerOf } from './methods.ts'
 import { preflightAnswer } from './preflight.ts'
 import { BATCH_VERSION } from './protocol.ts'
+import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
+import type { ToolServers } from './tool-servers.ts'
 
 export const MCP_PATH = '/mcp'
 
 /** Each request of a batch costs one of the budget; beyond this many it is refused as a whole. */
 export const BATCH_MESSAGES_MAX = 20
+
+/** Loads the SDK, which takes a tenth of a second, unless it is loaded already. The endpoint's first request waits for it. */
+export function loadToolServers(): Promise<typeof import('./tool-servers.ts')> {
+  return import('./tool-servers.ts')
+}
 
 export interface McpEndpoint {
   readonly path: typeof MCP_PATH
@@ -60,9 +66,15 @@ export function mcpEndpoint(options: {
   ledger: McpLedger
   requestStats: RequestStats
   onFailure(failure: McpFailure): void
+  limits?: PoolLimits
 }): McpEndpoint {
-  const { ledger, requestStats, onFailure } = options
+  const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
   const { access, clock, newId } = ledger
+  let servers: Promise<ToolServers> | undefined
+  const toolServers = () => {
+    servers ??= loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
+    return servers
+  }
   const watchOf = (method: string) => requestStats.route({ surface: 'mcp', method, path: MCP_PATH })
   const posts = watchOf('POST')
   const preflights = watchOf('OPTIONS')
@@ -130,10 +142,10 @@ export function mcpEndpoint(options: {
 
   async function replyToRequest(open: Open, request: RpcRequest, isModern: boolean): Promise<Reply> {
     try {
-      const outcome = await answerOf(ledger, { request, isModern, holder: open.admission.holder })
-      return typeof outcome === 'string'
-        ? { httpStatus: 200, text: successText(request.id, outcome) }
-        : refusal(outcome)
+      const outcome = await (await toolServers()).answer(request, open.admission.holder, isModern)
+      return outcome.kind === 'result'
+        ? { httpStatus: 200, text: successText(request.id, outcome.result) }
+        : refusal(outcome.error)
     } catch (error) {
       return refusal(failed(open, request, error))
     }
@@ -151,7 +163,10 @@ export function mcpEndpoint(options: {
     const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     open.retryAfterS = problem.retryAfterS
-    const message = 'The request could not be answered because of an error in the service: try again'
+    const message =
+      error instanceof ServersBusyError
+        ? 'Too many requests are already waiting for an answer: try again'
+        : 'The request could not be answered because of an error in the service: try again'
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 

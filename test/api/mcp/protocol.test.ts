@@ -1,65 +1,100 @@
 import { describe, expect, test } from 'bun:test'
 import {
-  ErrorCode,
   InitializeResultSchema,
   ListToolsResultSchema,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolErrorCode,
+  SUPPORTED_PROTOCOL_VERSIONS as SERVER_VERSIONS,
+  UnsupportedProtocolVersionError,
+} from '@modelcontextprotocol/server'
 import { version } from '../../../package.json'
 import { RPC_CODES } from '../../../src/api/mcp/json-rpc.ts'
-import { initializeText, LEGACY_VERSIONS, resultText, SERVER_VERSION } from '../../../src/api/mcp/protocol.ts'
-import { toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
-import { SCOPES } from '../../../src/core/catalogue/agency.ts'
+import { LEGACY_VERSIONS, META, SERVER_INFO } from '../../../src/api/mcp/protocol.ts'
+import { openMemoryMcp, rpc } from '../../support/memory-mcp.ts'
 import { readSources } from '../../support/source-imports.ts'
 
 /*
- * At run time nothing of the SDK is loaded (docs/decisions.md); what is said instead is held against it here.
+ * What the endpoint says without the SDK, which is loaded later, is held against the SDK here; and what the SDK says, against its
+ * older package, whose clients are still in use.
  */
 
-test('of the SDK, the source takes types only', async () => {
+test('only what is loaded once the service listens takes more than types from the SDK', async () => {
   const sources = await readSources()
   const imports = sources.flatMap(({ path, code }) =>
-    [...code.matchAll(/^.*@modelcontextprotocol\/sdk.*$/gm)].map(([line]) => `${path}: ${line}`),
+    [...code.matchAll(/^(import(?: type)? \{[^}]*\}) from '@modelcontextprotocol\/[^']*'$/gm)].map(
+      ([, named = '']) => ({
+        path,
+        isOfTypes: named.startsWith('import type {'),
+      }),
+    ),
   )
-  expect(imports.length).toBeGreaterThan(0)
-  expect(imports.filter((line) => !/^[^:]+: import type \{/.test(line))).toEqual([])
+  expect(imports.filter(({ isOfTypes }) => !isOfTypes).map(({ path }) => path)).toEqual(['api/mcp/tool-server.ts'])
+  const early = sources
+    .filter(({ code }) => /^import (?!type).*\/tool-servers?\.ts'$/m.test(code))
+    .map(({ path }) => path)
+  expect(early).toEqual(['api/mcp/tool-servers.ts'])
 })
 
 describe('as the SDK has it', () => {
   test('are the revisions since streamable HTTP', () => {
-    expect(SUPPORTED_PROTOCOL_VERSIONS.filter((known) => known >= '2025-03-26')).toEqual([...LEGACY_VERSIONS])
+    for (const versions of [SUPPORTED_PROTOCOL_VERSIONS, SERVER_VERSIONS])
+      expect(versions.filter((known) => known >= '2025-03-26')).toEqual([...LEGACY_VERSIONS])
   })
 
   test('are the codes', () => {
     expect(RPC_CODES).toMatchObject({
-      parse: ErrorCode.ParseError,
-      invalidRequest: ErrorCode.InvalidRequest,
-      unknownMethod: ErrorCode.MethodNotFound,
-      invalidParams: ErrorCode.InvalidParams,
-      internal: ErrorCode.InternalError,
+      parse: ProtocolErrorCode.ParseError,
+      invalidRequest: ProtocolErrorCode.InvalidRequest,
+      unknownMethod: ProtocolErrorCode.MethodNotFound,
+      invalidParams: ProtocolErrorCode.InvalidParams,
+      internal: ProtocolErrorCode.InternalError,
+      unsupportedVersion: new UnsupportedProtocolVersionError({ supported: [], requested: '' }).code,
     })
   })
 
-  test('are the results of initialize and tools/list', () => {
-    InitializeResultSchema.parse(JSON.parse(initializeText('2025-06-18')))
-    const tools = resultText(`"tools":${toolsText(SCOPES)}`, { isModern: false, isCacheable: true })
-    expect(ListToolsResultSchema.parse(JSON.parse(tools)).tools).toHaveLength(4)
+  test('are the members of _meta', () => {
+    expect(META).toEqual({ version: PROTOCOL_VERSION_META_KEY, clientCapabilities: CLIENT_CAPABILITIES_META_KEY })
+  })
+
+  test('are the results of initialize and tools/list', async () => {
+    const { ask, key } = await openMemoryMcp()
+    InitializeResultSchema.parse((await ask(key(), initialize('2025-06-18'))).body.result)
+    const { result } = (await ask(key(), rpc('tools/list'))).body
+    expect(ListToolsResultSchema.parse(result).tools).toHaveLength(4)
   })
 })
 
 describe('initialize', () => {
-  test.each([...LEGACY_VERSIONS])('agrees to %s', (asked) => {
-    expect(JSON.parse(initializeText(asked)).protocolVersion).toBe(asked)
+  test.each([...LEGACY_VERSIONS])('agrees to %s', async (asked) => {
+    const { ask, key } = await openMemoryMcp()
+    expect((await ask(key(), initialize(asked))).body.result.protocolVersion).toBe(asked)
   })
 
   test.each(['2024-11-05', '2026-07-28', '', undefined, 7])(
     'offers the newest of its revisions instead of %p',
-    (asked) => {
-      expect(JSON.parse(initializeText(asked)).protocolVersion).toBe('2025-11-25')
+    async (asked) => {
+      const { ask, key } = await openMemoryMcp()
+      expect((await ask(key(), initialize(asked))).body.result.protocolVersion).toBe('2025-11-25')
     },
   )
+
+  test('asks nothing of the client that it does not use', async () => {
+    const { ask, key } = await openMemoryMcp()
+    for (const params of [undefined, {}, { capabilities: 7, clientInfo: [] }])
+      expect((await ask(key(), rpc('initialize', params))).body.result.protocolVersion).toBe('2025-11-25')
+  })
 })
 
-test('the server tells the version of the package', () => {
-  expect(SERVER_VERSION).toBe(version)
+test('the server tells the version of the package', async () => {
+  const { ask, key } = await openMemoryMcp()
+  expect(SERVER_INFO.version).toBe(version)
+  expect((await ask(key(), initialize('2025-11-25'))).body.result.serverInfo).toEqual(SERVER_INFO)
 })
+
+function initialize(protocolVersion: unknown): Record<string, unknown> {
+  return rpc('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } })
+}

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020'
 import fc from 'fast-check'
 import { availabilityText } from '../../../src/api/mcp/tools/get-availability.ts'
 import { belowMinStay } from '../../../src/api/mcp/tools/quote-stay.ts'
-import { TOOLS, toolNamed, toolsText } from '../../../src/api/mcp/tools/toolbox.ts'
+import { TOOLS, toolNamed, toolsFor } from '../../../src/api/mcp/tools/toolbox.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
 import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
@@ -62,13 +62,12 @@ describe('every tool', () => {
     for (const { definition } of TOOLS) {
       expect(JSON.stringify(definition)).not.toContain('"$id"')
       ajv.compile(definition.inputSchema)
-      ajv.compile(definition.outputSchema ?? {})
+      ajv.compile((definition.outputSchema ?? {}) as Schema)
     }
   })
 
   test('is listed only to a key that may call it, whatever the order of its scopes', () => {
-    const namesFor = (scopes: Parameters<typeof toolsText>[0]) =>
-      JSON.parse(toolsText(scopes)).map(({ name }: { name: string }) => name)
+    const namesFor = (scopes: Parameters<typeof toolsFor>[0]) => toolsFor(scopes).map(({ name }) => name)
     expect(namesFor(SCOPES)).toEqual(NAMES)
     expect(namesFor(SCOPES.toReversed())).toEqual(NAMES)
     expect(namesFor(['read:bookings', 'read:units'])).toEqual(['list_units', 'list_bookings'])

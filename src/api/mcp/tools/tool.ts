@@ -1,4 +1,4 @@
-import type { Tool as McpTool } from '@modelcontextprotocol/sdk/types.js'
+import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
 import { type Checked, checked } from '../../schema/checked.ts'

@@ -1,3 +1,4 @@
+import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Scope } from '../../../core/catalogue/agency.ts'
 import { GET_AVAILABILITY } from './get-availability.ts'
 import { LIST_BOOKINGS } from './list-bookings.ts'
@@ -13,9 +14,7 @@ export function toolNamed(name: string): Tool | null {
   return TOOLS.find((tool) => tool.name === name) ?? null
 }
 
-const TEXTS = TOOLS.map((tool) => JSON.stringify(tool.definition))
-
-/** The definitions of the tools that a key with these scopes may call, as JSON text: an array in fixed order. */
-export function toolsText(scopes: readonly Scope[]): string {
-  return `[${TEXTS.filter((_, i) => scopes.includes((TOOLS[i] as Tool).scope)).join(',')}]`
+/** The definitions of the tools that a key with these scopes may call, in fixed order. */
+export function toolsFor(scopes: readonly Scope[]): McpTool[] {
+  return TOOLS.filter(({ scope }) => scopes.includes(scope)).map(({ definition }) => definition)
 }
