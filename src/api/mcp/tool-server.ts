@@ -9,8 +9,8 @@ import {
   type ServerContext,
   specTypeSchemas,
 } from '@modelcontextprotocol/server'
-import { missingScope } from '../../access/partner-access.ts'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+import { missingScope } from '../problems/problem-of-access.ts'
 import { type CallAnswer, CallTransport } from './call-transport.ts'
 import type { Params } from './json-rpc.ts'
 import type { ToolLedger } from './mcp-dependencies.ts'
