@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
 import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleRules } from '../support/samples.ts'
-import { SeededRandom } from '../support/seeded-random.ts'
 
 const REQUESTS = 20_000
 const AT_ONCE = 32

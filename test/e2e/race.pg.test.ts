@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { sampleRules } from '../support/samples.ts'
-import { SeededRandom } from '../support/seeded-random.ts'
 
 const CLIENTS = 200
 const ROUNDS = 100

@@ -1,12 +1,12 @@
 import { expect } from 'bun:test'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { verify } from '../../src/verify/verify.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { night, sampleUnit } from './samples.ts'
-import { SeededRandom } from './seeded-random.ts'
 
 const SECRET = `hr_live_${'k'.repeat(40)}`
 const FIRST = night('2027-01-01')

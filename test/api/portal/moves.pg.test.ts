@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { type PortalService, startPortalService } from '../../support/portal-service.ts'
 
 let service: PortalService
@@ -16,20 +17,12 @@ interface Seen {
   readonly status: string
 }
 
-/** Small dice from a seed that a failure prints. */
-function dice(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
-
 const day = (n: number) => new Date(Date.UTC(2027, 2, 1 + n)).toISOString().slice(0, 10)
 const SEED = Number(process.env['MOVES_SEED'] ?? 20_270_301)
 
 test(`U4: many moves back and forth across the same units at once neither deadlock nor sell a night twice (seed ${SEED})`, async () => {
-  const roll = dice(SEED)
+  const random = new SeededRandom(SEED)
+  const roll = (below: number) => random.below(below)
   const agency = await service.agency()
   const units = await Promise.all([service.unit(agency), service.unit(agency), service.unit(agency)])
   const path = `/agencies/${agency.slug}/bookings`
