@@ -29,7 +29,7 @@ const DAYS_AHEAD = 165
 /** About 200 bookings of every type and status, past and to come, that do not overlap. */
 export function demoBookings(units: readonly Unit[], today: Night): BookingRequest[] {
   // The same seed each time: every demo has the same bookings around its own today.
-  const random = new SeededRandom(2_027)
+  const random = new SeededRandom(5)
   return units.flatMap((unit) => {
     const requests: BookingRequest[] = []
     let arrival = addNights(today, -DAYS_BACK + random.below(12))
