@@ -5,6 +5,7 @@ import { SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { asNight } from '../core/domain/night.ts'
 import type { FeeType } from '../core/domain/rules.ts'
+import { DAY_MS } from '../lib/duration.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { demoBookings } from './demo-bookings.ts'
 import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
@@ -22,7 +23,6 @@ export interface DemoMade {
   readonly bookings: number
 }
 
-const DAY_MS = 86_400_000
 const DEMO_SLUG = 'demo'
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 

@@ -1,8 +1,10 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, requestFor } from '../support/open-ledger.ts'
 
@@ -42,7 +44,7 @@ let day = 0
 /** A booking of two nights that nobody else has. */
 async function book(change: Parameters<typeof requestFor>[3] = {}): Promise<string> {
   const from = new Date(Date.UTC(2027, 0, 1 + 3 * day++)).toISOString().slice(0, 10)
-  const to = new Date(Date.parse(from) + 2 * 86_400_000).toISOString().slice(0, 10)
+  const to = new Date(Date.parse(from) + 2 * DAY_MS).toISOString().slice(0, 10)
   return idOf(await test_.ledger.commands.book(agency, requestFor(unit, from, to, change), CALLER))
 }
 
@@ -75,7 +77,7 @@ describe('Event kinds', () => {
 
   test('no other events exist: a hold that gets another lifetime is no news', async () => {
     const bookingId = await book({ status: 'option' })
-    const change = { holdExpiresAt: Date.now() + 3_600_000 }
+    const change = { holdExpiresAt: Date.now() + HOUR_MS }
     await test_.ledger.commands.change(agency, { bookingId, change }, CALLER)
     expect(await eventsOf(bookingId)).toHaveLength(1)
   })

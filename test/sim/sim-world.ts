@@ -3,6 +3,7 @@ import type { Caller } from '../../src/core/bookings/caller.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { announce } from '../../src/webhooks/envelope.ts'
@@ -109,7 +110,7 @@ export class SimWorld {
     else if (roll < 86) await this.clock.advance(this.dice.below(150))
     else if (roll < 90) await this.clock.advance(this.dice.below(20_000))
     else if (roll < 93) this.last.directory.sweep()
-    else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(3_600_000))
+    else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
     else if (roll < 96) this.dice.pick(this.processes).resume()
     else if (roll < 97) {
       // Usually somebody notices, and another process takes over from the one that hangs.

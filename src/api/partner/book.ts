@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'
 import type { Booking } from '../../core/domain/booking.ts'
+import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { BookingJson } from '../json/booking-json.ts'
@@ -32,7 +33,7 @@ const NEW_BOOKING = Type.Object({
   sourceRef: nullableText(120, "The caller's own reference; returned on reads."),
   notes: nullableText(2_000),
   holdHours: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1, maximum: 2_160 }), Type.Null()], {
+    Type.Union([Type.Integer({ minimum: 1, maximum: HOLD_HOURS_MAX }), Type.Null()], {
       description: "Lifetime of a draft or option; the agency's default when omitted.",
     }),
   ),

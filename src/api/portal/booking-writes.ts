@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES } from '../../core/domain/booking.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
@@ -41,7 +41,7 @@ const NEW_BOOKING = Type.Object({
   extraBed: Type.Optional(Type.Boolean({ default: false, description: 'Ignored without children.' })),
   notes: optionalText(2_000),
   holdHours: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, maximum: 2_160, description: 'Lifetime of a draft or option.' })),
+    nullable(Type.Integer({ minimum: 1, maximum: HOLD_HOURS_MAX, description: 'Lifetime of a draft or option.' })),
   ),
   expectedUntil: Type.Optional(nullable(dateText('With `checked_in`: until when the guest is expected to stay on.'))),
   guest: Type.Optional(

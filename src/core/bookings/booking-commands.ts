@@ -6,6 +6,7 @@
 
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { HOUR_MS } from '../../lib/duration.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -35,8 +36,6 @@ import { BookingTurns, type NotFound } from './booking-turns.ts'
 import type { Caller } from './caller.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import { WriteLimit } from './write-limit.ts'
-
-const HOUR_MS = 3_600_000
 
 export class BookingCommands {
   readonly #catalogue: Catalogue

@@ -8,6 +8,7 @@ import {
 import type { Ledger } from '../../../src/app/open-ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -15,7 +16,6 @@ import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
-const DAY_MS = 86_400_000
 /** Days ago by the clock of the database: what a test's own clock says is over, is over. */
 const START = Date.now() - 10 * DAY_MS
 
@@ -172,7 +172,7 @@ describe('kept answers', () => {
 })
 
 describe('a clock that is set 30 hours forward', () => {
-  const HOURS_30 = 30 * 3_600_000
+  const HOURS_30 = 30 * HOUR_MS
 
   /** An answer kept a moment ago by the clock of the database and of the process. */
   async function bookedNow(): Promise<void> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { type PortalService, startPortalService } from '../../support/portal-service.ts'
 import { sampleRules } from '../../support/samples.ts'
 
@@ -235,8 +236,6 @@ describe('a change', () => {
 })
 
 describe('a hold', () => {
-  const HOUR_MS = 3_600_000
-
   test('lasts as long as asked, else as long as the agency says', async () => {
     const asked = await book({ status: 'option', holdHours: 3 })
     expect(Date.parse(asked.holdExpiresAt) - Date.parse(asked.createdAt)).toBe(3 * HOUR_MS)

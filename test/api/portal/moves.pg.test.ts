@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { DAY_MS } from '../../../src/lib/duration.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { type PortalService, startPortalService } from '../../support/portal-service.ts'
 
@@ -81,11 +82,7 @@ async function expectConsistent(path: string, slugs: readonly string[]): Promise
 
 function nightsOf({ arrival, departure }: Seen): string[] {
   const nights: string[] = []
-  for (
-    let night = arrival;
-    night < departure;
-    night = new Date(Date.parse(night) + 86_400_000).toISOString().slice(0, 10)
-  )
+  for (let night = arrival; night < departure; night = new Date(Date.parse(night) + DAY_MS).toISOString().slice(0, 10))
     nights.push(night)
   return nights
 }

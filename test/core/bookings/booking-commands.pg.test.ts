@@ -4,6 +4,7 @@ import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   addAgency,
@@ -250,7 +251,7 @@ describe('holds', () => {
     const { booking } = done(
       await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER),
     )
-    expect(booking.holdExpiresAt).toBe(booking.createdAt + 3_600_000)
+    expect(booking.holdExpiresAt).toBe(booking.createdAt + HOUR_MS)
     expect(done(await ledger.commands.expire(agency, booking.id)).booking.status).toBe('option')
     const soon = Date.now() + 300
     done(await ledger.commands.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))

@@ -1,8 +1,10 @@
 /** Every write is refused as not written within `queuedMsMax` (here 5 s), or answered as unknown after 30 s. */
+
 import { describe, expect, test } from 'bun:test'
 import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
 import { CALLER, requestFor } from '../../support/open-ledger.ts'
 import { sampleUnit } from '../../support/samples.ts'
@@ -30,7 +32,7 @@ async function world(): Promise<World> {
   if (booked.kind !== 'done') throw new Error('Cannot book in a test')
   // The unit has changed since the booking: its row is read again in the turn.
   await ledger.commands.setUnit(AGENCY, unit.id, () => ({ ...unit, city: 'Porto' }), CALLER)
-  ledger.clock.jumpWall(49 * 3_600_000)
+  ledger.clock.jumpWall(49 * HOUR_MS)
   return { ledger, unit, other, bookingId: booked.booking.id }
 }
 
