@@ -3,15 +3,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HOUR_MS } from '../../src/lib/duration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let key: string
 let agencyId: string
 let month = 0
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency({ defaultHoldHours: 5 })
   agencyId = agency.id
   key = (await service.key(agency)).secret

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../../src/access/key-secret.ts'
 import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import type { Booking } from '../../src/core/domain/booking.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { AGENCY } from './memory-ledger.ts'
-import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
+import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 import { sampleUnit } from './samples.ts'
 
@@ -30,6 +31,8 @@ export interface TestLedger {
   /** Slug and name come from the id unless the change says otherwise. */
   unit(agency: Agency, change?: Partial<Unit>): Promise<Unit>
   feeType(agency: Agency, change?: Partial<FeeType>): Promise<FeeType>
+  /** A stay in the unit's calendar. */
+  book(agency: Agency, unit: Unit, arrival: string, departure: string): Promise<Booking>
   close(): Promise<void>
 }
 
@@ -83,6 +86,11 @@ export async function openTestLedger(
       await catalogueStore.insertFeeType(agency.id, feeType)
       catalogue.putFeeType(agency.id, feeType)
       return feeType
+    },
+    book: async (agency, unit, arrival, departure) => {
+      const outcome = await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
+      if (outcome.kind !== 'done') throw new Error('Cannot book nights in a test: they are taken')
+      return outcome.booking
     },
     close: async () => {
       await ledger.close()

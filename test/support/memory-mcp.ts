@@ -8,7 +8,7 @@ import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
-import type { McpAnswer } from './mcp-service.ts'
+import type { HttpAnswer } from './http-call.ts'
 import { AGENCY, MemoryLedger } from './memory-ledger.ts'
 import { sampleUnit } from './samples.ts'
 
@@ -20,7 +20,7 @@ export interface MemoryMcp {
   /** A new key's secret. */
   key(scopes?: readonly Scope[]): string
   /** @param body sent as JSON, unless it is text */
-  ask(secret: string | null, body: unknown, headers?: Record<string, string>, method?: string): Promise<McpAnswer>
+  ask(secret: string | null, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>
 }
 
 export async function openMemoryMcp(

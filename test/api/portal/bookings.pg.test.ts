@@ -3,16 +3,16 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
 import { sampleRules } from '../../support/samples.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 let agency: Agency
 let unit: Unit
 let path: string
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {

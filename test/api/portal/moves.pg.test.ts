@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { DAY_MS } from '../../../src/lib/duration.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 

@@ -7,7 +7,7 @@ import {
   LISTS_WAITING_PER_AGENCY_MAX,
 } from '../../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../../support/eventually.ts'
-import type { JsonAnswer } from '../../support/partner-service.ts'
+import type { HttpAnswer } from '../../support/http-call.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { scrape } from '../../support/scrape.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function ask(path: string, token: string, json?: unknown, headers = {}): Promise<JsonAnswer> {
+async function ask(path: string, token: string, json?: unknown, headers = {}): Promise<HttpAnswer> {
   const response = await fetch(service.baseUrl + path, {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
