@@ -1,5 +1,6 @@
 /** The group-commit curve: how many bookings per second are made durable, and how long one takes, by clients. */
-import { CALLER, openTestDatabaseLedger, requestFor } from '../test/support/open-ledger.ts'
+import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
+import { CALLER, requestFor } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { startPostgres } from './support/processes.ts'

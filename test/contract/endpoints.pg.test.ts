@@ -1,8 +1,7 @@
 /** Contract, Endpoints: one test per row of each table, and per sentence around them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
-import { sampleRules } from '../support/samples.ts'
+import { CALLER, requestFor, sampleRules } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService

@@ -4,8 +4,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
-import { night, sampleRules } from '../support/samples.ts'
+import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService

@@ -6,7 +6,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
+import { CALLER, requestFor } from '../support/samples.ts'
 
 let test_: TestLedger
 let agency: Agency

@@ -4,9 +4,9 @@ import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
 import { DAY_MS } from '../../src/lib/duration.ts'
 import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
 import { eventually } from '../support/eventually.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }

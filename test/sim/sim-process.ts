@@ -9,7 +9,7 @@ import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
 

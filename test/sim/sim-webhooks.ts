@@ -4,7 +4,7 @@ import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 import { MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
 import type { SimProcess } from './sim-process.ts'
 

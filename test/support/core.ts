@@ -9,7 +9,7 @@ import type { JournalStore } from '../../src/core/journal/journal-store.ts'
 import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
-import { AGENCY } from './memory-ledger.ts'
+import { AGENCY } from './samples.ts'
 
 type OfJournal = ConstructorParameters<typeof Journal>[0]
 type OfDirectory = ConstructorParameters<typeof UnitDirectory>[0]

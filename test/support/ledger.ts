@@ -1,19 +1,13 @@
-import { randomBytes } from 'node:crypto'
-import { newKeySecret } from '../../src/access/key-secret.ts'
 import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
-import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
-import { AGENCY } from './memory-ledger.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from './open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
-import { sampleUnit } from './samples.ts'
-
-/** A plan that no test of something else meets the limits of. */
-const AMPLE_PLAN = { apiAccess: true, requestsPerMinute: 1_000_000, requestsPerMonth: 100_000_000 }
+import { AGENCY, AMPLE_PLAN, CALLER, requestFor, sampleKey, sampleUnit } from './samples.ts'
 
 export interface TestKey {
   readonly key: ApiKey
@@ -50,19 +44,7 @@ export async function openTestLedger(
       return addAgency(ledger, { ...AGENCY, id, slug: id.replace('_', '-'), plan: AMPLE_PLAN, ...change })
     },
     key: async (agency, change = {}) => {
-      const { secret, prefix, sha256 } = newKeySecret(randomBytes)
-      const key: ApiKey = {
-        id: systemIds('key'),
-        agencyId: agency.id,
-        name: 'Test key',
-        prefix,
-        secretSha256: sha256,
-        scopes: SCOPES,
-        createdAt: Date.UTC(2026, 0, 1),
-        expiresAt: null,
-        revokedAt: null,
-        ...change,
-      }
+      const { key, secret } = sampleKey({ agencyId: agency.id, ...change })
       await catalogueStore.insertKey(key)
       catalogue.putKey(key)
       return { key, secret }

@@ -6,26 +6,21 @@ import type { Sql } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { verify } from '../../src/verify/verify.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
-import { night, sampleUnit } from './samples.ts'
+import { AMPLE_PLAN, night, sampleKey, sampleUnit } from './samples.ts'
 
 const SECRET = `hr_live_${'k'.repeat(40)}`
 const FIRST = night('2027-01-01')
 const ARRIVALS = 20_000
-/** As an agency of its size would have: limits are not what these tests are about. */
-const PLAN = { apiAccess: true, requestsPerMinute: 10_000_000, requestsPerMonth: 1_000_000_000 }
 
 export const LOAD_UNITS = 12
 
 /** An agency with units and a key, for `Load`. */
 export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
-  const agency = await addAgency(ledger, { plan: PLAN })
+  const agency = await addAgency(ledger, { plan: AMPLE_PLAN })
   for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
-  await ledger.catalogueStore.insertKey({
-    ...{ id: 'key_a', agencyId: agency.id, name: null, prefix: 'hr_live_kkkk', secretSha256: sha256Hex(SECRET) },
-    ...{ scopes: ['write:bookings', 'read:availability', 'read:bookings', 'read:units'], createdAt: 0 },
-    ...{ expiresAt: null, revokedAt: null },
-  })
+  const { key } = sampleKey({ agencyId: agency.id, prefix: 'hr_live_kkkk', secretSha256: sha256Hex(SECRET) })
+  await ledger.catalogueStore.insertKey(key)
   await ledger.close()
 }
 

@@ -1,5 +1,4 @@
 import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
@@ -9,18 +8,7 @@ import { announce } from '../../src/webhooks/envelope.ts'
 import { openCore } from './core.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
-
-export const AGENCY: Agency = {
-  id: 'agc_a',
-  slug: 'harbour',
-  name: 'Harbour Stays',
-  currency: 'EUR',
-  timezone: 'Europe/Lisbon',
-  status: 'active',
-  plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
-  defaultHoldHours: 48,
-  createdAt: 0,
-}
+import { AGENCY } from './samples.ts'
 
 /** The real commands, directory, journal and catalogue over a store in memory and a clock that stands still. */
 export class MemoryLedger {

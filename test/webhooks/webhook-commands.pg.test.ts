@@ -16,9 +16,9 @@ import { ENDPOINTS_PER_AGENCY_MAX } from '../../src/webhooks/webhook-endpoint.ts
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 const OK: AttemptOutcome = { kind: 'answered', httpStatus: 200 }
 const FAIL: AttemptOutcome = { kind: 'timed_out', during: 'answer' }

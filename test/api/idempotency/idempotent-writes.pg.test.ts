@@ -12,9 +12,9 @@ import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 /** Days ago by the clock of the database: what a test's own clock says is over, is over. */
 const START = Date.now() - 10 * DAY_MS

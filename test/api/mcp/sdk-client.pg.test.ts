@@ -3,8 +3,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { McpError } from '@modelcontextprotocol/sdk/types.js'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { requestFor } from '../../support/open-ledger.ts'
-import { sampleRules } from '../../support/samples.ts'
+import { requestFor, sampleRules } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*

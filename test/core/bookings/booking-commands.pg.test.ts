@@ -6,16 +6,9 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { eventually } from '../../support/eventually.ts'
-import {
-  addAgency,
-  addUnit,
-  CALLER,
-  openTestDatabaseLedger,
-  type Reports,
-  requestFor,
-} from '../../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { CALLER, night, requestFor, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }

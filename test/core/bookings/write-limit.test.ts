@@ -5,9 +5,8 @@ import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { CALLER, requestFor } from '../../support/open-ledger.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 const HELD_MS = 5_000
 /** The journal looks for overdue records that often, and sends again after a pause. */

@@ -13,8 +13,8 @@ import { recoverUnit } from '../../../src/core/journal/recovery.ts'
 import { encodeSnapshot, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 /** What a unit is to somebody who knows nothing of bitmaps: rules, and a list of bookings. */
 interface NaiveUnit {
