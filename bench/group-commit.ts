@@ -1,4 +1,4 @@
-/** The group-commit curve: how many bookings per second are made durable, and how long one takes, by clients. */
+/** Group commit: how many bookings per second become durable, and how long each takes, by number of clients. */
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { CALLER, requestFor } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'

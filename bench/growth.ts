@@ -1,5 +1,5 @@
 /**
- * What grows with the number of units stored, and what does not: start-up and memory of the service, activation of a unit, its
+ * How cost grows with the number of units stored: start-up time and memory of the service, time to activate a unit, size of a
  * snapshot, memory of a resident unit.
  */
 import { heapStats } from 'bun:jsc'

@@ -1,4 +1,4 @@
-/** Everything that a comparison needs, running: Postgres with the world in it, service, peer, floor, load generators. */
+/** Starts everything that a comparison needs: Postgres with seeded data, service, peer, floor and load generators. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoadAsked, LoadResult } from './load/load-process.ts'

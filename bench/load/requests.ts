@@ -1,4 +1,4 @@
-/** What each kind of load asks: endless, and the same from run to run but for the nights that are sold. */
+/** The requests of each kind of load: an endless sequence, the same in every run except for the nights that are sold. */
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { listedBookingIdOf, nightOf, SALES_PER_UNIT, saleOf, secretOf, slugOf, type WorldSize } from '../world/world.ts'
