@@ -1,5 +1,4 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
-
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'

@@ -1,5 +1,4 @@
 /** Every write is refused as not written within `queuedMsMax` (here 5 s), or answered as unknown after 30 s. */
-
 import { describe, expect, test } from 'bun:test'
 import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
