@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
-import { makeAgency, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
+import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
 const SCOPES = ['read:availability', 'write:bookings']
 const AVAILABILITY = '/partner/v1/availability?unit=sea-view&from=2030-01-30&to=2030-02-10'
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const ask = (path: string, token: string, json?: object) =>
   service.ask(path, { token, ...(json === undefined ? {} : { json }) })
-const addKey = (plan: object = {}) => makeAgency(service, { scopes: SCOPES, plan })
+const addKey = (plan: object = {}) => makeAgencyByPortal(service, { scopes: SCOPES, plan })
 
 async function passed(key: string, requests: number, path = AVAILABILITY): Promise<number> {
   let answered = 0

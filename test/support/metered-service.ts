@@ -2,7 +2,7 @@ import { type Receiver, startReceiver } from '../webhooks/support/receiver.ts'
 import { eventually } from './eventually.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 import { type Scrape, scrape } from './scrape.ts'
-import { makeAgency, type ServiceProcess, startServiceOn } from './service-process.ts'
+import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from './service-process.ts'
 
 /** What must never be seen outside an answer to whom it belongs. */
 export const GUEST = { firstName: 'Wilhelmina', lastName: 'Quartermaine', email: 'wilhelmina@quartermaine.example' }
@@ -33,7 +33,7 @@ export async function startMeteredService(
   const receiver = startReceiver(null)
   const hosts = { WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` }
   const service = await startServiceOn(database.url, { ...hosts, ...env })
-  const key = await makeAgency(service, {
+  const key = await makeAgencyByPortal(service, {
     slug: AGENCY_SLUG,
     scopes: ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings'],
     plan: { apiAccess: true, ...plan },

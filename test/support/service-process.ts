@@ -86,7 +86,7 @@ function serviceOf(child: Bun.Subprocess, port: number, log: () => string): Star
 }
 
 /** Makes an agency with one unit and a key, through the portal. @returns the key as a partner sends it */
-export async function makeAgency(
+export async function makeAgencyByPortal(
   { portal }: Pick<ServiceProcess, 'portal'>,
   options: { slug?: string; scopes: readonly string[]; plan?: object; unit?: object },
 ): Promise<string> {

@@ -9,7 +9,12 @@ import {
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { scrape } from '../../support/scrape.ts'
-import { makeAgency, type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
+import {
+  makeAgencyByPortal,
+  type ServiceProcess,
+  startServiceOn,
+  TEST_PORTAL_TOKEN,
+} from '../../support/service-process.ts'
 
 const BUSY = 'Cannot read the list: this agency has too many list requests in progress. Try again'
 
@@ -32,7 +37,7 @@ afterAll(async () => {
 const ask = (path: string, token: string, json?: unknown, headers = {}) =>
   service.ask(path, { token, headers, ...(json === undefined ? {} : { json }) })
 const addAgency = (slug: string) =>
-  makeAgency(service, { slug, scopes: ['read:bookings', 'read:guests', 'write:bookings'] })
+  makeAgencyByPortal(service, { slug, scopes: ['read:bookings', 'read:guests', 'write:bookings'] })
 
 /** Connections of the pool whose statement waits for the lock. */
 async function heldUp(pool: string): Promise<number> {
