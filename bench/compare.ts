@@ -1,5 +1,4 @@
-/** Runs scenarios, alternating A B A B, and makes figures of the runs. */
-
+/** Runs the sides of a scenario in turn, A B A B, and summarizes the samples. */
 import type { Harness, Sample } from './harness.ts'
 import type { Arm, Scenario } from './scenarios.ts'
 

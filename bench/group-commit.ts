@@ -1,17 +1,15 @@
-/** The group-commit curve: how many bookings per second are made durable, and how long one takes, by clients. */
-import { DEFAULT_LIMITS, openLedger } from '../src/app/open-ledger.ts'
-import type { Caller } from '../src/core/bookings/caller.ts'
-import { systemClock } from '../src/lib/clock.ts'
+/** Group commit: how many bookings per second become durable, and how long each takes, by number of clients. */
+import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
+import { CALLER, requestFor } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { startPostgres } from './support/processes.ts'
 import { seedLedger } from './world/seed.ts'
-import { agencyIdOf, nightOf, saleOf, slugOf, type WorldSize } from './world/world.ts'
+import { agencyIdOf, saleOf, slugOf, type WorldSize } from './world/world.ts'
 
 const CLIENTS = [1, 16, 64, 256] as const
 const RUN_MS = 2_500
 const SIZE: WorldSize = { agencies: 100, unitsPerAgency: 20, bookingsPerUnit: 0, bookingsOfFirst: 0 }
-const CALLER: Caller = { actor: { kind: 'key', id: 'key' }, route: 'POST /partner/v1/bookings', requestId: 'req_bench' }
 
 export async function measureGroupCommit(say: (text: string) => void): Promise<void> {
   const postgres = await startPostgres()
@@ -19,19 +17,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
   try {
     const { url, sql } = await postgres.createDatabase('bench')
     await seedLedger(sql, SIZE, () => {})
-    const ignore = () => {}
-    const ledger = await openLedger({
-      databaseUrl: url,
-      clock: systemClock,
-      limits: DEFAULT_LIMITS,
-      holder: 'bench',
-      watch: {
-        ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
-        ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
-        ...{ onCountersNotWritten: ignore },
-        ...{ onHoldFailure: ignore, onBug: ignore },
-      },
-    })
+    const ledger = await openTestDatabaseLedger(url)
     let n = 0
     const units = SIZE.agencies * SIZE.unitsPerAgency
     const bookOnce = async (): Promise<void> => {
@@ -41,15 +27,7 @@ export async function measureGroupCommit(say: (text: string) => void): Promise<v
       const unit = inventory?.sellableUnit(slugOf(Math.floor((sale % units) / SIZE.agencies)))
       if (agency === null || unit == null) throw new Error('Cannot book: the world lacks a unit')
       const { arrival, departure } = saleOf(Math.floor(sale / units))
-      const outcome = await ledger.commands.book(
-        agency,
-        {
-          ...{ unit, stay: { arrival: nightOf(arrival), departure: nightOf(departure) }, type: 'guest' },
-          ...{ status: 'confirmed', source: 'partner', sourceRef: null, adults: 2, children: 0, extraBed: false },
-          ...{ notes: null, holdHours: null, guest: null, enforcement: 'partner' },
-        },
-        CALLER,
-      )
+      const outcome = await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
       if (outcome.kind !== 'done') throw new Error('Cannot book: the nights are taken')
     }
     for (let i = 0; i < units; i++) await bookOnce()

@@ -1,14 +1,13 @@
 /**
- * What grows with the number of units stored, and what does not: start-up and memory of the service, activation of a unit, its
+ * How cost grows with the number of units stored: start-up time and memory of the service, time to activate a unit, size of a
  * snapshot, memory of a resident unit.
  */
 import { heapStats } from 'bun:jsc'
-import { DEFAULT_LIMITS, openLedger } from '../src/app/open-ledger.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
-import { systemClock } from '../src/lib/clock.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
+import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { residentMbOf, startPostgres, startService } from './support/processes.ts'
@@ -87,16 +86,7 @@ async function seedCalendars(sql: Sql, size: WorldSize): Promise<void> {
 
 /** Latency of each sampled unit's first touch, by calendar. Closing writes the snapshots that the next call starts from. */
 async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50Ms: number; p99Ms: number }[]> {
-  const ignore = () => {}
-  const ledger = await openLedger({
-    ...{ databaseUrl, clock: systemClock, limits: DEFAULT_LIMITS, holder: 'bench' },
-    watch: {
-      ...{ onFenced: ignore, onSnapshotDefect: ignore, onSnapshotFailure: ignore },
-      ...{ onHoldTimerFailure: ignore, onHousekeepingFailure: ignore, onTakeOverFailure: ignore },
-      ...{ onCountersNotWritten: ignore },
-      ...{ onHoldFailure: ignore, onBug: ignore },
-    },
-  })
+  const ledger = await openTestDatabaseLedger(databaseUrl)
   const latencies = CALENDARS.map(() => new Latencies())
   // The first few open the pool's connections and compile the code: they are no unit that is sampled.
   for (let unit = 0; unit < 20; unit++) await ledger.directory.read(addressOf(size.agencies - 1, unit))

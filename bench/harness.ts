@@ -1,4 +1,4 @@
-/** Everything that a comparison needs, running: Postgres with the world in it, service, peer, floor, load generators. */
+/** Starts everything that a comparison needs: Postgres with seeded data, service, peer, floor and load generators. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoadAsked, LoadResult } from './load/load-process.ts'
@@ -74,7 +74,7 @@ export class Harness {
       const peer = JsonChild.start(join(import.meta.dir, 'peer/server.ts'), { DATABASE_URL: url, ...poolOfPeer() })
       const floor = JsonChild.start(join(import.meta.dir, 'floor.ts'))
       const [peerUrl, floorUrl] = [(await peer.told<Up>()).url, (await floor.told<Up>()).url]
-      const urls = { nightledger: service.url, peer: peerUrl, floor: floorUrl }
+      const urls = { nightledger: service.baseUrl, peer: peerUrl, floor: floorUrl }
       const harness = new Harness({ postgres, databaseUrl: url, size, service, peer, floor, urls })
       onStep('touching every unit once, so that all are resident')
       await harness.touchEveryUnit()

@@ -1,11 +1,11 @@
 import { authenticate, newKeySecret } from '../src/access/key-secret.ts'
 
 /*
- * `bun run bench/key-timing.ts`: does the time of a 401 tell how much of a guessed key is right? 100,000 guesses of
- * each kind, in random order, each a fresh string as a request brings it: strangers; ones that share all but the last
- * characters with a stored key; ones whose hash begins like a stored key's (found by trying, as an attacker would have
- * to); and strangers once more, which shows what these samples make of no difference at all. Without the slowest tenth
- * of each kind (interrupts, garbage collection). |t| above 4.5 would be a difference that the samples show.
+ * `bun run bench/key-timing.ts`: does the time to a 401 reveal how much of a guessed key is right? It times 100,000 guesses of
+ * each kind in random order, each a new string as in a request: random keys; keys equal to a stored one except for the last
+ * characters; keys whose hash begins like a stored key's (found by trial, as an attacker would have to); and random keys again,
+ * as the control. The slowest tenth of each kind is dropped (interrupts, garbage collection). |t| above 4.5 (Welch's t-test) is
+ * a real difference.
  */
 
 const SAMPLES = 100_000

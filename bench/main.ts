@@ -1,6 +1,6 @@
 /*
- * `bun run bench [--quick] [--only <scenario>]`: how fast the service is, beside a server that does nothing and one that a
- * team would write instead. Starts all it needs, shows progress, ends with a table. bench/README.md says how to read it.
+ * `bun run bench [--quick] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
+ * would write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What single steps cost, in this process: `bun bench/micro.ts`. */
+/** `bun bench/micro.ts`: the cost of single steps, measured in this process. */
 import { bench, do_not_optimize, run } from 'mitata'
 import { nightListJson } from '../src/api/json/night-list-json.ts'
 import { decideBookStay } from '../src/core/domain/decide.ts'

@@ -1,6 +1,6 @@
 /*
- * `bun bench/profile.ts <kind> [connections] [folder]`: where the service's time goes under one kind of load. Writes a `.cpuprofile`
- * for Chrome's developer tools into the folder and prints the functions with the most time of their own.
+ * `bun bench/profile.ts <kind> [connections] [folder]`: where the service spends its time under one kind of load. Writes a
+ * `.cpuprofile` for Chrome's developer tools into the folder and prints the functions with the most self time.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

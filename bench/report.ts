@@ -1,4 +1,4 @@
-/** What a run leaves behind: a table, JSON beside it, and a picture for the README. */
+/** The results of a run: a table, a JSON file, and the chart in the README. */
 import { mkdirSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import type { Compared } from './compare.ts'

@@ -1,4 +1,4 @@
-/** What is compared with what. */
+/** The scenarios: which servers are compared under which load. */
 import type { Kind } from './load/requests.ts'
 
 export type Server = 'floor' | 'peer' | 'nightledger'

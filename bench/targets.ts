@@ -1,4 +1,4 @@
-/** The targets of this benchmark's issue, and whether a run met them. */
+/** What the figures should be, and whether a run met it. */
 import type { Compared } from './compare.ts'
 
 interface Target {
@@ -18,6 +18,7 @@ export const TARGETS: readonly Target[] = [
   { scenario: 'create', connections: 64, to: 'peer', figure: 'throughput', bound: { atLeast: 5 } },
   { scenario: 'create', connections: 'all', to: 'peer', figure: 'p50', bound: { atMost: 1 } },
   { scenario: 'mix', connections: 32, to: 'peer', figure: 'throughput', bound: { atLeast: 6 } },
+  { scenario: 'mcp', connections: 32, to: 'REST', figure: 'throughput', bound: { atLeast: 1 / 3 } },
   { scenario: 'beside-writers', connections: 32, to: 'alone', figure: 'p99', bound: { atMost: 3 } },
   { scenario: 'resident-units', connections: 32, to: '20 units', figure: 'throughput', bound: { atLeast: 0.9 } },
 ]
@@ -36,7 +37,7 @@ export function judge(compared: readonly Compared[]): Judged[] {
       .flatMap((one) => {
         const measured = one.ratioTo[to]?.[figure]
         if (measured === undefined) return []
-        const wanted = 'atLeast' in bound ? `at least ${bound.atLeast}` : `at most ${bound.atMost}`
+        const wanted = 'atLeast' in bound ? `at least ${Number(bound.atLeast.toFixed(2))}` : `at most ${bound.atMost}`
         const isMet = 'atLeast' in bound ? measured >= bound.atLeast : measured <= bound.atMost
         return [{ target: `${scenario} (${one.connections}): ${figure} ${wanted} x ${to}`, measured, isMet }]
       }),

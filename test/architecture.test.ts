@@ -81,7 +81,6 @@ const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
   '@elysiajs/cors': ['api/http'],
   '@elysiajs/swagger': ['api/openapi'],
   '@modelcontextprotocol/server': ['api/mcp'],
-  'prom-client': ['observability'],
 }
 
 /** Parts that import no package at all; `node:` modules count as packages. */

@@ -1,4 +1,4 @@
-/** Latencies of one run, every one kept: percentiles are exact. */
+/** Every latency of one run, so that percentiles are exact. */
 export class Latencies {
   #ns = new Float64Array(1 << 16)
   #size = 0

@@ -1,6 +1,6 @@
 /**
- * One keep-alive connection over a raw socket, one request in flight. It reads as little of an answer as it can check:
- * the status, and that as many bytes came as were announced.
+ * One keep-alive connection over a raw socket with one request in flight. Of a response it checks the status and the length,
+ * and parses nothing else, so that the load generator costs as little as possible.
  */
 import type { Socket } from 'bun'
 

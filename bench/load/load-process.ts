@@ -1,4 +1,4 @@
-/** The load generator, a process of its own: one run of load per question. */
+/** The load generator, a process of its own: it reads a run's settings from each line of its input and prints the result. */
 import { answerQuestions } from '../support/json-child.ts'
 import { Latencies } from './histogram.ts'
 import { HttpConnection, type Run } from './http-client.ts'

@@ -1,15 +1,7 @@
-/** What each kind of load asks: endless, and the same from run to run but for the nights that are sold. */
+/** The requests of each kind of load: an endless sequence, the same in every run except for the nights that are sold. */
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
-import {
-  diceOf,
-  listedBookingIdOf,
-  nightOf,
-  SALES_PER_UNIT,
-  saleOf,
-  secretOf,
-  slugOf,
-  type WorldSize,
-} from '../world/world.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { listedBookingIdOf, nightOf, SALES_PER_UNIT, saleOf, secretOf, slugOf, type WorldSize } from '../world/world.ts'
 import type { Planned } from './http-client.ts'
 
 export type Kind =
@@ -77,18 +69,18 @@ function placesOf(asked: Asked): Place {
 
 function readerOf(asked: Asked): (n: number) => Planned {
   const place = placesOf(asked)
-  const dice = diceOf(7)
+  const random = new SeededRandom(7)
   switch (asked.kind) {
     case 'availability-31':
-      return (n) => availability(place(n), dice(300), 31)
+      return (n) => availability(place(n), random.below(300), 31)
     case 'availability-366':
-      return (n) => availability(place(n), dice(30), 366)
+      return (n) => availability(place(n), random.below(30), 366)
     case 'quote':
-      return (n) => quote(place(n), dice)
+      return (n) => quote(place(n), random)
     case 'units':
       return (n) => get(n % asked.size.agencies, '/partner/v1/units')
     case 'booking':
-      return () => get(0, `/partner/v1/bookings/${listedBookingIdOf(dice(asked.size.bookingsOfFirst))}`)
+      return () => get(0, `/partner/v1/bookings/${listedBookingIdOf(random.below(asked.size.bookingsOfFirst))}`)
     case 'bookings-page-1':
       return () => get(0, '/partner/v1/bookings?page=1&pageSize=50')
     case 'bookings-page-50':
@@ -97,7 +89,7 @@ function readerOf(asked: Asked): (n: number) => Planned {
       return (n) =>
         get(0, `/partner/v1/guests?search=${['reis', 'silva', 'guest77', '+3519', 'ana'][n % 5]}&pageSize=20`)
     case 'mcp':
-      return (n) => mcp(place(n), dice(300))
+      return (n) => mcp(place(n), random.below(300))
     default:
       throw new Error(`Cannot make requests: ${asked.kind} is no kind of reading`)
   }
@@ -115,9 +107,9 @@ function availability({ agency, unit }: ReturnType<Place>, offset: number, days:
   return get(agency, `/partner/v1/availability?unit=${slugOf(unit)}&from=${formatNight(from)}&to=${to}`)
 }
 
-function quote({ agency, unit }: ReturnType<Place>, dice: (n: number) => number): Planned {
-  const arrival = (nightOf('2026-12-01') + dice(500)) as Night
-  const departure = formatNight((arrival + 2 + dice(12)) as Night)
+function quote({ agency, unit }: ReturnType<Place>, random: SeededRandom): Planned {
+  const arrival = (nightOf('2026-12-01') + random.below(500)) as Night
+  const departure = formatNight((arrival + 2 + random.below(12)) as Night)
   return post(
     agency,
     '/partner/v1/quote',

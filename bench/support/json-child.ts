@@ -1,4 +1,4 @@
-/** A process of the benchmark that answers questions, one JSON line for another, and ends with its standard input. */
+/** A child process that answers each JSON line on its input with one on its output, and ends when its input ends. */
 export class JsonChild {
   readonly #child: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
   readonly #lines: AsyncGenerator<string>
@@ -42,7 +42,7 @@ export class JsonChild {
   }
 }
 
-/** What the process on the other side does: answers each question until there are no more. */
+/** The child's side: answers each line until there are no more. */
 export async function answerQuestions<Q>(answer: (question: Q) => Promise<unknown>): Promise<void> {
   for await (const line of linesOf(Bun.stdin.stream())) console.log(JSON.stringify(await answer(JSON.parse(line) as Q)))
 }

@@ -1,4 +1,4 @@
-/** What runs beside the benchmark: Postgres in a temporary folder, the service, the peer, the floor, the load. */
+/** The processes that a benchmark measures: Postgres in a temporary folder and the service, and what they use of the machine. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { type ServiceProcess, startServiceOn } from '../../test/support/service-process.ts'
 
 export interface BenchPostgres {
   readonly url: string
@@ -43,15 +44,10 @@ export async function startPostgres(): Promise<BenchPostgres> {
   }
 }
 
-export interface ServiceHandle {
-  readonly url: string
-  readonly pid: number
-  /** From spawning to the first answer. */
-  readonly readyMs: number
-  stop(): Promise<void>
-}
+export type ServiceHandle = Pick<ServiceProcess, 'baseUrl' | 'pid' | 'readyMs'> & { stop(): Promise<void> }
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
+const STOP_MS_MAX = 12_000
 
 /** The service as it is deployed, in a process of its own. @throws Error with its log when it does not come up */
 export async function startService(
@@ -59,36 +55,16 @@ export async function startService(
   env: Record<string, string> = {},
   flags: readonly string[] = [],
 ): Promise<ServiceHandle> {
-  const since = performance.now()
-  const child = Bun.spawn([process.execPath, ...flags, 'run', MAIN], {
-    env: {
-      ...{ PATH: process.env['PATH'] ?? '', NODE_ENV: 'production', PORT: '0', LOG_LEVEL: 'info' },
-      ...{ DATABASE_URL: databaseUrl, PORTAL_TOKEN: 'portal-token-of-the-benchmark-0123456789' },
-      ...{ SECRET_KEY: '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff', ...env },
-    },
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  let log = ''
-  void (async () => {
-    for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) log = (log + chunk).slice(-20_000)
-  })()
-  const deadline = since + 60_000
-  let port: number | undefined
-  while (port === undefined) {
-    const line = log.split('\n').find((each) => each.includes('"listening"') && each.endsWith('}'))
-    if (line !== undefined) port = JSON.parse(line).port as number
-    else if (child.exitCode !== null || performance.now() > deadline)
-      throw new Error(`The service did not come up:\n${log}`)
-    else await Bun.sleep(2)
-  }
-  const url = `http://127.0.0.1:${port}`
-  await fetch(`${url}/healthz`).then((answer) => answer.text())
+  const { kill, exited, ...service } = await startServiceOn(
+    databaseUrl,
+    { NODE_ENV: 'production', ...env },
+    { command: [process.execPath, ...flags, 'run', MAIN] },
+  )
   return {
-    ...{ url, pid: child.pid, readyMs: performance.now() - since },
+    ...service,
     stop: async () => {
-      child.kill('SIGTERM')
-      await Promise.race([child.exited, Bun.sleep(12_000).then(() => child.kill('SIGKILL'))])
+      kill('SIGTERM')
+      await Promise.race([exited, Bun.sleep(STOP_MS_MAX).then(() => kill('SIGKILL'))])
     },
   }
 }

@@ -7,6 +7,7 @@ import type { Booking } from '../../src/core/domain/booking.ts'
 import { formatNight, type Night, parseNight } from '../../src/core/domain/night.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 
 export interface WorldSize {
   readonly agencies: number
@@ -124,14 +125,14 @@ export function feeTypesOf(agency: number): FeeType[] {
 
 /** What is in the calendar before anything is measured: about half of the coming year, in stays of 2 to 9 nights. */
 export function calendarOf(size: WorldSize, agency: number, unit: number): Booking[] {
-  const dice = diceOf(agency * 1_000 + unit)
+  const random = new SeededRandom(agency * 1_000 + unit)
   const bookings: Booking[] = []
-  let arrival = FIRST + dice(10)
+  let arrival = FIRST + random.below(10)
   for (let n = 0; n < size.bookingsPerUnit; n++) {
-    const departure = arrival + 2 + dice(8)
+    const departure = arrival + 2 + random.below(8)
     const id = `bkg_${hex((agency * 1_000 + unit) * 2_000 + n)}`
     bookings.push(bookingOf(id, unitIdOf(agency, unit), arrival as Night, departure as Night))
-    arrival = departure + 1 + dice(12)
+    arrival = departure + 1 + random.below(12)
   }
   return bookings
 }
@@ -149,15 +150,6 @@ function bookingOf(id: string, unitId: string, arrival: Night, departure: Night)
     ...{ id, unitId, type: 'guest', status: 'confirmed', source: 'partner', sourceRef: `REF-${id.slice(-6)}` },
     ...{ arrival, departure, adults: 2, children: 0, extraBed: false, totalAmount: 45_000, holdExpiresAt: null },
     ...{ expectedUntil: null, cancelledAt: null, cancelReason: null, createdAt: at, updatedAt: at, version: 1 },
-  }
-}
-
-/** The same numbers from the same seed, below `n`. */
-export function diceOf(seed: number): (n: number) => number {
-  let state = (seed * 2_654_435_761 + 12_345) >>> 0
-  return (n) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 0x1_0000_0000) * n)
   }
 }
 

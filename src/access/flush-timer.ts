@@ -1,6 +1,9 @@
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
+/** How often use and budgets are written: with the time of a commit, a crash loses the last second at most. */
+export const COUNTERS_FLUSH_MS = 500
+
 /** Counters in memory that are made durable from time to time. */
 export interface Flushed {
   isDirty(): boolean

@@ -13,12 +13,11 @@
  */
 import type { BootTime } from '../lib/boot-clock.ts'
 import type { Clock } from '../lib/clock.ts'
-import { FlushTimer } from './flush-timer.ts'
+import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
 import type { PassedRequests } from './rate-limit.ts'
 import { WINDOW_MS } from './rolling-minute.ts'
 
 const SLOT_MS = 500
-const FLUSH_EVERY_MS = 500
 /** A slot that is followed by this many others is a minute old, whatever the position in the current one. */
 const SLOTS_MAX = WINDOW_MS / SLOT_MS + 1
 
@@ -86,7 +85,7 @@ export class RateSlots {
     this.#timer = new FlushTimer({
       flushed: { isDirty: () => this.#isDirty(), write: () => this.#write() },
       clock: options.clock,
-      everyMs: FLUSH_EVERY_MS,
+      everyMs: COUNTERS_FLUSH_MS,
       onFailure: options.onFailure,
     })
   }

@@ -1,5 +1,6 @@
 import type { AuditDraft } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
+import { MINUTE_MS } from '../lib/duration.ts'
 import { sha256Hex } from '../lib/sha256-hex.ts'
 import { FlushTimer } from './flush-timer.ts'
 
@@ -42,7 +43,6 @@ interface Row {
   count: number
 }
 
-const MINUTE_MS = 60_000
 const FLUSH_EVERY_MS = 1_000
 /** Lines in one statement. */
 const WRITE_MAX = 500

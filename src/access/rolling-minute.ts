@@ -1,7 +1,8 @@
 import { assert } from '../lib/assert.ts'
+import { MINUTE_MS } from '../lib/duration.ts'
 
 /** The rolling minute of the contract (Limits). */
-export const WINDOW_MS = 60_000
+export const WINDOW_MS = MINUTE_MS
 
 const CAPACITY_MIN = 16
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
-import { FlushTimer } from './flush-timer.ts'
+import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
 
 /** What an agency has used of a month, all its keys together. */
 export interface MonthUsed {
@@ -34,11 +34,6 @@ interface Counter {
   used: number
 }
 
-/**
- * Half a second, so that with the time a commit takes, at most the last second of use is lost with the process (issue:
- * the whole partner surface).
- */
-const FLUSH_EVERY_MS = 500
 /** Counters in one write. */
 const WRITE_MAX = 1_000
 
@@ -71,7 +66,7 @@ export class UsageMeter {
     this.#timer = new FlushTimer({
       flushed: { isDirty: () => this.#dirty.size > 0, write: () => this.#write() },
       clock: options.clock,
-      everyMs: FLUSH_EVERY_MS,
+      everyMs: COUNTERS_FLUSH_MS,
       onFailure: options.onFailure,
     })
     this.#month = calendarMonthAt(options.clock.now())

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../lib/duration.ts'
+
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
   readonly port: number
@@ -29,7 +31,7 @@ export const LIMITS = {
   /** Unit actors held in memory at once. */
   residentUnitsMax: { variable: 'RESIDENT_UNITS_MAX', fallback: 20_000, min: 1, max: 10_000_000 },
   /** An actor that nobody touched for so long leaves the memory. */
-  unitIdleMs: { variable: 'UNIT_IDLE_MS', fallback: 600_000, min: 1_000, max: 86_400_000 },
+  unitIdleMs: { variable: 'UNIT_IDLE_MS', fallback: 600_000, min: 1_000, max: DAY_MS },
   /** Commands that wait for one unit. */
   mailboxMax: { variable: 'MAILBOX_MAX', fallback: 256, min: 1, max: 100_000 },
   /** Entries that wait for the journal. */

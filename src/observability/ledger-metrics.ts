@@ -1,8 +1,5 @@
-import { byLabel, type Metric, only, type Sample } from './metric.ts'
+import { byLabel, FROM_MS, type Metric, only, type Sample } from './metric.ts'
 import type { PoolStats, ServiceStats } from './service-stats.ts'
-
-/** Millisecond readings told in seconds. */
-const FROM_MS = 0.001
 
 const STATES = ['idle', 'flushing', 'fenced', 'closed'] as const
 

@@ -1,4 +1,3 @@
-import { Counter, Gauge, Histogram, type MetricObjectWithValues, type MetricValueWithName, Registry } from 'prom-client'
 import type { HistogramReading } from '../lib/histogram.ts'
 
 export type Labels = Readonly<Record<string, string | number>>
@@ -37,6 +36,9 @@ export interface Distribution {
   readonly scale: number
 }
 
+/** Scales a reading in milliseconds to seconds. */
+export const FROM_MS = 0.001
+
 /** The sample of a metric without labels; none when nothing is known of it. */
 export function only(value: number | null | undefined): readonly Sample[] {
   return value == null ? [] : [{ value }]
@@ -47,67 +49,50 @@ export function byLabel(label: string, values: Readonly<Record<string, number>>)
   return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }))
 }
 
-/**
- * The metrics page: the Prometheus text format 0.0.4. Counting is not prom-client's part, as it hashes labels for each value; it is
- * given what was counted when somebody asks.
- */
-export function metricsText<V>(metrics: readonly Metric<V>[], stats: V): Promise<string> {
-  const registry = new Registry()
-  for (const metric of metrics) add(registry, metric, stats)
-  return registry.metrics()
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** The metrics page: the Prometheus text format 0.0.4. A metric without samples has its two comment lines only. */
+export function metricsText<V>(metrics: readonly Metric<V>[], stats: V): string {
+  return `${metrics.map((metric) => linesOf(metric, stats).join('\n')).join('\n\n')}\n`
 }
 
-export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
-
-function add<V>(registry: Registry, metric: Metric<V>, stats: V): void {
-  const { name, help, labels = [] } = metric
-  const config = { name, help, labelNames: [...labels], registers: [registry] }
-  if (metric.type === 'histogram') {
-    new CountedHistogram(config, metric.read(stats))
-    return
-  }
-  const samples = metric.read(stats)
-  const told = metric.type === 'counter' ? new Counter(config) : new Gauge(config)
-  // Without labels prom-client begins with 0, which would be a claim.
-  if (samples.length === 0) told.remove({})
-  for (const { labels = {}, value } of samples) told.inc({ ...labels }, value)
+function linesOf<V>(metric: Metric<V>, stats: V): string[] {
+  const { name, help, type } = metric
+  const series = metric.type === 'histogram' ? bucketsOf(metric, stats) : samplesOf(metric, stats)
+  return [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${type}`, ...series]
 }
 
-type HistogramValues = MetricObjectWithValues<MetricValueWithName<string>>
-
-/** A histogram whose values were counted elsewhere. */
-class CountedHistogram extends Histogram<string> {
-  readonly #distributions: readonly Distribution[]
-
-  constructor(config: ConstructorParameters<typeof Histogram<string>>[0], distributions: readonly Distribution[]) {
-    super(config)
-    this.#distributions = distributions
-  }
-
-  override async get(): Promise<HistogramValues> {
-    const { name, help } = this as unknown as { name: string; help: string }
-    const values = this.#distributions.flatMap((distribution) => valuesOf(name, distribution))
-    // The cast: prom-client's own type of `type` is an enum that it does not export as a value.
-    return { name, help, type: 'histogram', aggregator: 'sum', values } as unknown as HistogramValues
-  }
-
-  /** What prom-client 15 asks first. */
-  getForPromString(): Promise<HistogramValues> {
-    return this.get()
-  }
+function samplesOf<V>(metric: Extract<Metric<V>, { type: 'counter' | 'gauge' }>, stats: V): string[] {
+  return metric.read(stats).map(({ labels, value }) => lineOf(metric.name, labels, value))
 }
 
-function valuesOf(name: string, { labels = {}, reading, scale }: Distribution) {
-  let cumulated = 0
-  const buckets = reading.counts.map((count, place) => {
-    cumulated += count
-    const bound = reading.bounds[place]
-    const le = bound === undefined ? '+Inf' : Number((bound * scale).toPrecision(12))
-    return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: cumulated }
+function bucketsOf<V>(metric: Extract<Metric<V>, { type: 'histogram' }>, stats: V): string[] {
+  return metric.read(stats).flatMap(({ labels, reading, scale }) => {
+    let cumulated = 0
+    const buckets = reading.counts.map((count, place) => {
+      cumulated += count
+      const bound = reading.bounds[place]
+      // The digits of the bound, without those that multiplying binary fractions adds.
+      const le = bound === undefined ? '+Inf' : Number((bound * scale).toPrecision(12))
+      return lineOf(`${metric.name}_bucket`, { le, ...labels }, cumulated)
+    })
+    const sum = lineOf(`${metric.name}_sum`, labels, reading.sum * scale)
+    return [...buckets, sum, lineOf(`${metric.name}_count`, labels, cumulated)]
   })
-  return [
-    ...buckets,
-    { metricName: `${name}_sum`, labels, value: reading.sum * scale },
-    { metricName: `${name}_count`, labels, value: cumulated },
-  ]
+}
+
+function lineOf(name: string, labels: Labels = {}, value: number): string {
+  const pairs = Object.entries(labels).map(
+    ([label, told]) => `${label}="${escaped(String(told)).replaceAll('"', '\\"')}"`,
+  )
+  return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${valueText(value)}`
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+function valueText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf'
+  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
 }

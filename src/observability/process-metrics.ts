@@ -1,8 +1,5 @@
-import { byLabel, type Metric, only } from './metric.ts'
+import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
-
-/** Millisecond readings told in seconds. */
-const FROM_MS = 0.001
 
 export const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
   {

@@ -1,9 +1,6 @@
-import { byLabel, type Metric, only } from './metric.ts'
+import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { RouteCounts } from './request-stats.ts'
 import type { ServiceStats } from './service-stats.ts'
-
-/** Millisecond readings told in seconds. */
-const FROM_MS = 0.001
 
 const ROUTE_LABELS = ['surface', 'method', 'route'] as const
 

@@ -1,9 +1,6 @@
 import type { SenderStats } from '../webhooks/sender-stats.ts'
-import { byLabel, type Metric, only } from './metric.ts'
+import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
-
-/** Millisecond readings told in seconds. */
-const FROM_MS = 0.001
 
 /** Of the sender's process: nothing is known of it in its first second, and its counters begin anew with it. */
 function ofSender(read: (sender: SenderStats) => number): (stats: ServiceStats) => ReturnType<typeof only> {

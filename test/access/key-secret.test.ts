@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { authenticate, newKeySecret, sha256Hex } from '../../src/access/key-secret.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 
 const NOW = Date.UTC(2027, 0, 1)
 const { secret, prefix, sha256 } = newKeySecret((bytes) => new Uint8Array(bytes).fill(7))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 function limiterAt(clock = new FakeClock()) {
@@ -83,7 +84,7 @@ describe('a rolling minute', () => {
   test('the wall clock may jump: the budget does not notice', () => {
     const { clock, limiter } = limiterAt()
     passed(limiter, { requests: 60, limit: 60 })
-    clock.jumpWall(3_600_000)
+    clock.jumpWall(HOUR_MS)
     expect(limiter.take('key_a', 60).allowed).toBe(false)
     clock.jumpWall(-7_200_000)
     expect(limiter.take('key_a', 60).allowed).toBe(false)

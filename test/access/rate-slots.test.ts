@@ -4,6 +4,7 @@ import { type PassedRequests, RateLimiter } from '../../src/access/rate-limit.ts
 import { passedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
 import type { BootTime } from '../../src/lib/boot-clock.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const LIMIT = 20
@@ -202,7 +203,7 @@ describe('the rolling minute across restarts', () => {
 })
 
 describe('a clock that jumps between two processes', () => {
-  const HOURS = 3_600_000
+  const HOURS = HOUR_MS
   test.each([
     ['the wall clock, 30 h forward', (machine: Machine) => machine.clock.jumpWall(30 * HOURS)],
     ['the wall clock, 30 h back', (machine: Machine) => machine.clock.jumpWall(-30 * HOURS)],

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
+import { DAY_MS } from '../../src/lib/duration.ts'
 import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
@@ -76,7 +77,7 @@ describe('use of the month', () => {
     const meter = await openMeter()
     await taken(meter, 4)
     meter.take('agc_b', QUOTA)
-    clock.jumpWall(31 * 86_400_000)
+    clock.jumpWall(31 * DAY_MS)
     await taken(meter, 2)
     await meter.stop()
     expect(await new PostgresUsageRows(ledger.sql).usageOf('agc_a')).toEqual([

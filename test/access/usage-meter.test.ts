@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { calendarMonthAt } from '../../src/access/calendar-month.ts'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
+import { DAY_MS } from '../../src/lib/duration.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 
-const DAY_MS = 86_400_000
 /** 10 s before February 2027. */
 const BEFORE_MIDNIGHT = Date.UTC(2027, 1, 1) - 10_000
 

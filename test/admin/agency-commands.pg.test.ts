@@ -9,7 +9,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
-import { CALLER } from '../support/open-ledger.ts'
+import { CALLER } from '../support/samples.ts'
 
 let service: TestLedger
 let agency: Agency

@@ -14,9 +14,7 @@ import { JournalError } from '../../src/core/journal/journal-error.ts'
 import type { AuditDraft } from '../../src/core/journal/record.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
-import { CALLER } from '../support/open-ledger.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { AGENCY, CALLER, sampleUnit } from '../support/samples.ts'
 
 /*
  * What closes an access is in memory before it is stored; and after a write of unknown outcome memory follows the database,

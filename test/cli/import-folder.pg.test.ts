@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cliOn } from '../support/cli-terminal.ts'
-import { type PortalService, startPortalService } from '../support/portal-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 let cli: ReturnType<typeof cliOn>
 let root: string
 let count = 0
@@ -13,7 +13,7 @@ let slug: string
 let folder: string
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
   cli = cliOn(service)
   root = mkdtempSync(join(tmpdir(), 'nightledger-import-'))
 })

@@ -5,15 +5,15 @@ import { join } from 'node:path'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { AIRBNB, GOOGLE, VRBO } from '../ical/channel-feeds.ts'
 import { cliOn } from '../support/cli-terminal.ts'
-import { type PortalService, startPortalService } from '../support/portal-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 let cli: ReturnType<typeof cliOn>
 let agency: Agency
 let folder: string
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
   cli = cliOn(service)
   folder = mkdtempSync(join(tmpdir(), 'nightledger-ical-'))
 })

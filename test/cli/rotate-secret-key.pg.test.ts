@@ -115,11 +115,7 @@ test('deleted endpoints do not stand in the way, nor does a secret whose overlap
 test('a service that still runs is fenced out, and started again with its old key it is refused', async () => {
   service = await start(NEW_KEY)
   expect((await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })).code).toBe(0)
-  await fetch(`${service.baseUrl}/portal/v1/agencies/harbour/units`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ slug: 'late', name: 'Late', basePrice: 1 }),
-  })
+  await service.portal('/agencies/harbour/units', { slug: 'late', name: 'Late', basePrice: 1 })
   expect(await service.exited).toBe(1)
   const refusal = await start(NEW_KEY).catch((error: Error) => error.message)
   expect(refusal).toContain('SECRET_KEY does not match this database')

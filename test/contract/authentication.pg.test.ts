@@ -1,19 +1,15 @@
 /** Contract, Authentication: one test per rule and per row of the scope table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
-import {
-  type JsonAnswer,
-  type PartnerCall,
-  type PartnerService,
-  startPartnerService,
-} from '../support/partner-service.ts'
+import type { HttpAnswer } from '../support/http-call.ts'
+import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let agency: Agency
 let bookingId: string
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   agency = await service.agency()
   await service.unit(agency, { slug: 'sea-view' })
   const { secret: key } = await service.key(agency)
@@ -23,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const UNAUTHORIZED = { status: 401, body: { code: 'UNAUTHORIZED' } }
-const getMe = (authorization?: string): Promise<JsonAnswer> =>
+const getMe = (authorization?: string): Promise<HttpAnswer> =>
   service.call('/me', authorization === undefined ? {} : { headers: { authorization } })
 
 describe('Authentication', () => {

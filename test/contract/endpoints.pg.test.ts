@@ -1,16 +1,15 @@
 /** Contract, Endpoints: one test per row of each table, and per sentence around them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
-import { type PartnerCall, type PartnerService, startPartnerService } from '../support/partner-service.ts'
-import { sampleRules } from '../support/samples.ts'
+import { CALLER, requestFor, sampleRules } from '../support/samples.ts'
+import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let agency: Agency
 let key: string
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {
@@ -19,7 +18,7 @@ beforeEach(async () => {
 })
 
 const call = (path: string, options: PartnerCall = {}) => service.call(path, { key, ...options })
-const unit = (slug: string, change: Parameters<PartnerService['unit']>[1] = {}) =>
+const unit = (slug: string, change: Parameters<TestService['unit']>[1] = {}) =>
   service.unit(agency, { slug, name: slug, ...change })
 const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
 const book = async (more: object = {}) => {

@@ -3,22 +3,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
-import {
-  type JsonAnswer,
-  type PartnerCall,
-  type PartnerService,
-  startPartnerService,
-} from '../support/partner-service.ts'
-import { night, sampleRules } from '../support/samples.ts'
+import type { HttpAnswer } from '../support/http-call.ts'
+import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
+import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let agency: Agency
 let unit: Unit
 let key: string
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {
@@ -162,7 +157,7 @@ describe('Errors', () => {
     expect(wait).toBeLessThanOrEqual((Date.parse(resetsAt) - before) / 1_000 + 1)
   })
   test('500 INTERNAL: what is known of the outcome, and Retry-After', async () => {
-    const broken = await startPartnerService({ limits: { queuedMsMax: 150 } })
+    const broken = await startTestService({ limits: { queuedMsMax: 150 } })
     try {
       const other = await broken.agency()
       const { secret } = await broken.key(other)
@@ -233,7 +228,7 @@ describe('Order of checks: 401 → FEATURE_DISABLED → RATE_LIMITED → QUOTA_E
 })
 
 describe('Limits', () => {
-  const remaining = ({ headers }: JsonAnswer) => Number(headers.get('x-ratelimit-remaining'))
+  const remaining = ({ headers }: HttpAnswer) => Number(headers.get('x-ratelimit-remaining'))
 
   test('requests per minute: 600 at once on one key, exactly the budget passes', async () => {
     const { limitedKey } = await withPlan({ requestsPerMinute: 60 })

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
-import { CALLER, requestFor } from '../support/open-ledger.ts'
+import { CALLER, requestFor } from '../support/samples.ts'
 
 let test_: TestLedger
 let agency: Agency
@@ -42,7 +43,7 @@ let day = 0
 /** A booking of two nights that nobody else has. */
 async function book(change: Parameters<typeof requestFor>[3] = {}): Promise<string> {
   const from = new Date(Date.UTC(2027, 0, 1 + 3 * day++)).toISOString().slice(0, 10)
-  const to = new Date(Date.parse(from) + 2 * 86_400_000).toISOString().slice(0, 10)
+  const to = new Date(Date.parse(from) + 2 * DAY_MS).toISOString().slice(0, 10)
   return idOf(await test_.ledger.commands.book(agency, requestFor(unit, from, to, change), CALLER))
 }
 
@@ -75,7 +76,7 @@ describe('Event kinds', () => {
 
   test('no other events exist: a hold that gets another lifetime is no news', async () => {
     const bookingId = await book({ status: 'option' })
-    const change = { holdExpiresAt: Date.now() + 3_600_000 }
+    const change = { holdExpiresAt: Date.now() + HOUR_MS }
     await test_.ledger.commands.change(agency, { bookingId, change }, CALLER)
     expect(await eventsOf(bookingId)).toHaveLength(1)
   })

@@ -1,21 +1,17 @@
 /** Everything of agency B, tried with every key of agency A, answers as if it did not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
-import {
-  type JsonAnswer,
-  type PartnerCall,
-  type PartnerService,
-  startPartnerService,
-} from '../support/partner-service.ts'
+import type { HttpAnswer } from '../support/http-call.ts'
+import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 const keysOfA: string[] = []
 let keyOfB: string
 const idsOfB: { bookings: string[]; guests: string[] } = { bookings: [], guests: [] }
 const SLUGS_OF_B = ['secret-villa', 'secret-loft']
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const a = await service.agency()
   const b = await service.agency()
   for (const scopes of [SCOPES, ...SCOPES.map((scope) => [scope])])
@@ -47,7 +43,7 @@ async function fill(agency: Agency, slugs: string[], key: string) {
 }
 
 /** The answer without what differs from request to request. */
-function comparable({ status, body }: JsonAnswer) {
+function comparable({ status, body }: HttpAnswer) {
   const { requestId: _, ...rest } = body ?? {}
   return { status, body: rest }
 }

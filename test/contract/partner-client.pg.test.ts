@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import createClient from 'openapi-fetch'
 import { documentHash, partnerDocumentText } from '../support/partner-document-text.ts'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 import { DOCUMENT_HASH, type operations, type paths } from './partner-client.gen.ts'
 
-let service: PartnerService
+let service: TestService
 let client: ReturnType<typeof createClient<paths>>
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency()
   const { secret } = await service.key(agency)
   await service.unit(agency, { slug: 'sea-view' })

@@ -4,7 +4,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/core/domain/booking.ts'
 import { UNIT_STATUSES } from '../../src/core/domain/unit.ts'
 import type { TestKey } from '../support/ledger.ts'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
 const isString = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value)
@@ -18,14 +18,14 @@ const oneOf = (values: readonly string[]) => (value: unknown) => values.includes
 
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings']
 
-let service: PartnerService
+let service: TestService
 let agency: Agency
 let key: TestKey
 // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
 const seen: Record<string, any> = {}
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   agency = await service.agency({ name: 'Harbour Stays', currency: 'CHF', timezone: 'Europe/Zurich' })
   key = await service.key(agency)
   await service.unit(agency, { slug: 'sea-view', city: null, sizeSqm: null, building: 'B', bathrooms: 1.5 })

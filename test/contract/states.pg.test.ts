@@ -1,15 +1,16 @@
 /** Contract, States and transitions: one test per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import { eventually } from '../support/eventually.ts'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let key: string
 let agencyId: string
 let month = 0
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency({ defaultHoldHours: 5 })
   agencyId = agency.id
   key = (await service.key(agency)).secret
@@ -51,7 +52,7 @@ describe('States and transitions', () => {
       const booking = await book({ status, holdHours: 3 })
       expect(booking.status).toBe(status)
       expect(await blocked(booking)).toHaveLength(3)
-      expect(Date.parse(booking.holdExpiresAt) - Date.parse(booking.createdAt)).toBe(3 * 3_600_000)
+      expect(Date.parse(booking.holdExpiresAt) - Date.parse(booking.createdAt)).toBe(3 * HOUR_MS)
       expect(await events(booking.id)).toEqual(['booking.created'])
     },
   )
@@ -59,7 +60,7 @@ describe('States and transitions', () => {
   test('the lifetime of a hold is the agency default when holdHours is omitted or null', async () => {
     for (const more of [{}, { holdHours: null }]) {
       const booking = await book({ status: 'option', ...more })
-      expect(Date.parse(booking.holdExpiresAt) - Date.parse(booking.createdAt)).toBe(5 * 3_600_000)
+      expect(Date.parse(booking.holdExpiresAt) - Date.parse(booking.createdAt)).toBe(5 * HOUR_MS)
     }
   })
 

@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { TestKey } from '../support/ledger.ts'
-import { type PartnerCall, type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { sampleRules } from '../support/samples.ts'
+import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let agency: Agency
 let key: TestKey
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {

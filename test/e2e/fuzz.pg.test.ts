@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleRules } from '../support/samples.ts'
-import { SeededRandom } from '../support/seeded-random.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
 const REQUESTS = 20_000
 const AT_ONCE = 32
 const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-let service: PartnerService
+let service: TestService
 let key: string
 let document: Document
 const bookingIds: string[] = ['bkg_none']
 const guestIds: string[] = ['gst_none']
 
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency()
   key = (await service.key(agency)).secret
   for (const [slug, turnoverNights] of [

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type PartnerService, startPartnerService } from '../support/partner-service.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sampleRules } from '../support/samples.ts'
-import { SeededRandom } from '../support/seeded-random.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
 
 const CLIENTS = 200
 const ROUNDS = 100
 const STAYS = 1_000
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-let service: PartnerService
+let service: TestService
 let key: string
 let agencyId: string
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency()
   agencyId = agency.id
   key = (await service.key(agency)).secret

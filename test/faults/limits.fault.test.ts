@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
-import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
 const SCOPES = ['read:availability', 'write:bookings']
 const AVAILABILITY = '/partner/v1/availability?unit=sea-view&from=2030-01-30&to=2030-02-10'
@@ -19,29 +19,9 @@ afterEach(async () => {
   await postgres.stop()
 })
 
-interface Body {
-  readonly code?: string
-  readonly secret: string
-  readonly quota: { readonly used: number }
-}
-
-async function ask(path: string, token: string, json?: object): Promise<{ status: number; body: Body }> {
-  const response = await fetch(service.baseUrl + path, {
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
-  })
-  return { status: response.status, body: (await response.json()) as Body }
-}
-
-/** A key of an agency with one unit. */
-async function addKey(plan: object = {}): Promise<string> {
-  const agency = { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon', plan }
-  await ask('/portal/v1/agencies', TEST_PORTAL_TOKEN, agency)
-  const unit = { slug: 'sea-view', name: 'Sea View', basePrice: 10_000 }
-  await ask('/portal/v1/agencies/harbour/units', TEST_PORTAL_TOKEN, unit)
-  const { body } = await ask('/portal/v1/agencies/harbour/keys', TEST_PORTAL_TOKEN, { scopes: SCOPES })
-  return body.secret
-}
+const ask = (path: string, token: string, json?: object) =>
+  service.ask(path, { token, ...(json === undefined ? {} : { json }) })
+const addKey = (plan: object = {}) => makeAgencyByPortal(service, { scopes: SCOPES, plan })
 
 async function passed(key: string, requests: number, path = AVAILABILITY): Promise<number> {
   let answered = 0

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { DAY_MS } from '../../src/lib/duration.ts'
 import { steadyNow } from '../../src/lib/steady-now.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -7,11 +8,11 @@ test('goes with the wall clock, but never ahead of the time that has passed', as
   const now = steadyNow(clock)
   await clock.advance(5_000)
   expect(now()).toBe(1_005_000)
-  clock.jumpWall(86_400_000)
+  clock.jumpWall(DAY_MS)
   expect(now()).toBe(1_005_000)
   await clock.advance(5_000)
   expect(now()).toBe(1_010_000)
-  clock.jumpWall(-86_400_000)
+  clock.jumpWall(-DAY_MS)
   expect(now()).toBe(1_010_000)
   clock.jumpWall(-1_000)
   expect(now()).toBe(1_009_000)

@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { type Metric, metricsText, only } from '../../src/observability/metric.ts'
 import { Scrape } from '../support/scrape.ts'
 
-async function scraped<V>(metrics: readonly Metric<V>[], stats: V): Promise<Scrape> {
-  return new Scrape(await metricsText(metrics, stats))
+function scraped<V>(metrics: readonly Metric<V>[], stats: V): Scrape {
+  return new Scrape(metricsText(metrics, stats))
 }
 
-test('a counter and a gauge tell what they are given, with their labels', async () => {
+test('a counter and a gauge tell what they are given, with their labels', () => {
   const metrics: Metric<{ sold: number; left: number }>[] = [
     {
       name: 'nightledger_sold_total',
@@ -20,7 +20,7 @@ test('a counter and a gauge tell what they are given, with their labels', async 
     },
     { name: 'nightledger_left', type: 'gauge', help: 'Nights left.', read: ({ left }) => only(left) },
   ]
-  const page = await scraped(metrics, { sold: 3, left: -1.5 })
+  const page = scraped(metrics, { sold: 3, left: -1.5 })
   expect(page.families.map(({ name, help, type }) => [name, help, type])).toEqual([
     ['nightledger_sold_total', 'Nights sold.', 'counter'],
     ['nightledger_left', 'Nights left.', 'gauge'],
@@ -30,16 +30,18 @@ test('a counter and a gauge tell what they are given, with their labels', async 
   expect(page.value('nightledger_left')).toBe(-1.5)
 })
 
-test('what is not known is not there: no 0 stands for it', async () => {
+test('what is not known is not there: no 0 stands for it', () => {
   const metrics: Metric<null>[] = [
     { name: 'nightledger_left', type: 'gauge', help: 'Nights left.', read: () => only(null) },
     { name: 'nightledger_sold_total', type: 'counter', help: 'Nights sold.', read: () => only(undefined) },
   ]
-  const lines = (await metricsText(metrics, null)).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const lines = metricsText(metrics, null)
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
   expect(lines).toEqual([])
 })
 
-test('a histogram cumulates, in the unit of the metric, with count and sum', async () => {
+test('a histogram cumulates, in the unit of the metric, with count and sum', () => {
   const metrics: Metric<null>[] = [
     {
       name: 'nightledger_wait_seconds',
@@ -56,7 +58,11 @@ test('a histogram cumulates, in the unit of the metric, with count and sum', asy
       ],
     },
   ]
-  expect((await metricsText(metrics, null)).split('\n').filter((line) => line.includes('/a'))).toEqual([
+  expect(
+    metricsText(metrics, null)
+      .split('\n')
+      .filter((line) => line.includes('/a')),
+  ).toEqual([
     'nightledger_wait_seconds_bucket{le="0.00025",route="/a"} 2',
     'nightledger_wait_seconds_bucket{le="0.0075",route="/a"} 5',
     'nightledger_wait_seconds_bucket{le="0.1",route="/a"} 5',
@@ -64,10 +70,10 @@ test('a histogram cumulates, in the unit of the metric, with count and sum', asy
     'nightledger_wait_seconds_sum{route="/a"} 0.5',
     'nightledger_wait_seconds_count{route="/a"} 6',
   ])
-  expect((await scraped(metrics, null)).countOf('nightledger_wait_seconds', { route: '/b' })).toBe(0)
+  expect(scraped(metrics, null).countOf('nightledger_wait_seconds', { route: '/b' })).toBe(0)
 })
 
-test('a label with quotes, backslashes and line ends is one label', async () => {
+test('a label with quotes, backslashes and line ends is one label', () => {
   const version = 'a"b\\c\nd'
   const metrics: Metric<null>[] = [
     {
@@ -78,5 +84,13 @@ test('a label with quotes, backslashes and line ends is one label', async () => 
       read: () => [{ labels: { version }, value: 1 }],
     },
   ]
-  expect(await metricsText(metrics, null)).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
+  expect(metricsText(metrics, null)).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
+})
+
+test('an infinite value, and one that is no number, are told as Prometheus spells them', () => {
+  const values = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e21]
+  const metrics: Metric<null>[] = [
+    { name: 'nightledger_odd', type: 'gauge', help: 'x', read: () => values.map((value) => ({ value })) },
+  ]
+  expect(metricsText(metrics, null).match(/(?<=^nightledger_odd ).*/gm)).toEqual(['+Inf', '-Inf', 'NaN', '1e+21'])
 })

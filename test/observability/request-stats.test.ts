@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
 import { LATENCY_BOUNDS_MS, type OpenRequest, RequestStats } from '../../src/observability/request-stats.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 
 const ROUTE = { surface: 'partner', method: 'GET', path: '/partner/v1/bookings/{id}' } as const
 const OTHER = { surface: 'partner', method: 'POST', path: '/partner/v1/bookings' } as const

@@ -9,9 +9,8 @@ import { batchText } from '../../src/postgres/stores/batch-text.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { compositeText } from '../../src/postgres/stores/table.ts'
 import { GUEST_ROW } from '../../src/postgres/stores/tables.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleBooking, sampleUnit } from '../support/samples.ts'
+import { AGENCY, sampleBooking, sampleUnit } from '../support/samples.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -1,11 +1,12 @@
 /** Searches of guests: what they find, and how many blocks they read for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { foundGuests, PostgresGuestList } from '../../src/postgres/stores/postgres-guest-list.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { SeededRandom } from '../support/seeded-random.ts'
+import { insertAgency } from '../support/sample-rows.ts'
 
 let database: TestDatabase
 let lists: Sql
@@ -17,13 +18,6 @@ afterAll(async () => {
   await lists.end({ timeout: 0 })
   await database.drop()
 })
-
-async function addAgency(id: string): Promise<void> {
-  await database.sql`
-    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                        requests_per_month, default_hold_hours, created_at)
-    values (${id}, ${id}, ${id}, 'EUR', 'Europe/Lisbon', 'active', true, 60, 50000, 48, now())`
-}
 
 /** Letters that lower-case to another length or to ASCII, signs that patterns and words are made of, and plain ones. */
 const ALPHABET = ['a', 'A', 'b', 'B', 'c', '1', '2', ' ', '.', '-', '+', '@', '%', '_', '\\', '\n', 'ç', 'Ç', 'ã', 'İ']
@@ -37,8 +31,8 @@ function textOf(random: SeededRandom, lengthMax: number): string {
 describe('a search', () => {
   test('finds what ilike on each of the four columns finds, whatever its letters', async () => {
     const random = new SeededRandom(20_261_121)
-    await addAgency('agc_exact')
-    await addAgency('agc_beside')
+    await insertAgency(database.sql, 'agc_exact')
+    await insertAgency(database.sql, 'agc_beside')
     const guests = Array.from({ length: 600 }, (_, i) => ({
       agency_id: i % 3 === 0 ? 'agc_beside' : 'agc_exact',
       guest_id: `gst_${i}`,
@@ -112,7 +106,7 @@ describe(`among ${GUESTS} guests of an agency, and as many of another one`, () =
       ['agc_other', GUESTS],
       ['agc_small', 100],
     ] as const) {
-      await addAgency(agency)
+      await insertAgency(database.sql, agency)
       // Alike but for their numbers: nearly every trigram of a name is one that all have.
       await admin`
         insert into guest (agency_id, guest_id, first_name, last_name, email, phone, created_at)

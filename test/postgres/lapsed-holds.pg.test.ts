@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
+import { DAY_MS } from '../../src/lib/duration.ts'
 import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
 import { eventually } from '../support/eventually.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, type Reports, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
@@ -62,7 +63,7 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   const damaged = await addUnit(ledger, bad, sampleUnit({ id: 'unt_bad' }))
   const healthy = await addUnit(ledger, good, sampleUnit({ id: 'unt_good' }))
   const first = Date.UTC(2030, 0, 1)
-  const date = (day: number) => new Date(first + day * 86_400_000).toISOString().slice(0, 10)
+  const date = (day: number) => new Date(first + day * DAY_MS).toISOString().slice(0, 10)
   for (let day = 0; day < 101; day++)
     await ledger.commands.book(bad, requestFor(damaged, date(day), date(day + 1), { status: 'draft' }), CALLER)
   await ledger.commands.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)

@@ -4,6 +4,7 @@ import { storedCheck } from '../../src/postgres/stores/stored-key-check.ts'
 import { reEncrypted } from '../../src/webhooks/re-encrypt.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 
 const boxes = {
   from: new SecretBox(Uint8Array.fromHex('01'.repeat(32))),
@@ -13,10 +14,7 @@ const boxes = {
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await database.sql`
-    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                        requests_per_month, default_hold_hours, created_at)
-    values ('agc_a', 'harbour', 'Harbour', 'EUR', 'Europe/Lisbon', 'active', true, 60, 1000, 48, now())`
+  await insertAgency(database.sql, 'agc_a')
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
@@ -27,9 +25,7 @@ beforeEach(async () => {
 
 async function addEndpoint(endpointId: string): Promise<void> {
   const sealed = boxes.from.seal('whsec_x', { agencyId: 'agc_a', endpointId })
-  await database.sql`
-    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-    values ('agc_a', ${endpointId}, 'https://example.com', 'active', ${sealed}, now(), now())`
+  await insertEndpoint(database.sql, { agencyId: 'agc_a', endpointId, sealed })
 }
 
 /** Everything a rotation may change. */

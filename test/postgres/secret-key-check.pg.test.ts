@@ -8,6 +8,7 @@ import { checkSecretKey, SecretKeyError, storedCheck } from '../../src/postgres/
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { secretKeyCheck } from '../../src/webhooks/secret-key-check.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 
 const KEY = Uint8Array.fromHex('01'.repeat(32))
 const OTHER = Uint8Array.fromHex('02'.repeat(32))
@@ -15,10 +16,7 @@ const OTHER = Uint8Array.fromHex('02'.repeat(32))
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await database.sql`
-    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                        requests_per_month, default_hold_hours, created_at)
-    values ('agc_a', 'harbour', 'Harbour', 'EUR', 'Europe/Lisbon', 'active', true, 60, 1000, 48, now())`
+  await insertAgency(database.sql, 'agc_a')
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
@@ -28,9 +26,7 @@ beforeEach(async () => {
 
 async function addEndpoint(endpointId: string, key: Uint8Array, status = 'active'): Promise<void> {
   const sealed = status === 'deleted' ? '' : new SecretBox(key).seal('whsec_x', { agencyId: 'agc_a', endpointId })
-  await database.sql`
-    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-    values ('agc_a', ${endpointId}, 'https://example.com', ${status}, ${sealed}, now(), now())`
+  await insertEndpoint(database.sql, { agencyId: 'agc_a', endpointId, status, sealed })
 }
 
 /** Whether a start with `key` is let through. */
@@ -84,14 +80,9 @@ test('a start with another key leaves the schema of an earlier version as it is'
   const earlier = await testDatabase({ template: 'empty' })
   const sql = connect(earlier.url, { purpose: 'admin' })
   await migrate(sql, { migrations: MIGRATIONS.slice(0, 5) })
-  await sql`
-    insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                        requests_per_month, default_hold_hours, created_at)
-    values ('agc_a', 'harbour', 'Harbour', 'EUR', 'Europe/Lisbon', 'active', true, 60, 1000, 48, now())`
+  await insertAgency(sql, 'agc_a')
   const sealed = new SecretBox(KEY).seal('whsec_x', { agencyId: 'agc_a', endpointId: 'whe_a' })
-  await sql`
-    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-    values ('agc_a', 'whe_a', 'https://example.com', 'active', ${sealed}, now(), now())`
+  await insertEndpoint(sql, { agencyId: 'agc_a', endpointId: 'whe_a', sealed })
   const start = (secretKey: Uint8Array) =>
     openDatabase({ databaseUrl: earlier.url } as Config, { secretKey, onStep: () => {} }).then(
       () => 'started',

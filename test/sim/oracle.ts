@@ -4,7 +4,7 @@ import { formatNight } from '../../src/core/domain/night.ts'
 import { UnitState } from '../../src/core/domain/unit-state.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 import type { SimWorld } from './sim-world.ts'
 
 /** Everything that is promised and does not hold; empty when all of it holds. */

@@ -1,16 +1,15 @@
-import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
+import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { Announce } from '../../src/core/bookings/booking-request.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
-import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
-import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { Journal } from '../../src/core/journal/journal.ts'
+import type { Journal } from '../../src/core/journal/journal.ts'
 import type { JournalStore } from '../../src/core/journal/journal-store.ts'
 import { HoldTimer } from '../../src/core/units/hold-timer.ts'
-import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
+import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { type Core, openCore } from '../support/core.ts'
+import { AGENCY } from '../support/samples.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
 
@@ -107,12 +106,7 @@ export class SimProcess {
   }
 }
 
-interface Parts {
-  commands: BookingCommands
-  directory: UnitDirectory
-  journal: Journal
-  holdTimer: HoldTimer
-}
+type Parts = Core & { holdTimer: HoldTimer }
 
 function assemble(
   process: SimProcess,
@@ -121,44 +115,22 @@ function assemble(
 ): Parts {
   const clock = clockOf(process, world.clock)
   const store = storeSeenBy(process, world.store)
-  const catalogue = new Catalogue({
-    loadAgencies: async () => [AGENCY],
-    loadKeys: async () => [],
-    loadInventory: async () => new Inventory(world.units, []),
-  })
-  catalogue.putAgency(AGENCY)
-  const real = new Journal({
-    store,
-    clock,
-    term,
-    limits: { waitingMax: 200, batchMax: 8, queuedMsMax: 5_000 },
+  const core = openCore({
+    ...{ store, clock, term, units: () => world.units, newId: world.newId },
+    announce: world.faults.wrapAnnounce?.(world.announce) ?? world.announce,
+    journalLimits: { waitingMax: 200, batchMax: 8 },
+    unitLimits: { residentMax: 2, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onFenced: () => {
       process.isFenced = true
       process.fencedByEpoch = world.currentEpoch()
     },
-    newBatchId: () => world.newId('evt'),
-  })
-  const journal = world.faults.wrapJournal?.(real) ?? real
-  const directory = new UnitDirectory({
-    store,
-    clock,
-    limits: { residentMax: 2, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onDefect: () => {},
     onSnapshotFailure: () => {},
-  })
-  const commands = new BookingCommands({
-    catalogue,
-    directory,
-    journal,
-    rows: store,
-    announce: world.faults.wrapAnnounce?.(world.announce) ?? world.announce,
-    clock,
-    newId: world.newId,
-    queuedMsMax: 5_000,
     onDurable: ({ after }) => {
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
       process.wakeSender()
     },
+    ...(world.faults.wrapJournal === undefined ? {} : { wrapJournal: world.faults.wrapJournal }),
   })
   const holdTimer = new HoldTimer({
     clock,
@@ -174,11 +146,11 @@ function assemble(
       nextExpiry: (at) => store.nextExpiry(at),
       lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
       expire: async ({ bookingId }) => {
-        await commands.expire(AGENCY, bookingId)
+        await core.commands.expire(AGENCY, bookingId)
       },
     },
   })
-  return { commands, directory, journal, holdTimer }
+  return { ...core, holdTimer }
 }
 
 /** The world's clock, whose timers fire only while the process runs. */

@@ -1,9 +1,9 @@
 import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
 import type { AppendFailure, BatchToAppend, StoredUnit } from '../../src/core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
+import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
 import { type Fate, MemoryJournalStore, type WrittenEvent } from '../support/memory-journal-store.ts'
-import type { Dice } from './dice.ts'
 
 /**
  * Beyond the fates of a send. `late`: the request is lost to the sender, and reaches the server later all the same.
@@ -23,7 +23,7 @@ export const POISON = 'poison'
 /** The store behind a network that delays, loses, and delivers late what it seemed to have lost. */
 export class SimStore extends MemoryJournalStore {
   readonly #clock: FakeClock
-  readonly #dice: Dice
+  readonly #dice: SeededRandom
   /** Of 100 sends, how many go wrong. */
   troublePercent = 25
   /** Called for every event that has become durable, once. */
@@ -37,7 +37,7 @@ export class SimStore extends MemoryJournalStore {
   #failingOverUntil = 0
   #slowUntil = 0
 
-  constructor(clock: FakeClock, dice: Dice) {
+  constructor(clock: FakeClock, dice: SeededRandom) {
     super()
     this.#clock = clock
     this.#dice = dice
@@ -54,7 +54,7 @@ export class SimStore extends MemoryJournalStore {
         this.#later(() => this.write(toWrite))
         return { kind: 'unknown', cause: new Error('connection lost') }
       case 'fail_over':
-        if (this.#dice.chance(50)) this.write(toWrite)
+        if (this.#dice.chance(0.5)) this.write(toWrite)
         this.#failOver()
         return { kind: 'unknown', cause: new Error('connection lost') }
       case 'slow_spell':
@@ -95,7 +95,7 @@ export class SimStore extends MemoryJournalStore {
   #later(commit: () => void): void {
     const server = this.#server
     // Half of them soon: while its sender is busy finding out what became of it.
-    this.#clock.after(this.#dice.below(this.#dice.chance(50) ? 150 : 3_000), () => {
+    this.#clock.after(this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000), () => {
       if (server === this.#server) commit()
     })
   }
@@ -124,7 +124,7 @@ export class SimStore extends MemoryJournalStore {
 
   override async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
     await this.#travelSafely()
-    const isDamaged = this.#dice.chance(10)
+    const isDamaged = this.#dice.chance(0.1)
     if (isDamaged) this.flipped += 1
     await super.writeSnapshots(
       snapshots.map((s) => (isDamaged ? { ...s, state: s.state.replace('"seq":', '"seq": ') } : s)),
@@ -135,7 +135,7 @@ export class SimStore extends MemoryJournalStore {
     if (this.troublePercent === 0) return 'deliver'
     if (this.#clock.monotonicMs() < this.#failingOverUntil)
       return this.#dice.pick<SimFate>(['read_only', 'refuse_connection'])
-    return this.#dice.chance(this.troublePercent) ? this.#dice.pick<SimFate>(TROUBLES) : 'deliver'
+    return this.#dice.chance(this.troublePercent / 100) ? this.#dice.pick<SimFate>(TROUBLES) : 'deliver'
   }
 
   #travel(): Promise<void> {
@@ -145,6 +145,6 @@ export class SimStore extends MemoryJournalStore {
   /** Reads can fail as well; the caller is told. */
   async #travelSafely(): Promise<void> {
     await this.#travel()
-    if (this.#dice.chance(this.troublePercent / 5)) throw new Error('Cannot read: connection lost')
+    if (this.#dice.chance(this.troublePercent / 500)) throw new Error('Cannot read: connection lost')
   }
 }

@@ -1,12 +1,12 @@
 import type { Clock } from '../../src/lib/clock.ts'
+import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
 import type { WrittenEvent } from '../support/memory-journal-store.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
+import { AGENCY } from '../support/samples.ts'
 import { MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
-import type { Dice } from './dice.ts'
 import type { SimProcess } from './sim-process.ts'
 
 const BOX = new SecretBox(new Uint8Array(32))
@@ -24,9 +24,9 @@ export class SimWebhooks {
   /** Attempts that were made before their time, or to an endpoint that was off. */
   readonly untimely: string[] = []
   readonly #clock: FakeClock
-  readonly #dice: Dice
+  readonly #dice: SeededRandom
 
-  constructor(clock: FakeClock, dice: Dice) {
+  constructor(clock: FakeClock, dice: SeededRandom) {
     this.#clock = clock
     this.#dice = dice
     for (const id of RECEIVERS) {
@@ -84,7 +84,7 @@ export class SimWebhooks {
   }
 
   #answer(receiver: Receiver): AttemptOutcome {
-    if (receiver === 'healthy' || this.#dice.chance(40)) return { kind: 'answered', httpStatus: 204 }
+    if (receiver === 'healthy' || this.#dice.chance(0.4)) return { kind: 'answered', httpStatus: 204 }
     return this.#dice.pick<AttemptOutcome>([
       { kind: 'answered', httpStatus: 500 },
       { kind: 'unreachable', cause: 'connection' },
@@ -95,9 +95,9 @@ export class SimWebhooks {
   /** The database of the outbox loses requests and replies too; the sender tries again. */
   async #travel<T>(work: () => Promise<T>): Promise<T> {
     await new Promise<void>((resolve) => this.#clock.after(this.#dice.below(30), resolve))
-    if (this.#dice.chance(3)) throw new Error('request lost')
+    if (this.#dice.chance(0.03)) throw new Error('request lost')
     const answer = await work()
-    if (this.#dice.chance(3)) throw new Error('reply lost')
+    if (this.#dice.chance(0.03)) throw new Error('reply lost')
     return answer
   }
 }

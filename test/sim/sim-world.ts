@@ -3,12 +3,12 @@ import type { Caller } from '../../src/core/bookings/caller.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { announce } from '../../src/webhooks/envelope.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
-import { night, sampleRules, sampleUnit } from '../support/samples.ts'
-import { Dice } from './dice.ts'
+import { AGENCY, night, sampleRules, sampleUnit } from '../support/samples.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { POISON, SimStore } from './sim-store.ts'
 import { SimWebhooks } from './sim-webhooks.ts'
@@ -33,7 +33,7 @@ const UNITS: readonly Unit[] = [0, 1, 2].map((i) =>
  */
 export class SimWorld {
   readonly clock = new FakeClock()
-  readonly dice: Dice
+  readonly dice: SeededRandom
   readonly store: SimStore
   readonly webhooks: SimWebhooks
   readonly acknowledged: Acknowledgement[] = []
@@ -45,7 +45,7 @@ export class SimWorld {
   #refs = 0
 
   private constructor(seed: number, faults: BuildFaults) {
-    this.dice = new Dice(seed)
+    this.dice = new SeededRandom(seed)
     this.store = new SimStore(this.clock, this.dice)
     this.webhooks = new SimWebhooks(this.clock, this.dice)
     this.store.onEvent = (event) => this.webhooks.enqueue(event)
@@ -109,12 +109,12 @@ export class SimWorld {
     else if (roll < 86) await this.clock.advance(this.dice.below(150))
     else if (roll < 90) await this.clock.advance(this.dice.below(20_000))
     else if (roll < 93) this.last.directory.sweep()
-    else if (roll < 95) this.clock.jumpWall((this.dice.chance(50) ? 1 : -1) * this.dice.below(3_600_000))
+    else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
     else if (roll < 96) this.dice.pick(this.processes).resume()
     else if (roll < 97) {
       // Usually somebody notices, and another process takes over from the one that hangs.
       this.last.pause()
-      if (this.dice.chance(80)) await this.#start()
+      if (this.dice.chance(0.8)) await this.#start()
     } else if (roll < 98) {
       this.last.die()
       await this.#start()
@@ -123,9 +123,9 @@ export class SimWorld {
 
   /** Mostly to the process that holds the ledger, sometimes to one that has lost it. */
   #command(): void {
-    const process = this.dice.chance(85) ? this.last : this.dice.pick(this.processes)
+    const process = this.dice.chance(0.85) ? this.last : this.dice.pick(this.processes)
     if (!process.isRunning) return
-    const ref = `ref ${++this.#refs}${this.dice.chance(2) ? ` ${POISON}` : ''}`
+    const ref = `ref ${++this.#refs}${this.dice.chance(0.02) ? ` ${POISON}` : ''}`
     const asked = this.#ask(process, ref)
     asked.then(
       (outcome) => {

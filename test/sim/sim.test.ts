@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import { brokenPromises } from './oracle.ts'
 import { SimWorld } from './sim-world.ts'
 
@@ -8,7 +9,7 @@ const SEEDS = Number(process.env['SIM_SEEDS'] ?? (process.env['CI'] === undefine
 const STEPS = 300
 
 /** Generous: 10,000 seeds on a machine that has much else to do. */
-const ALL_MS_MAX = 3_600_000
+const ALL_MS_MAX = HOUR_MS
 
 describe('whatever the network, the disk, the clock and a fail-over do, every promise holds', () => {
   test(

@@ -1,10 +1,10 @@
 import { runCli } from '../../src/cli/run-cli.ts'
 import type { CliRun } from './cli-process.ts'
-import type { PortalService } from './portal-service.ts'
 import { TEST_PORTAL_TOKEN } from './service-process.ts'
+import type { TestService } from './test-service.ts'
 
 /** The command line inside the test's process, against the service of the test: fast, for what is not about processes. */
-export function cliOn(service: PortalService, { isTty = false } = {}): (...args: string[]) => Promise<CliRun> {
+export function cliOn(service: TestService, { isTty = false } = {}): (...args: string[]) => Promise<CliRun> {
   return async (...args) => {
     let [stdout, stderr] = ['', '']
     const code = await runCli(args, {

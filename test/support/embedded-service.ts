@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../src/lib/duration.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 
 /*
@@ -13,7 +14,7 @@ if (import.meta.main) {
   } catch (error) {
     console.log(JSON.stringify({ failure: error instanceof Error ? error.message : String(error) }))
   }
-  await Bun.sleep(3_600_000)
+  await Bun.sleep(HOUR_MS)
 }
 
 /** What the service said. */

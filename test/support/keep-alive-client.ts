@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { SeededRandom } from './seeded-random.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 
 /** What became of the requests of some clients. A `lost` one was sent on an open connection, and never answered in full. */
 export interface Outcomes {

@@ -1,17 +1,14 @@
 import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
+import type { Booking } from '../../src/core/domain/booking.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { makeFeeType, makeKey } from './fixtures.ts'
-import { AGENCY } from './memory-ledger.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
-import { sampleUnit } from './samples.ts'
-
-/** A plan that no test of something else meets the limits of. */
-const AMPLE_PLAN = { apiAccess: true, requestsPerMinute: 1_000_000, requestsPerMonth: 100_000_000 }
+import { AGENCY, AMPLE_PLAN, CALLER, requestFor, sampleUnit } from './samples.ts'
 
 export interface TestKey {
   readonly key: ApiKey
@@ -29,6 +26,8 @@ export interface TestLedger {
   /** Slug and name come from the id unless the change says otherwise. */
   unit(agency: Agency, change?: Partial<Unit>): Promise<Unit>
   feeType(agency: Agency, change?: Partial<FeeType>): Promise<FeeType>
+  /** A stay in the unit's calendar. */
+  book(agency: Agency, unit: Unit, arrival: string, departure: string): Promise<Booking>
   close(): Promise<void>
 }
 
@@ -50,6 +49,11 @@ export async function openTestLedger(
       return addUnit(ledger, agency, sampleUnit({ id, slug: id.replace('_', '-'), name: `Unit ${id}`, ...change }))
     },
     feeType: (agency, change) => makeFeeType(ledger, agency, change),
+    book: async (agency, unit, arrival, departure) => {
+      const outcome = await ledger.commands.book(agency, requestFor(unit, arrival, departure), CALLER)
+      if (outcome.kind !== 'done') throw new Error('Cannot book nights in a test: they are taken')
+      return outcome.booking
+    },
     close: async () => {
       await ledger.close()
       await database.drop()

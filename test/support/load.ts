@@ -1,26 +1,24 @@
 import { expect } from 'bun:test'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { verify } from '../../src/verify/verify.ts'
 import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
-import { night, sampleUnit } from './samples.ts'
-import { SeededRandom } from './seeded-random.ts'
+import { AMPLE_PLAN, night, sampleUnit } from './samples.ts'
 
 const SECRET = `hr_live_${'k'.repeat(40)}`
 const FIRST = night('2027-01-01')
 const ARRIVALS = 20_000
-/** As an agency of its size would have: limits are not what these tests are about. */
-const PLAN = { apiAccess: true, requestsPerMinute: 10_000_000, requestsPerMonth: 1_000_000_000 }
 
 export const LOAD_UNITS = 12
 
 /** An agency with units and a key, for `Load`. */
 export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
-  const agency = await addAgency(ledger, { plan: PLAN })
+  const agency = await addAgency(ledger, { plan: AMPLE_PLAN })
   for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
   const made = { secret: SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(SECRET) }
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const

@@ -1,26 +1,14 @@
-import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
-import { Inventory } from '../../src/core/catalogue/inventory.ts'
+import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
+import type { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { Journal } from '../../src/core/journal/journal.ts'
-import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
+import type { Journal } from '../../src/core/journal/journal.ts'
+import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { announce } from '../../src/webhooks/envelope.ts'
+import { openCore } from './core.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
-
-export const AGENCY: Agency = {
-  id: 'agc_a',
-  slug: 'harbour',
-  name: 'Harbour Stays',
-  currency: 'EUR',
-  timezone: 'Europe/Lisbon',
-  status: 'active',
-  plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
-  defaultHoldHours: 48,
-  createdAt: 0,
-}
+import { AGENCY } from './samples.ts'
 
 /** The real commands, directory, journal and catalogue over a store in memory and a clock that stands still. */
 export class MemoryLedger {
@@ -52,51 +40,32 @@ export class MemoryLedger {
   }
 
   /** As after a crash: all memory is gone, the store is taken over by a new process. */
-  async takeOver(
-    limits: { residentMax?: number; snapshotEvery?: number; onSnapshotFailure?: (error: unknown) => void } = {},
-  ): Promise<void> {
+  async takeOver({
+    onSnapshotFailure,
+    ...limits
+  }: {
+    residentMax?: number
+    snapshotEvery?: number
+    onSnapshotFailure?: (error: unknown) => void
+  } = {}): Promise<void> {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(6, '0')}`
-    this.catalogue = new Catalogue({
-      loadAgencies: async () => [AGENCY],
-      loadKeys: async () => [],
-      loadInventory: async () => new Inventory(this.units, []),
-    })
-    await this.catalogue.load()
-    this.journal = new Journal({
-      store: this.store,
-      clock: this.clock,
-      limits: { waitingMax: 1_000, batchMax: 100, queuedMsMax: 5_000 },
-      term: await this.store.takeOver(),
-      onFenced: () => {},
-      newBatchId: () => newId('evt'),
-    })
-    this.directory = new UnitDirectory({
-      store: this.store,
-      clock: this.clock,
-      limits: {
-        residentMax: limits.residentMax ?? 100,
-        mailboxMax: 100,
-        idleMs: 1_000,
-        snapshotEvery: limits.snapshotEvery ?? 5,
-      },
-      onDefect: (defect) => this.defects.push(defect),
-      onSnapshotFailure:
-        limits.onSnapshotFailure ??
-        ((error) => {
-          throw error
-        }),
-    })
-    this.commands = new BookingCommands({
-      catalogue: this.catalogue,
-      directory: this.directory,
-      journal: this.journal,
-      rows: this.store,
+    const core = openCore({
+      ...{ store: this.store, clock: this.clock, term: await this.store.takeOver(), units: () => this.units, newId },
       announce,
-      clock: this.clock,
-      newId,
-      queuedMsMax: 5_000,
+      journalLimits: { waitingMax: 1_000, batchMax: 100 },
+      unitLimits: { residentMax: 100, mailboxMax: 100, idleMs: 1_000, snapshotEvery: 5, ...limits },
+      onFenced: () => {},
+      onDefect: (defect) => this.defects.push(defect),
+      onSnapshotFailure: (error) => {
+        if (onSnapshotFailure === undefined) throw error
+        onSnapshotFailure(error)
+      },
       onDurable: () => {},
     })
+    this.catalogue = core.catalogue
+    this.directory = core.directory
+    this.journal = core.journal
+    this.commands = core.commands
   }
 }

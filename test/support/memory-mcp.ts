@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { newKeySecret } from '../../src/access/key-secret.ts'
 import { PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
@@ -9,9 +7,9 @@ import type { PoolLimits } from '../../src/api/mcp/server-pool.ts'
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
-import type { McpAnswer } from './mcp-service.ts'
-import { AGENCY, MemoryLedger } from './memory-ledger.ts'
-import { sampleUnit } from './samples.ts'
+import { answerOf, type HttpAnswer, requestOf } from './http-call.ts'
+import { MemoryLedger } from './memory-ledger.ts'
+import { AGENCY, sampleKey, sampleUnit } from './samples.ts'
 
 /** The tool endpoint over a ledger in memory. Its lists of bookings are empty: those are Postgres's. */
 export interface MemoryMcp {
@@ -21,7 +19,7 @@ export interface MemoryMcp {
   /** A new key's secret. @param agencyId the ledger's own agency unless another was put into the catalogue */
   key(scopes?: readonly Scope[], agencyId?: string): string
   /** @param body sent as JSON, unless it is text */
-  ask(secret: string | null, body: unknown, headers?: Record<string, string>, method?: string): Promise<McpAnswer>
+  ask(secret: string | null, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>
 }
 
 export async function openMemoryMcp(
@@ -53,34 +51,19 @@ export async function openMemoryMcp(
     onFailure: (failure) => failures.push(failure),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
-  let keys = 0
   return {
     memory,
     endpoint,
     failures,
     key: (scopes = SCOPES, agencyId = AGENCY.id) => {
-      const { secret, prefix, sha256 } = newKeySecret(randomBytes)
-      const life = { createdAt: 0, expiresAt: null, revokedAt: null }
-      catalogue.putKey({
-        ...{ id: `key_${++keys}`, agencyId, name: null, prefix, secretSha256: sha256, scopes },
-        ...life,
-      })
+      const { key, secret } = sampleKey({ agencyId, scopes })
+      catalogue.putKey(key)
       return secret
     },
     ask: async (secret, body, headers = {}, method = 'POST') => {
-      const response = await endpoint.fetch(
-        new Request('http://localhost/mcp', {
-          method,
-          headers: {
-            ...(secret === null ? {} : { authorization: `Bearer ${secret}` }),
-            'content-type': 'application/json',
-            ...headers,
-          },
-          ...(method === 'POST' ? { body: typeof body === 'string' ? body : JSON.stringify(body) } : {}),
-        }),
-      )
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, text, body: text === '' ? null : JSON.parse(text) }
+      const sent = method === 'POST' ? (typeof body === 'string' ? { raw: body } : { json: body }) : {}
+      const call = { token: secret, method, headers: { 'content-type': 'application/json', ...headers }, ...sent }
+      return answerOf(await endpoint.fetch(new Request('http://localhost/mcp', requestOf(call))))
     },
   }
 }

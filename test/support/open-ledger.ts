@@ -1,14 +1,9 @@
 import { DEFAULT_LIMITS, type Ledger, type LedgerLimits, openLedger } from '../../src/app/open-ledger.ts'
-import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
-import type { Caller } from '../../src/core/bookings/caller.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { makeAgency } from './fixtures.ts'
-import { AGENCY } from './memory-ledger.ts'
-import { night } from './samples.ts'
-
-export const CALLER: Caller = { actor: { kind: 'key', id: 'key_a' }, route: 'POST /test', requestId: 'req_test' }
+import { AGENCY, CALLER } from './samples.ts'
 
 /** What a ledger reported while a test ran. */
 export interface Reports {
@@ -52,29 +47,4 @@ export async function addUnit(ledger: Ledger, agency: Agency, unit: Unit): Promi
   const set = await ledger.commands.setUnit(agency, unit.id, () => unit, CALLER)
   if (set === null) throw new Error('Cannot add a unit in a test')
   return set
-}
-
-/** A partner's request for a stay of two adults. */
-export function requestFor(
-  unit: Unit,
-  arrival: string,
-  departure: string,
-  change: Partial<BookingRequest> = {},
-): BookingRequest {
-  return {
-    unit,
-    stay: { arrival: night(arrival), departure: night(departure) },
-    type: 'guest',
-    status: 'confirmed',
-    source: 'partner',
-    sourceRef: null,
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    notes: null,
-    holdHours: null,
-    guest: null,
-    enforcement: 'partner',
-    ...change,
-  }
 }

@@ -1,5 +1,5 @@
+import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { Document } from './conformity.ts'
-import type { SeededRandom } from './seeded-random.ts'
 
 export interface GeneratedRequest {
   readonly method: string

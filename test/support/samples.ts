@@ -1,13 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { newKeySecret } from '../../src/access/key-secret.ts'
+import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
+import type { Caller } from '../../src/core/bookings/caller.ts'
+import { type Agency, type ApiKey, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'
 import { NO_RATES, type UnitRules } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 
 export function night(iso: string): Night {
   const parsed = parseNight(iso)
   if (parsed === null) throw new Error(`Cannot use ${iso} in a test: it is not a date`)
   return parsed
 }
+
+export const AGENCY: Agency = {
+  id: 'agc_a',
+  slug: 'harbour',
+  name: 'Harbour Stays',
+  currency: 'EUR',
+  timezone: 'Europe/Lisbon',
+  status: 'active',
+  plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
+  defaultHoldHours: 48,
+  createdAt: 0,
+}
+
+/** A plan that no test of something else meets the limits of. */
+export const AMPLE_PLAN: Plan = { apiAccess: true, requestsPerMinute: 10_000_000, requestsPerMonth: 1_000_000_000 }
+
+/** A new key with every scope, and its secret as a partner sends it. */
+export function sampleKey(change: Partial<ApiKey> = {}): { key: ApiKey; secret: string } {
+  const { secret, prefix, sha256 } = newKeySecret(randomBytes)
+  const key: ApiKey = {
+    id: systemIds('key'),
+    agencyId: AGENCY.id,
+    name: 'Test key',
+    prefix,
+    secretSha256: sha256,
+    scopes: SCOPES,
+    createdAt: Date.UTC(2026, 0, 1),
+    expiresAt: null,
+    revokedAt: null,
+    ...change,
+  }
+  return { key, secret }
+}
+
+export const CALLER: Caller = { actor: { kind: 'key', id: 'key_a' }, route: 'POST /test', requestId: 'req_test' }
 
 export function sampleRules(change: Partial<UnitRules> = {}): UnitRules {
   return {
@@ -64,6 +105,31 @@ export function sampleBooking(change: Partial<Booking> = {}): Booking {
     createdAt: Date.UTC(2027, 0, 1),
     updatedAt: Date.UTC(2027, 0, 1),
     version: 1,
+    ...change,
+  }
+}
+
+/** A partner's request for a stay of two adults. */
+export function requestFor(
+  unit: Unit,
+  arrival: string,
+  departure: string,
+  change: Partial<BookingRequest> = {},
+): BookingRequest {
+  return {
+    unit,
+    stay: { arrival: night(arrival), departure: night(departure) },
+    type: 'guest',
+    status: 'confirmed',
+    source: 'partner',
+    sourceRef: null,
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    notes: null,
+    holdHours: null,
+    guest: null,
+    enforcement: 'partner',
     ...change,
   }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 
 /** Credentials of services that tests start on a database of theirs. */
 export const TEST_PORTAL_TOKEN = 'portal-token-for-tests-0123456789abcdef'
@@ -16,6 +17,10 @@ export interface ServiceProcess {
   /** Everything the service has logged so far. */
   readonly log: () => string
   readonly exited: Promise<number>
+  /** `path` begins at the root. */
+  ask(path: string, call?: HttpCall): Promise<HttpAnswer>
+  /** With the portal's token; `path` begins after `/portal/v1`. `json` makes it a POST. */
+  portal(path: string, json?: object): Promise<HttpAnswer>
   kill(signal: NodeJS.Signals): void
 }
 
@@ -70,13 +75,27 @@ function spawn(command: string[], env: Record<string, string>, cwd?: string) {
 }
 
 function serviceOf(child: Bun.Subprocess, port: number, log: () => string): StartingService {
+  const baseUrl = `http://127.0.0.1:${port}`
+  const ask = (path: string, call: HttpCall = {}) => send(baseUrl + path, call)
   return {
-    baseUrl: `http://127.0.0.1:${port}`,
-    pid: child.pid,
-    log,
-    exited: child.exited,
+    ...{ baseUrl, pid: child.pid, log, exited: child.exited, ask },
+    portal: (path, json) =>
+      ask(`/portal/v1${path}`, { token: TEST_PORTAL_TOKEN, ...(json === undefined ? {} : { json }) }),
     kill: (signal) => child.kill(signal),
   }
+}
+
+/** Makes an agency with one unit and a key, through the portal. @returns the key as a partner sends it */
+export async function makeAgencyByPortal(
+  { portal }: Pick<ServiceProcess, 'portal'>,
+  options: { slug?: string; scopes: readonly string[]; plan?: object; unit?: object },
+): Promise<string> {
+  const { slug = 'harbour', scopes, plan = {}, unit = {} } = options
+  await portal('/agencies', { slug, name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon', plan })
+  await portal(`/agencies/${slug}/units`, { slug: 'sea-view', name: 'Sea View', basePrice: 10_000, ...unit })
+  const { body } = await portal(`/agencies/${slug}/keys`, { scopes })
+  if (typeof body.secret !== 'string') throw new Error(`Cannot make a key in a test: ${JSON.stringify(body)}`)
+  return body.secret
 }
 
 /** A service on a database of the test run, with the tests' credentials. */

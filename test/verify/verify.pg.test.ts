@@ -9,9 +9,9 @@ import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'
 import { type LiveUnits, verify } from '../../src/verify/verify.ts'
 import type { VerifyStore } from '../../src/verify/verify-store.ts'
 import { eventually } from '../support/eventually.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger

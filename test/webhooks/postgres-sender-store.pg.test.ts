@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
 
 let database: TestDatabase
@@ -26,14 +27,8 @@ async function openTables(): Promise<SenderTables> {
     store,
     epoch: fence?.epoch ?? 0,
     addEndpoint: async ({ id, agencyId, status = 'active' }) => {
-      await sql`
-        insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                            requests_per_month, default_hold_hours, created_at)
-        values (${agencyId}, ${agencyId}, 'A', 'EUR', 'UTC', 'active', true, 60, 1000, 48, ${CREATED})
-        on conflict do nothing`
-      await sql`
-        insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-        values (${agencyId}, ${id}, 'https://hooks.example/in', ${status}, 'sealed', ${CREATED}, ${CREATED})`
+      await insertAgency(sql, agencyId)
+      await insertEndpoint(sql, { agencyId, endpointId: id, status, sealed: 'sealed' })
     },
     addDelivery: async (deliveryId, { id, agencyId }, at) => {
       const eventId = deliveryId.replace('dlv', 'evt')

@@ -3,6 +3,7 @@ import type { Ledger } from '../../src/app/open-ledger.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
@@ -15,9 +16,9 @@ import { ENDPOINTS_PER_AGENCY_MAX } from '../../src/webhooks/webhook-endpoint.ts
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 const OK: AttemptOutcome = { kind: 'answered', httpStatus: 200 }
 const FAIL: AttemptOutcome = { kind: 'timed_out', during: 'answer' }
@@ -373,7 +374,7 @@ describe('a change', () => {
     const { endpoint, secret: first } = await register()
     const rotated = await commands.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
     if (rotated.kind !== 'rotated') throw new Error(rotated.kind)
-    expect(rotated.endpoint.previousSecretUntil).toBe(clock.now() + 24 * 3_600_000)
+    expect(rotated.endpoint.previousSecretUntil).toBe(clock.now() + DAY_MS)
     await book()
     await sendDue()
     const [sent] = posted
@@ -391,7 +392,7 @@ describe('a change', () => {
     expect(ping?.headers['x-service-signature']).toBe(
       `t=${at}, v1=${serviceSignature(second.secret, at, ping?.body ?? '')}`,
     )
-    clock.jumpWall(25 * 3_600_000)
+    clock.jumpWall(25 * HOUR_MS)
     expect((await commands.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
   })
 

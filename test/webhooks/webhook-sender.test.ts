@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { DAY_MS } from '../../src/lib/duration.ts'
 import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
 import type { PostResult } from '../../src/webhooks/post-once.ts'
 import { JITTER_MAX, RETRY_DELAYS_S } from '../../src/webhooks/retry-schedule.ts'
@@ -95,7 +96,7 @@ describe('the schedule', () => {
         await bench.clock.advance(seconds * 1_000 * (1 + JITTER_MAX) + 3_000)
         await bench.wake()
       }
-      await bench.clock.advance((90 * 86_400_000) / 1_000)
+      await bench.clock.advance((90 * DAY_MS) / 1_000)
       expect(bench.sent).toHaveLength(6)
       for (const [index, seconds] of RETRY_DELAYS_S.entries()) {
         const gap = (bench.sent[index + 1]?.at ?? 0) - (bench.sent[index]?.at ?? 0)

@@ -15,9 +15,9 @@ import { verify } from '../../src/verify/verify.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
 import { eventually } from '../support/eventually.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 /*
  * What the agency's webhook commands write: under the fence, with their line of the audit trail, and beside batches that

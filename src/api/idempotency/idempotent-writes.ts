@@ -17,10 +17,11 @@ import { JournalError } from '../../core/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../core/journal/record.ts'
 import { AssertionError, assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { DAY_MS } from '../../lib/duration.ts'
 import { steadyNow } from '../../lib/steady-now.ts'
 
 /** Within which an answer is given again. */
-export const ANSWER_KEPT_MS = 86_400_000
+export const ANSWER_KEPT_MS = DAY_MS
 
 /** Requests with an idempotency key that are open at once, waiting ones too. */
 const OPEN_MAX = 4_096

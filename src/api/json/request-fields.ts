@@ -1,6 +1,8 @@
 /** Fields that several requests have in common (contract, POST /quote, POST /bookings, Limits). */
+
 import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'
+import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { dateText, EMAIL_LENGTH_MAX, nullable, text } from '../schema/text-schema.ts'
 
 export const STAY_FIELDS = {
@@ -46,7 +48,7 @@ export const NEW_BOOKING_FIELDS = {
     nullable(
       Type.Integer({
         minimum: 1,
-        maximum: 2_160,
+        maximum: HOLD_HOURS_MAX,
         description: "Lifetime of a draft or option; the agency's default when omitted.",
       }),
     ),

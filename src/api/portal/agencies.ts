@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyChange } from '../../admin/agency-commands.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
+import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
@@ -19,7 +20,12 @@ const PLAN = {
   }),
 }
 const holdHours = () =>
-  Type.Integer({ minimum: 1, maximum: 2_160, default: 48, description: 'Lifetime of holds for which none is asked.' })
+  Type.Integer({
+    minimum: 1,
+    maximum: HOLD_HOURS_MAX,
+    default: 48,
+    description: 'Lifetime of holds for which none is asked.',
+  })
 const planChange = () => Type.Partial(Type.Object(PLAN))
 
 export const AgencyJson = Type.Object(

@@ -3,9 +3,9 @@
  * holds for all. A command finds its unit's actor, is decided there, becomes durable through the journal, is applied,
  * and only then answered (U1). Refusals become durable in the audit trail before they are answered too.
  */
-
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { HOUR_MS } from '../../lib/duration.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Inventory } from '../catalogue/inventory.ts'

@@ -1,4 +1,5 @@
 /** What the booking commands are asked, and what they answer. */
+import { HOUR_MS } from '../../lib/duration.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking } from '../domain/decide.ts'
@@ -58,8 +59,6 @@ export type Announce = (input: {
   unit: Unit
   eventId: string
 }) => Announcement | null
-
-const HOUR_MS = 3_600_000
 
 /** The booking that a request asks for, made at `at`. */
 export function newBookingOf(

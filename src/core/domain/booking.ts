@@ -21,6 +21,9 @@ export const TRANSITIONS = {
   cancelled: [],
 } as const satisfies Record<BookingStatus, readonly BookingStatus[]>
 
+/** The longest that a hold may be asked to last: 90 days (contract, Limits). */
+export const HOLD_HOURS_MAX = 2_160
+
 /** The reason of a cancellation by lapse (design, Statuses). */
 export const HOLD_EXPIRED = 'hold_expired'
 

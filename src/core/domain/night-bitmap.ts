@@ -4,8 +4,8 @@ import type { Night } from './night.ts'
 /** Words are allocated in blocks of this many, so a unit that is booked ever further ahead is not copied every month. */
 const BLOCK_WORDS = 4
 
-/** First day number a bitmap does not hold (2149-06-06): far beyond any date, close enough to bound the memory of a bug. */
-const NIGHT_END = 65_536
+/** The nights that a bitmap holds: up to 2149-06-06, far beyond any date, close enough to bound the memory of a bug. */
+export const BITMAP_SPAN = { from: 0 as Night, to: 65_536 as Night } as const
 
 const NO_WORDS = new Uint32Array(0)
 
@@ -119,7 +119,7 @@ export class NightBitmap {
   }
 
   #cover(from: Night, to: Night): void {
-    assert(from >= 0 && to <= NIGHT_END, 'Cannot hold a night: it is outside 1970 to 2149')
+    assert(from >= BITMAP_SPAN.from && to <= BITMAP_SPAN.to, 'Cannot hold a night: it is outside 1970 to 2149')
     const held = this.#words.length
     const fromWord = from >> 5
     const toWord = ((to - 1) >> 5) + 1

@@ -11,7 +11,7 @@ import { assert, unreachable } from '../../lib/assert.ts'
 import { type Booking, isCleanedAfter, isLive } from './booking.ts'
 import type { UnitEvent } from './event.ts'
 import { addNights, type Night } from './night.ts'
-import { NightBitmap } from './night-bitmap.ts'
+import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
 import { NO_RATES, type UnitRules } from './rules.ts'
 
 /** A guest in house who is expected to stay on: `[from, to)` are the nights after the booked departure. */
@@ -150,7 +150,7 @@ export class UnitState implements UnitFacts {
 
 /** All nights a bitmap can hold; it skips what it has not allocated. */
 function allNights(bitmap: NightBitmap): Night[] {
-  return bitmap.nightsIn(0 as Night, 65_536 as Night)
+  return bitmap.nightsIn(BITMAP_SPAN.from, BITMAP_SPAN.to)
 }
 
 function extensionOf(booking: Booking): ExpectedExtension | null {

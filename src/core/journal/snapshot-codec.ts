@@ -4,7 +4,7 @@
  * - S1 A snapshot carries a hash and a format version; one that does not match is never trusted.
  */
 import { formatNight, type Night } from '../domain/night.ts'
-import { NightBitmap } from '../domain/night-bitmap.ts'
+import { BITMAP_SPAN, NightBitmap } from '../domain/night-bitmap.ts'
 import { type UnitFacts, UnitState } from '../domain/unit-state.ts'
 import { decodeRules, encodeRules } from './entry-codec.ts'
 import { decodeNight } from './fields.ts'
@@ -89,17 +89,14 @@ function decodeFacts(text: string): UnitFacts {
 /** Runs of nights as day numbers `from, to, from, to …`: canonical, whatever the bitmap has allocated. */
 function encodeNights(bitmap: NightBitmap): number[] {
   const runs: number[] = []
-  let from = bitmap.firstIn(FIRST, END)
+  let from = bitmap.firstIn(BITMAP_SPAN.from, BITMAP_SPAN.to)
   while (from !== null) {
     const to = bitmap.firstFreeFrom(from)
     runs.push(from, to)
-    from = bitmap.firstIn(to, END)
+    from = bitmap.firstIn(to, BITMAP_SPAN.to)
   }
   return runs
 }
-
-const FIRST = 0 as Night
-const END = 65_536 as Night
 
 function decodeNights(runs: readonly number[]): NightBitmap {
   const bitmap = new NightBitmap()

@@ -2,9 +2,12 @@
  * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is thrown away at the first sign
  * of trouble; statements that find no room wait here, not in postgres.js.
  *
- * A pool of postgres.js 3.4.9 goes on with a connection that was cut, and what its socket left behind may never be
- * flushed again: whatever is sent on it later waits for ever (upstream #1176, #1208, LanternOps/breeze#3225). A statement
- * sent between the socket's error and its close is forgotten as well. A client that was never cut has neither.
+ * A postgres.js 3.4.9 pool keeps using a connection that was cut, and may never flush again what its socket left behind:
+ * whatever is sent on it later waits forever. A statement sent between the socket's error and its close is forgotten as well.
+ * A client that was never cut has neither fault. porsager/postgres issues #1154, #1208 and #1193 describe it; pull requests #1209,
+ * #1214 and #1215 would mend it (docs/decisions.md, "A pool of our own over single postgres.js clients").
+ *
+ * `handler`, `resolve` and `reject` of a statement are internals of postgres.js: package.json pins its version exactly.
  */
 import type postgres from 'postgres'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'

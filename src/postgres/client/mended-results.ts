@@ -4,8 +4,9 @@ type Sql = postgres.Sql
 
 /**
  * A statement that fails after it has sent rows (a timeout, a cancel) leaves postgres.js 3.4.9 counting: the rows of the
- * next statement on that connection come behind as many holes, and `rows[0]` of a row that is there is undefined (upstream
- * #1119, #1181). Here every result is closed up before anyone sees it. A test fails when upstream has mended it.
+ * next statement on that connection come behind as many holes, and `rows[0]` of a row that is there is undefined
+ * (porsager/postgres issues #1119 and #1181). Here every result is closed up before anyone sees it. Pull request #1120 or #1190
+ * would free us; a test fails once a release has either.
  */
 export function withMendedResults(sql: Sql): Sql {
   return new Proxy(sql, {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ExpiredAnswers } from '../../../src/api/idempotency/expired-answers.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const START = Date.UTC(2027, 0, 2)
@@ -26,9 +27,9 @@ describe('expired answers', () => {
     const { clock, asked, expired } = openDeletion([])
     expired.start()
     await clock.advance(599_999)
-    expect(asked).toEqual([{ notAfter: START - 86_400_000, limit: 1_000 }])
+    expect(asked).toEqual([{ notAfter: START - DAY_MS, limit: 1_000 }])
     await clock.advance(1)
-    expect(asked.map(({ notAfter }) => notAfter - START)).toEqual([-86_400_000, 600_000 - 86_400_000])
+    expect(asked.map(({ notAfter }) => notAfter - START)).toEqual([-DAY_MS, 600_000 - DAY_MS])
   })
 
   test('are deleted 1,000 at a time until there are fewer', async () => {
@@ -42,12 +43,11 @@ describe('expired answers', () => {
     const { clock, asked, expired } = openDeletion([])
     expired.start()
     await clock.advance(1)
-    clock.jumpWall(30 * 3_600_000)
+    clock.jumpWall(30 * HOUR_MS)
     await clock.advance(599_999)
-    clock.jumpWall(-31 * 3_600_000)
+    clock.jumpWall(-31 * HOUR_MS)
     await clock.advance(600_000)
-    const hour = 3_600_000
-    expect(asked.map(({ notAfter }) => notAfter + 86_400_000 - START)).toEqual([0, 600_000, 1_200_000 - hour])
+    expect(asked.map(({ notAfter }) => notAfter + DAY_MS - START)).toEqual([0, 600_000, 1_200_000 - HOUR_MS])
   })
 
   test('that could not be deleted are reported and left for the next round', async () => {
@@ -63,7 +63,7 @@ describe('expired answers', () => {
     expired.start()
     await settle()
     const stopped = expired.stop()
-    await clock.advance(3_600_000)
+    await clock.advance(HOUR_MS)
     await stopped
     expect(asked).toHaveLength(1)
     expect(clock.nextTimerIn).toBeNull()

@@ -8,14 +8,14 @@ import {
 import type { Ledger } from '../../../src/app/open-ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { addAgency, addUnit, CALLER, openTestDatabaseLedger, requestFor } from '../../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
-const DAY_MS = 86_400_000
 /** Days ago by the clock of the database: what a test's own clock says is over, is over. */
 const START = Date.now() - 10 * DAY_MS
 
@@ -170,7 +170,7 @@ describe('kept answers', () => {
 })
 
 describe('a clock that is set 30 hours forward', () => {
-  const HOURS_30 = 30 * 3_600_000
+  const HOURS_30 = 30 * HOUR_MS
 
   /** An answer kept a moment ago by the clock of the database and of the process. */
   async function bookedNow(): Promise<void> {

@@ -10,9 +10,9 @@ import {
 import { JournalError, type JournalErrorKind } from '../../../src/core/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../../src/core/journal/record.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
-const HOUR_MS = 3_600_000
 const CREATED: Answer = { status: 201, body: '{"booking":{"id":"bkg_1"}}' }
 const ANSWERED = { kind: 'answered' } as const
 const REFUSED = { kind: 'refused', refusal: 'BOOKING_CONFLICT' } as const
@@ -129,7 +129,7 @@ describe('a repeated request', () => {
     const kept = new Kept()
     const { made, execute } = kept.booking()
     await kept.commands.run(REQUEST, execute)
-    await kept.clock.advance(24 * HOUR_MS - 1)
+    await kept.clock.advance(DAY_MS - 1)
     expect((await kept.commands.run(REQUEST, execute)).kind).toBe('replayed')
     await kept.clock.advance(1)
     expect((await kept.commands.run(OTHER_BODY, execute)).kind).toBe('answered')

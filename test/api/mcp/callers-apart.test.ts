@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { CallTransport } from '../../../src/api/mcp/call-transport.ts'
-import { AGENCY } from '../../support/memory-ledger.ts'
 import { openMemoryMcp, rpc, toolCall } from '../../support/memory-mcp.ts'
+import { AGENCY } from '../../support/samples.ts'
 
 /*
  * A server of the SDK that two callers shared gave one the answer of the other (GHSA-345p-7cg4-v4c7): both had used the same JSON-RPC

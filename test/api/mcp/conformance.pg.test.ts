@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Glob } from 'bun'
-import { type McpService, startMcpService } from '../../support/mcp-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * The MCP project's own conformance package, both revisions that it has requirements for, each on its own wire. The package
@@ -102,12 +102,12 @@ interface Check {
   readonly errorMessage?: string
 }
 
-let service: McpService
+let service: TestService
 let withKey: ReturnType<typeof Bun.serve>
 const folder = mkdtempSync(join(tmpdir(), 'nightledger-conformance-'))
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
   const agency = await service.agency()
   await service.unit(agency)
   const { secret } = await service.key(agency)

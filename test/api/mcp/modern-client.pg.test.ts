@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { type McpService, startMcpService } from '../../support/mcp-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * The MCP project's client of the revisions after the handshake. Left to itself it begins with server/discover.
  */
 
-let service: McpService
+let service: TestService
 let secret: string
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
   const agency = await service.agency()
   await service.unit(agency, { slug: 'sea-view' })
   secret = (await service.key(agency)).secret

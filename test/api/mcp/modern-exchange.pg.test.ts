@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { bookNights, type McpService, startMcpService } from '../../support/mcp-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * Revision 2026-07-28 on the wire, byte by byte: requests written as the specification shows them (Streamable HTTP, Standard
  * Request Headers), answers compared whole.
  */
 
-let service: McpService
+let service: TestService
 let secret: string
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
   const agency = await service.agency()
   const unit = await service.unit(agency, { slug: 'sea-view' })
-  await bookNights(service, agency, unit, '2027-03-02', '2027-03-03')
+  await service.book(agency, unit, '2027-03-02', '2027-03-03')
   secret = (await service.key(agency, { scopes: ['read:availability'] })).secret
 })
 
@@ -171,7 +171,7 @@ test('both eras are served side by side, told apart by each request', async () =
   const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
-      i % 2 === 0 ? service.post(secret, older) : service.post(secret, newer, headers),
+      i % 2 === 0 ? service.mcp(secret, older) : service.mcp(secret, newer, headers),
     ),
   )
   expect(answers.map(({ body }) => body.result.resultType)).toEqual(

@@ -3,30 +3,29 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { McpError } from '@modelcontextprotocol/sdk/types.js'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { bookNights, type McpService, startMcpService } from '../../support/mcp-service.ts'
-import { requestFor } from '../../support/open-ledger.ts'
-import { sampleRules } from '../../support/samples.ts'
+import { requestFor, sampleRules } from '../../support/samples.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * The SDK's own client over real HTTP. It holds every result against the tool's output schema.
  */
 
-let service: McpService
+let service: TestService
 let agency: Agency
 let unit: Unit
 let secret: string
 let client: Client
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
   agency = await service.agency()
   unit = await service.unit(agency, { slug: 'sea-view', name: 'Sea View', rules: sampleRules({ minStay: 3 }) })
   await service.unit(agency, { slug: 'attic', name: 'Attic', status: 'draft' })
   await service.unit(agency, { slug: 'gone', name: 'Gone', status: 'archived' })
   await service.feeType(agency)
-  await bookNights(service, agency, unit, '2027-03-05', '2027-03-08')
+  await service.book(agency, unit, '2027-03-05', '2027-03-08')
   secret = (await service.key(agency)).secret
-  client = await service.client(secret)
+  client = await service.mcpClient(secret)
 })
 
 afterAll(() => service.close())
@@ -50,7 +49,7 @@ describe('the client', () => {
 
   test('lists only what its key may call', async () => {
     const { secret } = await service.key(agency, { scopes: ['read:rates', 'read:guests'] })
-    const { tools } = await (await service.client(secret)).listTools()
+    const { tools } = await (await service.mcpClient(secret)).listTools()
     expect(tools.map(({ name }) => name)).toEqual(['quote_stay'])
   })
 })
@@ -126,7 +125,7 @@ describe('each tool says what REST says', () => {
         ...{ actor: { kind: 'portal', id: null }, route: 'test', requestId: null },
       })
     }
-    const theirs = await service.client((await service.key(other)).secret)
+    const theirs = await service.mcpClient((await service.key(other)).secret)
     const list = async (args: Record<string, unknown>) =>
       // biome-ignore lint/suspicious/noExplicitAny: looked into
       (await theirs.callTool({ name: 'list_bookings', arguments: args })).structuredContent as any
@@ -176,7 +175,7 @@ describe('what goes wrong reaches', () => {
       -32602,
       async () => {
         const { secret } = await service.key(agency, { scopes: ['read:rates'] })
-        return (await service.client(secret)).callTool({ name: 'list_units', arguments: {} })
+        return (await service.mcpClient(secret)).callTool({ name: 'list_units', arguments: {} })
       },
     ],
     ['of an unknown method', -32601, () => client.listPrompts()],
@@ -190,7 +189,7 @@ describe('what goes wrong reaches', () => {
   })
 
   test('the program as HTTP: no key is 401, and a spent budget 429', async () => {
-    const refused = await service.client('hr_live_wrong').then(
+    const refused = await service.mcpClient('hr_live_wrong').then(
       () => null,
       (thrown: unknown) => String(thrown),
     )
@@ -198,7 +197,7 @@ describe('what goes wrong reaches', () => {
 
     const small = await service.agency({ plan: { apiAccess: true, requestsPerMinute: 4, requestsPerMonth: 100 } })
     // Connecting takes three: initialize, initialized, and a GET that is told 405.
-    const theirs = await service.client((await service.key(small)).secret)
+    const theirs = await service.mcpClient((await service.key(small)).secret)
     while ((await service.ledger.usage.position(small.id, 100)).used < 3) await Bun.sleep(1)
     await theirs.ping()
     const spent = await theirs.ping().then(
@@ -211,7 +210,7 @@ describe('what goes wrong reaches', () => {
 
 test('an agency sees nothing of another', async () => {
   const other = await service.agency()
-  const theirs = await service.client((await service.key(other)).secret)
+  const theirs = await service.mcpClient((await service.key(other)).secret)
   expect((await theirs.callTool({ name: 'list_units', arguments: {} })).structuredContent).toMatchObject({ units: [] })
   expect((await theirs.callTool({ name: 'list_bookings', arguments: {} })).structuredContent).toMatchObject({
     bookings: [],
@@ -224,7 +223,7 @@ test('an agency sees nothing of another', async () => {
 })
 
 test('what is booked meanwhile is seen by the next call', async () => {
-  const booking = await bookNights(service, agency, unit, '2027-05-01', '2027-05-04')
+  const booking = await service.book(agency, unit, '2027-05-01', '2027-05-04')
   const { structuredContent } = await client.callTool({
     name: 'get_availability',
     arguments: { unit: 'sea-view', from: '2027-05-01', to: '2027-05-05' },

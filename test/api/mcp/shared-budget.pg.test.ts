@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type McpService, startMcpService } from '../../support/mcp-service.ts'
 import { rpc, toolCall } from '../../support/memory-mcp.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: McpService
+let service: TestService
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
 })
 
 afterAll(() => service.close())
@@ -25,11 +25,11 @@ test('of 600 requests to REST and MCP at once exactly as many pass as the budget
     })
   const kinds = [
     rest,
-    () => service.post(secret, toolCall('get_availability', dates)),
-    () => service.post(secret, rpc('tools/list')),
-    () => service.post(secret, { jsonrpc: '2.0', method: 'notifications/initialized' }),
-    () => service.post(secret, rpc('unheard')),
-    () => service.post(secret, '{'),
+    () => service.mcp(secret, toolCall('get_availability', dates)),
+    () => service.mcp(secret, rpc('tools/list')),
+    () => service.mcp(secret, { jsonrpc: '2.0', method: 'notifications/initialized' }),
+    () => service.mcp(secret, rpc('unheard')),
+    () => service.mcp(secret, '{'),
   ]
   const statuses = await Promise.all(
     Array.from({ length: 600 }, async (_, i) => (await (kinds[i % kinds.length] ?? rest)()).status),
@@ -40,7 +40,7 @@ test('of 600 requests to REST and MCP at once exactly as many pass as the budget
   // A refused 429 costs no quota; every other request costs one.
   expect(service.ledger.usage.position(agency.id, 100_000).used).toBe(BUDGET)
   // The other key of the agency has a budget of its own.
-  expect((await service.post((await service.key(agency)).secret, rpc('ping'))).status).toBe(200)
+  expect((await service.mcp((await service.key(agency)).secret, rpc('ping'))).status).toBe(200)
 })
 
 test('a monthly quota is shared too, and told alike', async () => {
@@ -49,7 +49,7 @@ test('a monthly quota is shared too, and told alike', async () => {
   const { secret } = await service.key(agency)
   const answers = await Promise.all(
     Array.from({ length: 60 }, async (_, i) => {
-      if (i % 2 === 0) return (await service.post(secret, rpc('ping'))).body
+      if (i % 2 === 0) return (await service.mcp(secret, rpc('ping'))).body
       const response = await fetch(`${service.url}/partner/v1/me`, { headers: { authorization: `Bearer ${secret}` } })
       return await response.json()
     }),

@@ -8,9 +8,8 @@ import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
 import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
 import type { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { AGENCY } from '../../support/memory-ledger.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
-import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings']
 

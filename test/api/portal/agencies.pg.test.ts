@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 

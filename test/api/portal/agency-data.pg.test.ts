@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 let agency: Agency
 let path: string
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {

@@ -2,16 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { sampleRules } from '../../support/samples.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 let agency: Agency
 let unit: Unit
 let path: string
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 beforeEach(async () => {
@@ -235,8 +236,6 @@ describe('a change', () => {
 })
 
 describe('a hold', () => {
-  const HOUR_MS = 3_600_000
-
   test('lasts as long as asked, else as long as the agency says', async () => {
     const asked = await book({ status: 'option', holdHours: 3 })
     expect(Date.parse(asked.holdExpiresAt) - Date.parse(asked.createdAt)).toBe(3 * HOUR_MS)

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type PortalService, startPortalService } from '../../support/portal-service.ts'
+import { DAY_MS } from '../../../src/lib/duration.ts'
+import { SeededRandom } from '../../../src/lib/seeded-random.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PortalService
+let service: TestService
 
 beforeAll(async () => {
-  service = await startPortalService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 
@@ -16,20 +18,12 @@ interface Seen {
   readonly status: string
 }
 
-/** Small dice from a seed that a failure prints. */
-function dice(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
-
 const day = (n: number) => new Date(Date.UTC(2027, 2, 1 + n)).toISOString().slice(0, 10)
 const SEED = Number(process.env['MOVES_SEED'] ?? 20_270_301)
 
 test(`U4: many moves back and forth across the same units at once neither deadlock nor sell a night twice (seed ${SEED})`, async () => {
-  const roll = dice(SEED)
+  const random = new SeededRandom(SEED)
+  const roll = (below: number) => random.below(below)
   const agency = await service.agency()
   const units = await Promise.all([service.unit(agency), service.unit(agency), service.unit(agency)])
   const path = `/agencies/${agency.slug}/bookings`
@@ -88,11 +82,7 @@ async function expectConsistent(path: string, slugs: readonly string[]): Promise
 
 function nightsOf({ arrival, departure }: Seen): string[] {
   const nights: string[] = []
-  for (
-    let night = arrival;
-    night < departure;
-    night = new Date(Date.parse(night) + 86_400_000).toISOString().slice(0, 10)
-  )
+  for (let night = arrival; night < departure; night = new Date(Date.parse(night) + DAY_MS).toISOString().slice(0, 10))
     nights.push(night)
   return nights
 }

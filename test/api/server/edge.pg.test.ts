@@ -1,13 +1,13 @@
 /** What no well-behaved client sends: always the contract's JSON body, never a 5xx, a stack, or a stored half. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type PartnerService, startPartnerService } from '../../support/partner-service.ts'
 import { type RawAnswer, sendRaw } from '../../support/raw-http.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 let key: string
 let agencyId: string
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
   const agency = await service.agency()
   agencyId = agency.id
   key = (await service.key(agency)).secret

@@ -17,8 +17,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
-import { AGENCY } from '../../support/memory-ledger.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { AGENCY, sampleUnit } from '../../support/samples.ts'
 
 const SECRET = 'hr_live_test'
 

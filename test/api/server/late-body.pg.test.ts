@@ -4,15 +4,15 @@ import { connect } from 'node:net'
 import type { Agency, ApiKey } from '../../../src/core/catalogue/agency.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestKey } from '../../support/ledger.ts'
-import { type McpService, startMcpService } from '../../support/mcp-service.ts'
 import { toolCall } from '../../support/memory-mcp.ts'
 import { parseAnswers, type RawAnswer } from '../../support/raw-http.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: McpService
+let service: TestService
 let agency: Agency
 
 beforeAll(async () => {
-  service = await startMcpService()
+  service = await startTestService()
   agency = await service.agency()
   await service.unit(agency, { slug: 'sea-view' })
 })

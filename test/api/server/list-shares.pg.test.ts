@@ -7,10 +7,14 @@ import {
   LISTS_WAITING_PER_AGENCY_MAX,
 } from '../../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../../support/eventually.ts'
-import type { JsonAnswer } from '../../support/partner-service.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { scrape } from '../../support/scrape.ts'
-import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
+import {
+  makeAgencyByPortal,
+  type ServiceProcess,
+  startServiceOn,
+  TEST_PORTAL_TOKEN,
+} from '../../support/service-process.ts'
 
 const BUSY = 'Cannot read the list: this agency has too many list requests in progress. Try again'
 
@@ -30,24 +34,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function ask(path: string, token: string, json?: unknown, headers = {}): Promise<JsonAnswer> {
-  const response = await fetch(service.baseUrl + path, {
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-    ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
-  })
-  return { status: response.status, headers: response.headers, body: await response.json() }
-}
-
-/** @returns a key of a new agency that has one unit */
-async function addAgency(slug: string): Promise<string> {
-  const agency = { slug, name: slug, currency: 'EUR', timezone: 'Europe/Lisbon' }
-  await ask('/portal/v1/agencies', TEST_PORTAL_TOKEN, agency)
-  const unit = { slug: 'sea-view', name: 'Sea View', basePrice: 10_000 }
-  await ask(`/portal/v1/agencies/${slug}/units`, TEST_PORTAL_TOKEN, unit)
-  const scopes = ['read:bookings', 'read:guests', 'write:bookings']
-  const { body } = await ask(`/portal/v1/agencies/${slug}/keys`, TEST_PORTAL_TOKEN, { scopes })
-  return body.secret
-}
+const ask = (path: string, token: string, json?: unknown, headers = {}) =>
+  service.ask(path, { token, headers, ...(json === undefined ? {} : { json }) })
+const addAgency = (slug: string) =>
+  makeAgencyByPortal(service, { slug, scopes: ['read:bookings', 'read:guests', 'write:bookings'] })
 
 /** Connections of the pool whose statement waits for the lock. */
 async function heldUp(pool: string): Promise<number> {

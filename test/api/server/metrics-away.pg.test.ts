@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { scrape } from '../../support/scrape.ts'
-import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
+import { type ServiceProcess, startServiceOn } from '../../support/service-process.ts'
 import { TcpProxy } from '../../support/tcp-proxy.ts'
 
 let database: TestDatabase
@@ -23,17 +23,9 @@ afterAll(async () => {
   await database.drop()
 })
 
-function portal(path: string, json: object): Promise<Response> {
-  return fetch(`${service.baseUrl}/portal/v1${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(json),
-  })
-}
-
 test('database_up is 0, what only the database knows is missing, and a write that could not wait any longer is counted', async () => {
-  await portal('/agencies', { slug: 'harbour', name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon' })
-  await portal('/agencies/harbour/units', { slug: 'sea-view', name: 'Sea View', basePrice: 10_000 })
+  await service.portal('/agencies', { slug: 'harbour', name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon' })
+  await service.portal('/agencies/harbour/units', { slug: 'sea-view', name: 'Sea View', basePrice: 10_000 })
   expect((await scrape(service.baseUrl)).value('nightledger_database_up')).toBe(1)
   proxy.stop()
   // The service has met the lost connections: a write that was on one of them would wait to know what became of it.
@@ -42,7 +34,7 @@ test('database_up is 0, what only the database knows is missing, and a write tha
     async () => (await scrape(service.baseUrl)).value('nightledger_database_up') === 0,
   )
   const stay = { unit: 'sea-view', arrival: '2027-05-01', departure: '2027-05-04', type: 'block' }
-  const refused = portal('/agencies/harbour/bookings', stay)
+  const refused = service.portal('/agencies/harbour/bookings', stay)
   const away = await scrape(service.baseUrl)
   expect(away.value('nightledger_database_up')).toBe(0)
   for (const unknown of [

@@ -1,11 +1,11 @@
 /** Contract, Conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
 import { afterEach, expect, test } from 'bun:test'
-import { type PartnerService, startPartnerService } from '../../support/partner-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 const ATTEMPTS = 60
 const STAY = { arrival: '2030-01-01', departure: '2030-01-02' }
 
-let service: PartnerService
+let service: TestService
 
 afterEach(() => service.close())
 
@@ -35,7 +35,7 @@ function total(trail: Record<string, number>): number {
 }
 
 test('writes refused because the mailbox is full are all in the audit trail', async () => {
-  service = await startPartnerService({ limits: { mailboxMax: 2 } })
+  service = await startTestService({ limits: { mailboxMax: 2 } })
   const { refused, trail } = await attemptAtOnce()
   expect(refused).toBeGreaterThan(0)
   expect(trail['INTERNAL']).toBe(refused)
@@ -43,7 +43,7 @@ test('writes refused because the mailbox is full are all in the audit trail', as
 })
 
 test('writes refused because the journal is full are all in the audit trail, with and without an Idempotency-Key', async () => {
-  service = await startPartnerService({ limits: { journalWaitingMax: 1, journalBatchMax: 1 } })
+  service = await startTestService({ limits: { journalWaitingMax: 1, journalBatchMax: 1 } })
   const { refused, trail } = await attemptAtOnce({
     headers: (i) => (i % 2 === 0 ? {} : { 'idempotency-key': `k-${i}` }),
   })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type PartnerService, startPartnerService } from '../../support/partner-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
-let service: PartnerService
+let service: TestService
 beforeAll(async () => {
-  service = await startPartnerService()
+  service = await startTestService()
 })
 afterAll(() => service.close())
 

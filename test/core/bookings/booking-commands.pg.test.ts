@@ -4,17 +4,11 @@ import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { eventually } from '../../support/eventually.ts'
-import {
-  addAgency,
-  addUnit,
-  CALLER,
-  openTestDatabaseLedger,
-  type Reports,
-  requestFor,
-} from '../../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { CALLER, night, requestFor, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
@@ -250,7 +244,7 @@ describe('holds', () => {
     const { booking } = done(
       await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER),
     )
-    expect(booking.holdExpiresAt).toBe(booking.createdAt + 3_600_000)
+    expect(booking.holdExpiresAt).toBe(booking.createdAt + HOUR_MS)
     expect(done(await ledger.commands.expire(agency, booking.id)).booking.status).toBe('option')
     const soon = Date.now() + 300
     done(await ledger.commands.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))

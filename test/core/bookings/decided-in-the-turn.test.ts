@@ -3,9 +3,8 @@ import { expect, test } from 'bun:test'
 import type { Booking } from '../../../src/core/domain/booking.ts'
 import type { FeeType } from '../../../src/core/domain/rules.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { CALLER, requestFor } from '../../support/open-ledger.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 const LINEN: FeeType = {
   ...{ id: 'fee_a', label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null },

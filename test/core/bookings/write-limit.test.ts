@@ -3,9 +3,9 @@ import { describe, expect, test } from 'bun:test'
 import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { CALLER, requestFor } from '../../support/open-ledger.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 const HELD_MS = 5_000
 /** The journal looks for overdue records that often, and sends again after a pause. */
@@ -30,7 +30,7 @@ async function world(): Promise<World> {
   if (booked.kind !== 'done') throw new Error('Cannot book in a test')
   // The unit has changed since the booking: its row is read again in the turn.
   await ledger.commands.setUnit(AGENCY, unit.id, () => ({ ...unit, city: 'Porto' }), CALLER)
-  ledger.clock.jumpWall(49 * 3_600_000)
+  ledger.clock.jumpWall(49 * HOUR_MS)
   return { ledger, unit, other, bookingId: booked.booking.id }
 }
 

@@ -10,8 +10,9 @@ import {
   type Night,
   parseNight,
 } from '../../../src/core/domain/night.ts'
+import { DAY_MS } from '../../../src/lib/duration.ts'
 
-const isoOf = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10)
+const isoOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
 describe('a night', () => {
   test('agrees with the proleptic Gregorian calendar on every accepted date, both ways', () => {
@@ -83,7 +84,7 @@ describe('a night', () => {
       fc.property(fc.oneof(looselyDated, dateLike, fc.string()), (text) => {
         const ms = /^20\d\d-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
         const exists = !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, 10) === text
-        expect(parseNight(text)).toBe(exists ? ((ms / 86_400_000) as Night) : null)
+        expect(parseNight(text)).toBe(exists ? ((ms / DAY_MS) as Night) : null)
       }),
       { numRuns: 5_000 },
     )
@@ -106,7 +107,7 @@ describe('a night', () => {
     expect(isoWeekday(parseNight('2026-01-05') as Night)).toBe(1)
     expect(isoWeekday(parseNight('2026-01-11') as Night)).toBe(7)
     for (let day = -30; day <= NIGHT_MAX; day++) {
-      const expected = new Date(day * 86_400_000).getUTCDay() || 7
+      const expected = new Date(day * DAY_MS).getUTCDay() || 7
       if (isoWeekday(day as Night) !== expected) throw new Error(`isoWeekday(${day}) is not ${expected}`)
     }
   })

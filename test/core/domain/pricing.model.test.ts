@@ -10,13 +10,14 @@ import {
 } from '../../../src/core/domain/night.ts'
 import { type PriceStayInput, priceStay, type Quote } from '../../../src/core/domain/pricing.ts'
 import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/rules.ts'
+import { DAY_MS } from '../../../src/lib/duration.ts'
 
 /**
  * The pricing rules once more, one night after the other, in big integers and date strings: slow, and sharing nothing
  * with the code under test but its types. Answers the lines as text, then the total.
  */
 function modelQuote({ rules, stay, children, extraBed, feeTypes }: PriceStayInput): string[] {
-  const iso = (day: number) => new Date(day * 86_400_000).toISOString().slice(0, 10)
+  const iso = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
   const percent = (amount: bigint, basisPoints: number): bigint => {
     const hundredths = (amount * BigInt(basisPoints)).toString()
     const minus = hundredths.startsWith('-')
@@ -36,7 +37,7 @@ function modelQuote({ rules, stay, children, extraBed, feeTypes }: PriceStayInpu
     const price = percent(plain, 10_000 + change)
     const season = covering[0]?.firstDate
     nights.push({ date, key: `${season} ${price}`, label: covering[0]?.name ?? 'Nightly rate', price })
-    date = iso(Date.parse(date) / 86_400_000 + 1)
+    date = iso(Date.parse(date) / DAY_MS + 1)
   }
 
   const lines: string[] = []

@@ -5,6 +5,7 @@ import { connect } from '../../../src/postgres/client/connect.ts'
 import { ReadOnlyError } from '../../../src/postgres/client/writable.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { serverUrl, type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency } from '../../support/sample-rows.ts'
 import { sampleUnit } from '../../support/samples.ts'
 import { journalStoreContract } from './journal-store.contract.ts'
 
@@ -22,9 +23,7 @@ async function open() {
   const { sql } = database
   await sql`truncate agency cascade`
   await sql`truncate journal, snapshot, booking, audit`
-  await sql`insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
-                                requests_per_month, default_hold_hours, created_at)
-            values ('agc_a', 'a', 'A', 'EUR', 'Europe/Lisbon', 'active', true, 60, 50000, 48, now())`
+  await insertAgency(sql, 'agc_a')
   const store = new PostgresJournalStore({ url: database.url, queries: sql })
   opened = [...opened, store]
   return {

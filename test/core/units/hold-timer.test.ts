@@ -6,6 +6,7 @@ import { HoldTimer } from '../../../src/core/units/hold-timer.ts'
 import type { LapsedHold } from '../../../src/core/units/lapsed-hold.ts'
 import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 /** Holds by their expiry; the database's part can be slow, or away. */
@@ -143,10 +144,10 @@ describe('the hold timer', () => {
 
   test('notices within ten seconds that the wall clock has jumped over an expiry', async () => {
     const book = new Book()
-    book.hold('bkg_1', 3_600_000)
+    book.hold('bkg_1', HOUR_MS)
     book.timer.start()
     await book.clock.advance(1_000)
-    book.clock.jumpWall(3_600_000)
+    book.clock.jumpWall(HOUR_MS)
     await book.clock.advance(10_000)
     expect(book.ended).toHaveLength(1)
   })
@@ -192,7 +193,7 @@ describe('holds that cannot be ended', () => {
     const { failureOf } = book
     book.failureOf = (id) => (id === 'broken_1' ? new JournalError('poisoned', 'refused') : failureOf(id))
     book.timer.start()
-    await book.clock.advance(3_600_000)
+    await book.clock.advance(HOUR_MS)
     expect(triesOf(book, 'broken_1').length).toBeGreaterThan(10)
     expect(book.holdFailures).toEqual(['damaged_0000', 'broken_1'])
     expect(book.failures).toEqual([])
@@ -242,7 +243,7 @@ describe('holds that cannot be ended', () => {
       book.hold('bkg_1', -1)
       book.failureOf = () => new JournalError(kind, 'database away')
       book.timer.start()
-      await book.clock.advance(3_600_000)
+      await book.clock.advance(HOUR_MS)
       book.failureOf = () => undefined
       const back = book.clock.now()
       await book.clock.advance(500)

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { settle } from '../../support/fake-clock.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { CALLER, requestFor } from '../../support/open-ledger.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 function units(count: number) {
   return Array.from({ length: count }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))

@@ -11,9 +11,10 @@ import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { decodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import { recoverUnit } from '../../../src/core/journal/recovery.ts'
 import { encodeSnapshot, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { AGENCY, MemoryLedger } from '../../support/memory-ledger.ts'
-import { night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { MemoryLedger } from '../../support/memory-ledger.ts'
+import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 /** What a unit is to somebody who knows nothing of bitmaps: rules, and a list of bookings. */
 interface NaiveUnit {
@@ -234,7 +235,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       return
     }
     case 'wait': {
-      await clock.advance(command.hours * 3_600_000)
+      await clock.advance(command.hours * HOUR_MS)
       for (const { bookingId } of await ledger.store.lapsedHolds(clock.now(), null, 1_000)) {
         const outcome = await commands.expire(AGENCY, bookingId)
         if (outcome.kind !== 'done') throw new Error('A lapsed hold is always ended')

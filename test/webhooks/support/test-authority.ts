@@ -1,8 +1,8 @@
+import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
-const HOUR_MS = 3_600_000
 
 /** What a TLS server is started with, in PEM. */
 export interface ServerCertificate {
@@ -85,7 +85,7 @@ function serverNames(names: readonly string[], addresses: readonly string[]): x5
 }
 
 function validity(endedMs = 0) {
-  const notAfter = endedMs > 0 ? Date.now() - endedMs : Date.now() + 24 * HOUR_MS
+  const notAfter = endedMs > 0 ? Date.now() - endedMs : Date.now() + DAY_MS
   return { notBefore: new Date(notAfter - 48 * HOUR_MS), notAfter: new Date(notAfter) }
 }
 

@@ -1,0 +1,134 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { createApp } from '../../src/api/app.ts'
+import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
+import { openPortal } from '../../src/app/open-portal.ts'
+import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
+import { Conformity, type SeenExchange } from './conformity.ts'
+import { type HttpAnswer, type HttpCall, methodOf, send } from './http-call.ts'
+import { openTestLedger, type TestLedger } from './ledger.ts'
+import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
+
+/** A partner's request. */
+export type PartnerCall = Omit<HttpCall, 'token'> & { readonly key?: string | null }
+
+/** A portal's request: with the portal's token, unless it is another one or null for none. */
+export type PortalCall = Omit<HttpCall, 'json'>
+
+/**
+ * The whole service in this process, over HTTP on a free local port: REST, the portal and the tools, over a ledger on a
+ * database of its own. Every answer of REST and the portal is held against the OpenAPI document; what it does not allow fails
+ * `close`.
+ */
+export interface TestService extends TestLedger {
+  readonly url: string
+  readonly port: number
+  readonly logged: { fields: object; message: string }[]
+  readonly bugs: unknown[]
+  /** `path` begins after `/partner/v1`, unless it begins with `//`. */
+  call(path: string, options?: PartnerCall): Promise<HttpAnswer>
+  asPartner(secret: string, path: string, json?: unknown): Promise<HttpAnswer>
+  /** The portal's. `path` begins after `/portal/v1`, unless it begins with `//`. `json` is sent with POST unless told. */
+  ask(path: string, json?: unknown, options?: PortalCall): Promise<HttpAnswer>
+  get(path: string): Promise<HttpAnswer>
+  patch(path: string, json: unknown): Promise<HttpAnswer>
+  put(path: string, json: unknown): Promise<HttpAnswer>
+  delete(path: string): Promise<HttpAnswer>
+  /** Sends a body to `/mcp` with the headers of a handshake client: as JSON, unless it is text already. */
+  mcp(secret: string | null, body: unknown, headers?: Record<string, string>): Promise<HttpAnswer>
+  /** The MCP SDK's own client, connected. Closed with the service. */
+  mcpClient(secret: string): Promise<Client>
+}
+
+/** Exchanges of one surface that are kept for the check at the end. */
+const SEEN_MAX = 100_000
+/** Answers of the portal that are not JSON, or the document itself. */
+const UNDESCRIBED = /calendar\.ics|openapi\.json/
+
+export async function startTestService(options: Parameters<typeof openTestLedger>[0] = {}): Promise<TestService> {
+  const test = await openTestLedger(options)
+  const logged: TestService['logged'] = []
+  const bugs: unknown[] = []
+  const app = appOver(test, {
+    log: { error: (fields, message) => logged.push({ fields, message }) },
+    onBug: (error) => bugs.push(error),
+  })
+  app.listen({ hostname: '127.0.0.1', port: 0 })
+  const port = app.server?.port ?? 0
+  const url = `http://127.0.0.1:${port}`
+  const seen = { partner: [] as SeenExchange[], portal: [] as SeenExchange[] }
+  const exchange = async (path: string, sent: HttpCall, surface: keyof typeof seen | null): Promise<HttpAnswer> => {
+    const answer = await send(url + path, sent)
+    if (surface !== null && seen[surface].length < SEEN_MAX)
+      seen[surface].push({ method: methodOf(sent), path, ...answer })
+    return answer
+  }
+  const call: TestService['call'] = (path, { key = null, ...sent } = {}) =>
+    exchange(pathUnder('/partner/v1', path), { ...sent, token: key }, 'partner')
+  const ask: TestService['ask'] = (given, json, { token = TEST_PORTAL_TOKEN, ...sent } = {}) => {
+    const path = pathUnder('/portal/v1', given)
+    const isDescribed = path.startsWith('/portal/') && !UNDESCRIBED.test(path)
+    return exchange(path, { ...sent, token, ...(json === undefined ? {} : { json }) }, isDescribed ? 'portal' : null)
+  }
+  const clients: Client[] = []
+  return {
+    ...test,
+    ...{ url, port, logged, bugs, call, ask },
+    asPartner: (key, path, json) => call(path, { key, ...(json === undefined ? {} : { json }) }),
+    get: (path) => ask(path),
+    patch: (path, json) => ask(path, json, { method: 'PATCH' }),
+    put: (path, json) => ask(path, json, { method: 'PUT' }),
+    delete: (path) => ask(path, undefined, { method: 'DELETE' }),
+    mcp: (token, body, more = {}) => {
+      const headers = { accept: 'application/json, text/event-stream', ...more }
+      return send(`${url}/mcp`, { token, headers, ...(typeof body === 'string' ? { raw: body } : { json: body }) })
+    },
+    mcpClient: async (secret) => {
+      const client = new Client({ name: 'test', version: '1' })
+      const requestInit = { headers: { authorization: `Bearer ${secret}` } }
+      // The cast: the SDK's own types disagree under exactOptionalPropertyTypes.
+      const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit })
+      await client.connect(transport as Parameters<Client['connect']>[0])
+      clients.push(client)
+      return client
+    },
+    close: async () => {
+      for (const client of clients) await client.close()
+      const documents = {
+        partner: (await send(`${url}/partner/v1/openapi.json`)).body,
+        portal: (await send(`${url}/portal/v1/openapi.json`)).body,
+      }
+      await app.stop(true)
+      await test.close()
+      for (const surface of ['partner', 'portal'] as const) expectDescribed(surface, documents[surface], seen[surface])
+    },
+  }
+}
+
+function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'>) {
+  const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
+  // Nobody listens there: what is registered is reachable by name alone.
+  const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
+  const portal = openPortal(ledger, {
+    ...{ secretKey, webhooks, draining: new AbortController().signal },
+    withoutIdleTimeout: (_, answer) => answer(),
+  })
+  return createApp({
+    ledger,
+    portal: { ledger: portal, token: TEST_PORTAL_TOKEN },
+    mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
+    ...watch,
+  })
+}
+
+function pathUnder(prefix: string, path: string): string {
+  return path.startsWith('//') ? path.slice(1) : prefix + path
+}
+
+/** @throws Error that names the answers that the document does not allow */
+function expectDescribed(surface: string, document: unknown, seen: readonly SeenExchange[]): void {
+  const conformity = new Conformity(document)
+  const faults = new Set(seen.flatMap((exchange) => conformity.faultsIn(exchange)))
+  if (faults.size > 0)
+    throw new Error(`Answers that the ${surface} document does not allow:\n${[...faults].slice(0, 20).join('\n')}`)
+}
