@@ -1,5 +1,5 @@
 /**
- * Who may come in: the checks that REST and MCP share, in the design's order: key, plan, requests per minute, requests
+ * Who may send requests: the checks that REST and MCP share, in the design's order: key, plan, requests per minute, requests
  * per month. Scopes are the route's. Synchronous, so that nothing changes between the look-up and the answer to it: a revocation
  * holds from the next request on (contract, Authentication rule 8), and for one whose body comes after it.
  */
@@ -32,7 +32,7 @@ export interface Admission {
 
 const FEATURE_DISABLED: AccessRefusal = { code: 'FEATURE_DISABLED' }
 
-/** Requests that were refused at the door since the start. */
+/** Requests that were refused since the start. */
 export interface AccessStats {
   readonly unauthorized: number
   readonly featureDisabled: number

@@ -32,17 +32,17 @@ export interface AppOptions {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
   readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
-  /** Surfaces beside these, each made with where it tells what went wrong and what it answered. */
+  /** Further surfaces, each made with what counts its answers and what reports its failures. */
   readonly mounts?: readonly ((options: {
     requestStats: RequestStats
     onFailure(report: FailureReport): void
   }) => Mount)[]
-  /** Where every answer is counted; left out, nobody asks for the counts. */
+  /** Counts every answer. */
   readonly requestStats?: RequestStats
   readonly log: ErrorLog
   /** A broken invariant was met: the process must end. Called when the answer is on its way. */
   onBug(error: unknown): void
-  /** A write beside the journal has found the fence. */
+  /** A write that does not go through the journal was fenced out. */
   onFenced?(): void
 }
 

@@ -21,7 +21,7 @@ const RUN_BY: Record<string, readonly string[]> = {
 }
 
 /** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */
-const LANGUAGES = ['sh', 'json', 'text', 'js', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
+const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
 
 /** Begins a line that somebody would paste into a shell. */
 const COMMAND =

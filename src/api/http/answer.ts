@@ -20,14 +20,14 @@ const COMMON_HEADERS = new Headers(COMMON)
 const headersOfLimit = new Map<number, Headers>()
 const LIMITS_KEPT_MAX = 1_000
 
-/** Headers of every answer that nobody's budget is behind. */
+/** Headers of an answer without rate limits. */
 export function plainHeaders(requestId: string): Headers {
   const headers = new Headers(COMMON_HEADERS)
   headers.set('X-Request-Id', requestId)
   return headers
 }
 
-/** Headers of every answer to a key: beside the contract's trio those of draft-ietf-httpapi-ratelimit-headers. */
+/** Headers of an answer to an API key: the contract's three, and those of draft-ietf-httpapi-ratelimit-headers. */
 export function rateHeaders(requestId: string, rate: RateDecision, now: number): Headers {
   return withRate(new Headers(headersOf(rate.limit)), requestId, rate, now)
 }

@@ -121,29 +121,22 @@ export class IdempotentWrites {
     }
     this.#open += 1
     try {
-      return await this.#runInTurn(request, execute)
+      const scope = scopeName(request)
+      for (;;) {
+        const ahead = this.#inFlight.get(scope)
+        if (ahead === undefined) return await this.#runFirst(scope, request, execute)
+        if (ahead.requestHash === request.requestHash) {
+          const answer = await ahead.answered
+          if (answer !== null) return { kind: 'replayed', answer }
+        } else if (ahead.executing) {
+          return { kind: 'reused' }
+        } else {
+          // It may find that the key stands for our request, not for its own.
+          await ahead.looked
+        }
+      }
     } finally {
       this.#open -= 1
-    }
-  }
-
-  async #runInTurn<R>(
-    request: IdempotentRequest,
-    execute: (keep: Keep) => Promise<Execution<R>>,
-  ): Promise<IdempotentOutcome<R>> {
-    const scope = scopeName(request)
-    for (;;) {
-      const ahead = this.#inFlight.get(scope)
-      if (ahead === undefined) return this.#runFirst(scope, request, execute)
-      if (ahead.requestHash === request.requestHash) {
-        const answer = await ahead.answered
-        if (answer !== null) return { kind: 'replayed', answer }
-      } else if (ahead.executing) {
-        return { kind: 'reused' }
-      } else {
-        // It may find that the key stands for our request, not for its own.
-        await ahead.looked
-      }
     }
   }
 
@@ -173,7 +166,7 @@ export class IdempotentWrites {
     } catch (error) {
       throw this.#doubt(scope, error, self.executing)
     } finally {
-      // First out of the way, then told: one of those who wait is the next first.
+      // Removed before the waiting requests resume: one of them goes first now.
       this.#inFlight.delete(scope)
       looked.resolve()
       answered.resolve(outcome !== null && 'answer' in outcome ? outcome.answer : null)
@@ -193,7 +186,7 @@ export class IdempotentWrites {
     return { kind: 'replayed', answer: { status: kept.status, body: kept.body } }
   }
 
-  /** @returns what the caller is told (I4) */
+  /** Remembers the failure. @returns the error that the caller gets (I4) */
   #doubt(scope: string, error: unknown, wasExecuting: boolean): unknown {
     const wasUnknown = this.#doubtful.get(scope)?.isUnknown === true
     const isUnknown = wasUnknown || (wasExecuting && error instanceof JournalError && error.kind === 'outcome_unknown')

@@ -38,7 +38,7 @@ export function sliceOf<T>(all: readonly T[], { offset, limit }: Page): T[] {
   return all.slice(offset, offset + limit)
 }
 
-/** The members that sit beside a list (contract, Conventions). */
+/** The members that come with a list (contract, Conventions). */
 export function pageMembers({ page, pageSize }: Page, totalItems: number) {
   return { page, pageSize, totalItems, pageCount: Math.ceil(totalItems / pageSize) }
 }

@@ -87,7 +87,7 @@ const UNAUTHORIZED = problem(
   {},
 )
 
-/** Whoever has the token may do everything, and there is nothing more to know about the request. */
+/** The token permits everything, and says nothing about who sends the request. */
 const ADMITTED = {}
 
 class PortalAdmission implements RouteAdmission<typeof ADMITTED> {

@@ -9,8 +9,8 @@ import type { Rejection } from '../../core/domain/rejection.ts'
 import type { FieldError } from '../schema/checked.ts'
 import { dateText } from '../schema/text-schema.ts'
 
-/** Refusals that a request meets before, or beside, the rules of the domain. */
-export type EdgeCode =
+/** Refusals that do not come from the rules of the domain. */
+export type RequestCode =
   | 'VALIDATION'
   | 'UNAUTHORIZED'
   | 'FEATURE_DISABLED'
@@ -23,13 +23,13 @@ export type EdgeCode =
   | 'QUOTA_EXCEEDED'
   | 'INTERNAL'
 
-export type ProblemCode = EdgeCode | Rejection['code']
+export type ProblemCode = RequestCode | Rejection['code']
 
 interface Row {
   readonly status: number
-  /** Told in the OpenAPI document. */
+  /** When it is answered; for the OpenAPI document. */
   readonly when: string
-  /** The members beside `code`, `title` and `requestId`. */
+  /** The members in addition to `code`, `title` and `requestId`. */
   readonly members: TProperties
   /** A body as it may come, without `code` and `requestId`. */
   readonly example: { readonly title: string } & Readonly<Record<string, unknown>>
@@ -232,7 +232,7 @@ export function problemBody({ code, title, members }: Problem, requestId: string
   return JSON.stringify({ code, title, requestId, ...members })
 }
 
-/** At most so many are told: a body can be wrong in thousands of places. */
+/** No more are listed: a body can be wrong in thousands of places. */
 const ERRORS_MAX = 20
 
 /** @param errors at least one */

@@ -185,7 +185,7 @@ export class BookingCommands {
 
   /**
    * Puts a refused write that came to no command into the audit trail; durable when it settles (design, Audit).
-   * @throws JournalError when the line is not written, RefusalNotRecordedError when nobody can tell
+   * @throws JournalError when the line is not written, RefusalNotRecordedError when that is not known
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
     try {
@@ -198,7 +198,7 @@ export class BookingCommands {
 
   /**
    * Puts a repeated write, which was answered as the first time, into the audit trail; durable when it settles (design, Audit).
-   * @throws JournalError when the line is not written, or nobody can tell
+   * @throws JournalError when the line is not written, or that is not known
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {
     return this.#record(agency, caller, replayLine(this.#audit, caller, bookingId))

@@ -1,6 +1,6 @@
 /**
- * How a decided change becomes a fact: durable through the journal, then applied to its units, then told to whoever waits for it (U1).
- * The line in the audit trail is part of the same record.
+ * Carries out a decided change: durable through the journal first, then applied to its units, then announced (U1). Its line in the
+ * audit trail is part of the same record.
  */
 
 import { assert } from '../../lib/assert.ts'
@@ -53,7 +53,7 @@ export class DurableWrites {
   }
 
   /**
-   * Makes the decision durable, applies it to `states`, and tells of it: in this order (U1).
+   * Makes the decision durable, applies it to `states`, and then calls `onDurable`, in this order (U1).
    * @param made.keep puts the answer into the booking's record
    * @param made.request of a new booking: its guest and notes are stored with it
    */
@@ -105,12 +105,12 @@ export class DurableWrites {
     this.#options.catalogue.putUnit(agency.id, unit)
   }
 
-  /** Makes a line of the audit trail durable that tells of no change. */
+  /** Makes an audit line durable that belongs to no change. */
   async record({ limit, agency }: Write, audit: AuditDraft): Promise<void> {
     await this.#append(limit, { agencyId: agency.id, at: this.#options.clock.now(), audit })
   }
 
-  /** Every record of a write goes through here. A caller that was told "not written" must be right. */
+  /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
   async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
     limit.handOver()
     return this.#options.journal.append(record, limit.since)

@@ -1,4 +1,4 @@
-/** A write was refused, so nothing was changed, and nobody can say whether its line is in the audit trail. */
+/** A write was refused, so nothing was changed. It is not known whether the refusal is in the audit trail. */
 export class RefusalNotRecordedError extends Error {
   override readonly name = 'RefusalNotRecordedError'
 
