@@ -1,5 +1,6 @@
 /**
- * The door of the tool endpoint, which is REST's: key → plan → requests per minute → requests per month, with REST's bodies and headers.
+ * Admission to the tool endpoint, the same as to REST: key → plan → requests per minute → requests per month, with REST's bodies and
+ * headers.
  */
 
 import { type Admission, type PartnerAccess, UNAUTHORIZED } from '../../access/partner-access.ts'
@@ -31,8 +32,8 @@ export class McpAdmission {
   }
 
   /**
-   * A batch whose first request is paid for. Every further one costs as if it had come alone, and none is served if the budget does not
-   * reach.
+   * For a batch whose first request is admitted. Each further request costs as much as if it had come alone. If the budget is too small
+   * for all of them, none is served.
    */
   admitBatch(request: Request, requestId: string, admission: Admission, requests: number): Entry {
     let entry: Entry = { kind: 'admitted', admission }

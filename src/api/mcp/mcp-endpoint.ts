@@ -2,8 +2,8 @@
  * `/mcp`: streamable HTTP without sessions and without streams. Every POST stands alone and is answered with JSON
  * (contract, Tool endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
- * After the door (`McpAdmission`) everything is answered as JSON-RPC. `Origin` is not looked at: any origin may call (contract,
- * Conventions), and a page that got here by DNS rebinding still has no key (docs/decisions.md).
+ * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (contract, Conventions), and a page
+ * that got here by DNS rebinding still has no key (docs/decisions.md).
  */
 
 import type { Admission } from '../../access/partner-access.ts'
