@@ -149,7 +149,7 @@ async function start(
 
   const { port } = listener
   log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
-  // Not before: it would put off the first answer.
+  // Not earlier: it would delay the first answer.
   void loadToolServers()
   if (database.isEmbedded) {
     writeServiceFile(config.dataDir, { url: `http://127.0.0.1:${port}`, pid: process.pid })

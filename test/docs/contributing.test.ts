@@ -12,8 +12,7 @@ import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
-import { AGENCY } from '../support/memory-ledger.ts'
-import { sampleUnit } from '../support/samples.ts'
+import { AGENCY, sampleUnit } from '../support/samples.ts'
 
 const ADMISSION = {
   holder: { agency: AGENCY, key: { id: 'key_a', scopes: ['read:units'] } },

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { version } from '../../package.json'
 import { eventually } from '../support/eventually.ts'
-import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { send } from '../support/http-call.ts'
+import { expectNothingLost, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
+import { toolCall } from '../support/memory-mcp.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { scrape } from '../support/scrape.ts'
 import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -84,7 +86,7 @@ describe('the binary, from an empty folder,', () => {
     }
   })
 
-  test('serves: the page for people, the document, a booking, its metrics, its health', async () => {
+  test('serves: the page for people, the document, a booking, a tool for agents, its metrics, its health', async () => {
     const service = await start(['serve'])
     const load = new Load(() => service.baseUrl)
     expect(await load.book()).toStartWith('bkg_')
@@ -97,8 +99,13 @@ describe('the binary, from an empty folder,', () => {
     }
     const document = await fetch(`${service.baseUrl}/partner/v1/openapi.json`)
     expect(await document.json()).toMatchObject({ openapi: expect.stringMatching(/^3\./) })
-    const tools = await fetch(`${service.baseUrl}/mcp`, { method: 'POST', body: '{}' })
-    expect(tools.status).toBe(401)
+    expect((await send(`${service.baseUrl}/mcp`, { json: {} })).status).toBe(401)
+    const tools = await send(`${service.baseUrl}/mcp`, {
+      token: LOAD_SECRET,
+      headers: { accept: 'application/json, text/event-stream' },
+      json: toolCall('list_units'),
+    })
+    expect(tools.body.result.structuredContent.units.length).toBeGreaterThan(0)
     const metrics = await scrape(service.baseUrl)
     expect(metrics.value('nightledger_http_requests_total', { ...BOOK, status: '201' })).toBe(1)
 
@@ -121,7 +128,7 @@ describe('the binary, from an empty folder,', () => {
     await damaged.drop()
     expect(code).toBe(1)
     expect(stderr).toContain('relation "api_key" does not exist')
-    expect(stderr).toMatch(/src\/db\/[a-z-]+\.ts:\d+:\d+/)
+    expect(stderr).toMatch(/src\/[a-z/-]+\.ts:\d+:\d+/)
   })
 })
 

@@ -9,7 +9,8 @@ import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { AMPLE_PLAN, night, sampleUnit } from './samples.ts'
 
-const SECRET = `hr_live_${'k'.repeat(40)}`
+/** Of the key that the load uses. */
+export const LOAD_SECRET = `hr_live_${'k'.repeat(40)}`
 const FIRST = night('2027-01-01')
 const ARRIVALS = 20_000
 
@@ -20,7 +21,7 @@ export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const agency = await addAgency(ledger, { plan: AMPLE_PLAN })
   for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
-  const made = { secret: SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(SECRET) }
+  const made = { secret: LOAD_SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(LOAD_SECRET) }
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const
   await makeKey(ledger, agency, { id: 'key_a', scopes }, made)
   await ledger.close()
@@ -72,18 +73,18 @@ export class Load {
   post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
     return fetch(`${this.#baseUrl()}/partner/v1${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', ...headers },
+      headers: { authorization: `Bearer ${LOAD_SECRET}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     })
   }
 
   get(path: string): Promise<Response> {
-    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${SECRET}` } })
+    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${LOAD_SECRET}` } })
   }
 
   /** Requests to book and to read, as they go over the wire. */
   rawRequests(count: number): string[] {
-    const head = (line: string) => `${line} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${SECRET}\r\n`
+    const head = (line: string) => `${line} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${LOAD_SECRET}\r\n`
     return Array.from({ length: count }, (_, i) => {
       const { unit, arrival, departure } = someStay()
       const query = `unit=${unit}&from=${arrival}&to=${departure}`

@@ -42,7 +42,7 @@ export class CallTransport implements Transport {
     })
   }
 
-  /** Ends the open call, if there is one. The server may still be at it, so it must not get another. */
+  /** Rejects the open call, if there is one. The server may still be working on it, so it must not be given another. */
   fail(error: unknown): void {
     const call = this.#call
     this.#call = null
@@ -51,7 +51,7 @@ export class CallTransport implements Transport {
 
   async start(): Promise<void> {}
 
-  /** Drops what answers no open call: notifications, for which there is no stream, and an answer after `fail`. */
+  /** Drops whatever is not the answer to the open call: notifications, because there is no stream, and answers that come after `fail`. */
   async send(message: JSONRPCMessage): Promise<void> {
     const call = this.#call
     if ('method' in message || call === null || message.id !== call.id) return

@@ -2,19 +2,16 @@
  * `/mcp`: streamable HTTP without sessions and without streams. Every POST stands alone and is answered with JSON
  * (contract, Tool endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
- * The door is REST's: key → plan → requests per minute → requests per month, with REST's bodies and headers. What
- * comes after it is answered as JSON-RPC. `Origin` is not looked at: any origin may call (contract, Conventions), and a
- * page that got here by DNS rebinding still has no key (docs/decisions.md).
+ * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (contract, Conventions), and a page
+ * that got here by DNS rebinding still has no key (docs/decisions.md).
  */
 
-import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
+import type { Admission } from '../../access/partner-access.ts'
 import type { OpenRequest, RequestStats, RouteWatch } from '../../observability/request-stats.ts'
-import { plainHeaders, problemAnswer, rateHeaders } from '../http/answer.ts'
+import { plainHeaders, rateHeaders } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { readJson } from '../http/strict-json.ts'
-import { problemOfAccess, UNAUTHORIZED } from '../problems/problem-of-access.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
-import type { Problem } from '../problems/problems.ts'
 import { eraOf } from './era.ts'
 import {
   errorText,
@@ -25,6 +22,7 @@ import {
   type RpcRequest,
   successText,
 } from './json-rpc.ts'
+import { McpAdmission } from './mcp-admission.ts'
 import type { McpFailure, McpLedger } from './mcp-dependencies.ts'
 import { preflightAnswer } from './preflight.ts'
 import { BATCH_VERSION } from './protocol.ts'
@@ -69,7 +67,8 @@ export function mcpEndpoint(options: {
   limits?: PoolLimits
 }): McpEndpoint {
   const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
-  const { access, clock, newId } = ledger
+  const { clock, newId } = ledger
+  const admission = new McpAdmission(ledger)
   let servers: Promise<ToolServers> | undefined
   const toolServers = () => {
     servers ??= loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
@@ -85,19 +84,12 @@ export function mcpEndpoint(options: {
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     if (request.method === 'OPTIONS')
       return ended(preflights, { arrivedMs, requestId, admission: null }, preflightAnswer(requestId))
-    const admission = access.admit(request.headers.get('authorization'))
-    if (request.method !== 'POST')
-      return ended(others, { arrivedMs, requestId, admission }, methodNotAllowed(requestId, admission))
-    if (admission === null)
-      return ended(
-        posts,
-        { arrivedMs, requestId, admission },
-        problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId)),
-      )
-    const open: Open = { request, arrivedMs, requestId, admission, retryAfterS: null }
-    if (admission.refusal !== null)
-      return ended(posts, open, problemAnswer(problemOfAccess(admission.refusal), requestId, headersOf(open)))
-    return serve(open).then((response) => ended(posts, open, response))
+    const entry = admission.admit(request, requestId)
+    const open = { arrivedMs, requestId, admission: entry.admission }
+    if (request.method !== 'POST') return ended(others, open, methodNotAllowed(requestId, entry.admission))
+    if (entry.kind === 'refused') return ended(posts, open, entry.answer)
+    const admitted: Open = { request, arrivedMs, requestId, admission: entry.admission, retryAfterS: null }
+    return serve(admitted).then((response) => ended(posts, admitted, response))
   }
 
   /** No streams to open and no sessions to end: 405 whatever the key; a valid one still sees its budget. */
@@ -114,19 +106,19 @@ export function mcpEndpoint(options: {
   async function serve(open: Open): Promise<Response> {
     const { request, requestId } = open
     const body = await readJson(request)
-    // The key may have been revoked while the body was arriving.
-    const admission = access.readmit(open.admission)
-    if (admission === null) return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
-    open.admission = admission
-    if (admission.refusal !== null) return problemAnswer(problemOfAccess(admission.refusal), requestId, headersOf(open))
+    const entry = admission.readmit(open.admission, requestId)
+    if (entry.kind === 'refused') return entry.answer
+    open.admission = entry.admission
     if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
     if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
     if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))
     const messages = body.value.map(messageOf)
     const refused = refusedBatch(messages, request.headers)
     if (refused !== null) return answer(open, refusal(refused))
-    const paid = payForRest(open, access, messages)
-    if (paid !== null) return problemAnswer(paid, requestId, headersOf(open))
+    const requests = messages.filter(({ kind }) => kind === 'request').length
+    const paid = admission.admitBatch(request, requestId, open.admission, requests)
+    if (paid.kind === 'refused') return paid.answer
+    open.admission = paid.admission
     return answer(open, await replyToBatch(open, messages))
   }
 
@@ -207,16 +199,4 @@ function refusedBatch(messages: readonly Message[], headers: Headers): RpcError 
   if (messages.length > BATCH_MESSAGES_MAX) return refuse(`A batch must have at most ${BATCH_MESSAGES_MAX} messages`)
   const hasInitialize = messages.some((message) => message.kind === 'request' && message.method === 'initialize')
   return hasInitialize ? refuse('initialize must not be part of a batch') : null
-}
-
-/** Every request of a batch costs as if it had come alone. Nothing of it is served if the budget does not reach. */
-function payForRest(open: Open, access: PartnerAccess, messages: readonly Message[]): Problem | null {
-  const requests = messages.filter(({ kind }) => kind === 'request').length
-  for (let paid = 1; paid < requests; paid++) {
-    const admission = access.admit(open.request.headers.get('authorization'))
-    if (admission === null) return UNAUTHORIZED
-    open.admission = admission
-    if (admission.refusal !== null) return problemOfAccess(admission.refusal)
-  }
-  return null
 }

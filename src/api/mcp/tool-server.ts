@@ -1,4 +1,4 @@
-/** The SDK's `Server` with the tools: what a method comes to, and in which revision, is the SDK's to say. */
+/** The SDK's `Server` with our tools. The SDK dispatches methods, checks parameters and shapes results for the revision. */
 
 import {
   type AuthInfo,
@@ -25,7 +25,7 @@ import {
 } from './protocol.ts'
 import { toolNamed, toolsFor } from './tools/toolbox.ts'
 
-/** A request that came through the door, in the revision that it is meant in. */
+/** An admitted request. */
 export interface ToolRequest {
   readonly method: string
   readonly params: Params
@@ -39,7 +39,7 @@ export class ToolServer {
 
   constructor(ledger: ToolLedger, { isModern }: { readonly isModern: boolean }) {
     const server = new RevisionServer(isModern ? MODERN_VERSION : undefined)
-    // What the SDK cannot send: the call would wait for ever.
+    // Without this, a call whose answer the SDK cannot send would wait for ever.
     server.onerror = (error) => this.#transport.fail(error)
     server.setRequestHandler(
       'tools/list',
@@ -90,7 +90,7 @@ export class ToolServer {
   }
 }
 
-/** Bound to its kind of revision for life; the SDK binds by a handshake, or by its own transport for each request. */
+/** A server bound to one kind of revision. The SDK binds one by a handshake, or by a transport of its own for each request. */
 class RevisionServer extends Server {
   readonly #revision: string | undefined
 
@@ -104,13 +104,13 @@ class RevisionServer extends Server {
     this.#revision = revision
   }
 
-  /** `initialize` leaves the agreed revision behind. */
+  /** Before each call: `initialize` stores the revision that it agreed on. */
   forgetHandshake(): void {
     if (this.#revision === undefined) delete this._negotiatedProtocolVersion
     else this._negotiatedProtocolVersion = this.#revision
   }
 
-  /** Without what a client says of itself: the tools do not look at it, and the next caller's must not depend on it. */
+  /** Leaves out what a client says about itself. The tools do not use it, and nothing of it may stay with the server. */
   paramsFor(method: string, { _meta, ...params }: Params): Params {
     const { protocolVersion } = params
     if (method === 'initialize')

@@ -1,6 +1,6 @@
 /**
- * What a request comes to, asked of pooled servers of the SDK. Loading the SDK takes a tenth of a second, so this module is imported
- * once the service listens.
+ * Answers requests with pooled servers of the SDK. Loading the SDK takes a tenth of a second, so this module is imported only once the
+ * service listens.
  */
 
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'

@@ -18,8 +18,8 @@ import { openMemoryMcp, rpc } from '../../support/memory-mcp.ts'
 import { readSources } from '../../support/source-imports.ts'
 
 /*
- * What the endpoint says without the SDK, which is loaded later, is held against the SDK here; and what the SDK says, against its
- * older package, whose clients are still in use.
+ * The endpoint has constants of its own where it must not wait for the SDK to load: they are compared with the SDK's. Results are
+ * checked with the schemas of the SDK's older package, whose clients are still in use.
  */
 
 test('only what is loaded once the service listens takes more than types from the SDK', async () => {
