@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import type { Demo } from '../demo/offer-demo.ts'
-
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../lib/clock.ts'
 
 /** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
 export function welcome(input: { port: number; demo: Demo | null; portalTokenFile: string | null; now: Date }): string {

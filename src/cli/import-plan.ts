@@ -1,4 +1,5 @@
 /** What a folder asks of an agency as it stands. Pure; running it again plans nothing more. */
+import { HOUR_MS } from '../lib/clock.ts'
 import type { Folder, Row } from './folder.ts'
 import { ratesByUnit } from './folder-rates.ts'
 import type { Json } from './portal-client.ts'
@@ -68,7 +69,6 @@ const BOOKING = [
   'notes',
 ] as const
 const GUEST = ['firstName', 'lastName', 'email', 'phone', 'nationality'] as const
-const HOUR_MS = 3_600_000
 const HOLD_HOURS_MAX = 2_160
 
 export function planImport(folder: Folder, existing: Existing): Plan {

@@ -7,6 +7,7 @@ import type { Caller } from '../core/bookings/caller.ts'
 import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { asNight } from '../core/domain/night.ts'
+import { DAY_MS } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { demoBookings } from './demo-bookings.ts'
 import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
@@ -27,7 +28,6 @@ export interface DemoMade {
   readonly bookings: number
 }
 
-const DAY_MS = 86_400_000
 export const DEMO_AGENCY: NewAgency = {
   slug: 'demo',
   name: 'Tejo Stays',

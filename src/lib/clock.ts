@@ -1,3 +1,6 @@
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
+
 /** Time as a port: the process's own clock, or a simulated one. */
 export interface Clock {
   /** Wall clock, milliseconds since 1970-01-01T00:00:00Z. May jump. */

@@ -1,7 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
 import type { AuditDraft } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, HOUR_MS } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { coarseReason, isAccepted } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
@@ -44,7 +44,6 @@ export type ResendOutcome =
 export const PINGS_AT_ONCE_MAX = 8
 /** How long a registration may wait for the name to resolve. */
 const RESOLVE_MS_MAX = 5_000
-const HOUR_MS = 3_600_000
 
 /**
  * What an agency can do with its webhook endpoints; the portal's routes call it. Expected refusals are values.
