@@ -82,7 +82,7 @@ test('a line that the database refuses for its data does not keep the others out
   counter.count(REFUSED)
   counter.count({ ...REFUSED, keyId: 'key_\u0000' })
   counter.count({ ...REFUSED, keyId: 'key_b' })
-  expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22P05')
+  expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22021')
   expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual(['key_a', 'key_b'])
 })
 

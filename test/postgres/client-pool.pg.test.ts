@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { withDeadline } from '../../src/lib/deadline.ts'
+import { DeadlineError, withDeadline } from '../../src/lib/deadline.ts'
 import { pooled, poolStats, WAITING_MAX } from '../../src/postgres/client/client-pool.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { classifyDatabaseError } from '../../src/postgres/client/database-error.ts'
@@ -143,6 +143,19 @@ describe('a pool', () => {
     for (let i = 0; i < 20; i++) expect(await sql`select 1`.catch(classifyDatabaseError)).toBe('connection')
     proxy.target = port
     expect((await sql`select 1 as n`)[0]?.['n']).toBe(1)
+  })
+
+  test('rejects at the deadline what got no answer, as a statement of unknown outcome, sent or not', async () => {
+    const url = new URL(database.url)
+    url.port = String(proxy.port)
+    const pool = pooled((onClose) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
+      ...{ size: 1, pipelined: 1, runMsMax: null, deadlineMs: 300 },
+    })
+    await pool`select 1`
+    proxy.isSilent = true
+    const failures = await Promise.all([1, 2].map((n) => pool`select ${n}::int`.catch((error: unknown) => error)))
+    expect(failures.map((failure) => failure instanceof DeadlineError)).toEqual([true, true])
+    await pool.end({ timeout: 0 })
   })
 
   test('gives a connection up that says nothing for longer than a statement may run', async () => {

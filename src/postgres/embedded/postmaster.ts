@@ -7,7 +7,7 @@ import { isAlive } from '../../lib/process-identity.ts'
 /** What postmaster.pid tells of the server that runs, or ran, on a cluster. `port` is 0 until it listens. */
 export type Postmaster = { pid: number; port: number; status: 'ready' | 'other' }
 
-const POLL_MS = 5
+export const POLL_MS = 5
 /** Orphaned server processes see at once that the server is gone. */
 const REMAINS_MS_MAX = 1_000
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { serverEnv } from './cluster.ts'
 import { EmbeddedError } from './embedded-error.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
-import { clearRemains, endPostmaster, isServerOf, readPostmaster } from './postmaster.ts'
+import { clearRemains, endPostmaster, isServerOf, POLL_MS, readPostmaster } from './postmaster.ts'
 import type { ServerAccount } from './server-account.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
 
@@ -22,7 +22,6 @@ export type ServerOptions = {
   onStep(step: string): void
 }
 
-const POLL_MS = 5
 /** A server that was not shut down replays its log first, which takes seconds at most with SERVER_SETTINGS. */
 const DAMAGE_ADVICE =
   'If its files are damaged, bring the data folder back from a backup, or move it away to begin with an empty one.'
