@@ -4,7 +4,7 @@ import { calendarMonthAt } from '../access/calendar-month.ts'
 import { type Counters, lastFlush } from '../access/last-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
-import { passedRequests, RateSlots } from '../access/rate-slots.ts'
+import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
 import { UsageMeter } from '../access/usage-meter.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
@@ -257,7 +257,7 @@ export async function openLedger(options: {
     onFailure: watch.onCountersNotWritten,
   })
   const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
-  limiter.restore(passedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
+  limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({

@@ -105,7 +105,7 @@ class SenderRun {
       watch: {
         onSwitchedOff: (fields) => log.warn(fields, 'webhook endpoint switched off'),
         onFailure: (fields) => log.warn(fields, 'webhook sender cannot reach the database'),
-        onSecretClosed: (fields) => log.error(fields, 'webhook secret cannot be opened'),
+        onSecretUnreadable: (fields) => log.error(fields, 'webhook secret cannot be opened'),
         onOver: (cause) => {
           log.warn({ err: cause }, 'webhook sender was replaced')
           process.exit(EXIT_OVER)

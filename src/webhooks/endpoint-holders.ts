@@ -1,14 +1,15 @@
 /**
- * Which agencies may have a webhook endpoint. A booking of any other is nothing that the sender must be woken for: measured, a
- * wake that finds nothing cost the database as much as the booking (docs/decisions.md). It errs on one side only: an
- * agency is never taken out, is put in before its first endpoint is stored, and until the stored ones are read all may have
- * some. Besides, the sender looks by itself.
+ * Which agencies may have a webhook endpoint. A booking of any other agency need not wake the sender: a wake that finds
+ * nothing costs the database as much as the booking (measured; docs/decisions.md).
+ *
+ * The set errs on one side only. An agency is never removed, is added before its first endpoint is stored, and until
+ * the stored endpoints are loaded every agency may have one. The sender also polls on its own.
  */
 export class EndpointHolders {
   readonly #agencies = new Set<string>()
   #isLoaded = false
 
-  /** Takes over those that are stored. */
+  /** Adds the agencies that have stored endpoints. */
   load(agencyIds: Iterable<string>): void {
     for (const agencyId of agencyIds) this.#agencies.add(agencyId)
     this.#isLoaded = true

@@ -140,7 +140,7 @@ describe('memory', () => {
       await clock.advance(5_001)
       limiter.take('key_busy', 60)
     }
-    expect(limiter.keysHeld).toBe(1)
+    expect(limiter.keyCount).toBe(1)
     expect(limiter.take('key_busy', 60).remaining).toBe(60 - 13)
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type PassedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
-import { passedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
+import { type AdmittedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
+import { admittedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
 import type { BootTime } from '../../src/lib/boot-clock.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -70,7 +70,7 @@ class Process {
       onFailure: () => {},
     })
     this.limiter = new RateLimiter(own, (keyId, atMs) => this.slots.count(keyId, atMs))
-    this.limiter.restore(passedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
+    this.limiter.restore(admittedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
   }
 
   take(keyId = 'key_a', limit = LIMIT): boolean {
@@ -249,7 +249,7 @@ describe('a clock that jumps between two processes', () => {
 describe('the boot clock of a container, which keeps its id and begins anew with each start', () => {
   const slot = { wallMs: 0, bootId: 'boot-1', bootMs: 900_000, counts: { key_a: 2 } }
   const readAfter = (ageMs: number, bootMs: number) =>
-    passedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
+    admittedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
 
   test('is not asked when it is behind what was written: an old burst is not one of now', () => {
     expect(readAfter(600_000, 5_000)).toEqual([])
@@ -270,7 +270,7 @@ describe('what is kept', () => {
       await machine.clock.advance(1_000)
     }
     expect(machine.rows.size).toBeLessThanOrEqual(123)
-    expect(process.slots.held).toBeLessThanOrEqual(2)
+    expect(process.slots.slotCount).toBeLessThanOrEqual(2)
   })
 
   test('of earlier writers goes when it is a minute old', async () => {
@@ -293,14 +293,14 @@ describe('what is kept', () => {
       process.take('key_a', 1_000)
       await machine.clock.advance(1_000)
     }
-    expect(process.slots.held).toBeLessThanOrEqual(123)
+    expect(process.slots.slotCount).toBeLessThanOrEqual(123)
   })
 
   test('counts from the end of its half second, so never in the favour of the caller', () => {
     const slot = { ageMs: 500, wallMs: 0, bootId: null, bootMs: null, counts: { key_a: 2 } }
-    const passed: PassedRequests[] = passedRequests([slot], { wallMs: 700, boot: null })
+    const passed: AdmittedRequests[] = admittedRequests([slot], { wallMs: 700, boot: null })
     expect(passed).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 500 }])
-    expect(passedRequests([slot], { wallMs: 60_000_000, boot: null })).toHaveLength(1)
-    expect(passedRequests([{ ...slot, ageMs: 60_000 }], { wallMs: 60_000, boot: null })).toEqual([])
+    expect(admittedRequests([slot], { wallMs: 60_000_000, boot: null })).toHaveLength(1)
+    expect(admittedRequests([{ ...slot, ageMs: 60_000 }], { wallMs: 60_000, boot: null })).toEqual([])
   })
 })

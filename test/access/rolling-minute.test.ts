@@ -37,10 +37,10 @@ test('is empty again after a minute in which nothing came', () => {
 test('takes a place per millisecond, not per request, and never more than a window has', () => {
   const minute = new RollingMinute()
   for (let i = 0; i < 100_000; i++) minute.count(Math.floor(i / 10_000))
-  expect(minute.places).toBe(16)
+  expect(minute.capacity).toBe(16)
   for (let ms = 10; ms < 200_000; ms++) {
     minute.forget(ms)
     minute.count(ms)
   }
-  expect(minute.places).toBe(65_536)
+  expect(minute.capacity).toBe(65_536)
 })

@@ -101,7 +101,7 @@ async function sendDue(): Promise<void> {
     dice: () => 0,
     box,
     post,
-    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretClosed: () => {}, onOver: () => {} },
+    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
   })
   sender.wake()
   // A pause of the sender says nothing: on a busy machine it is only waiting for the database.

@@ -44,7 +44,7 @@ class Bench {
       watch: {
         onSwitchedOff: ({ endpointId }) => this.seen.push(`off ${endpointId}`),
         onFailure: ({ action }) => this.seen.push(`cannot ${action}`),
-        onSecretClosed: ({ endpointId }) => this.seen.push(`closed ${endpointId}`),
+        onSecretUnreadable: ({ endpointId }) => this.seen.push(`closed ${endpointId}`),
         onOver: () => this.seen.push('over'),
       },
       ...(limits === undefined ? {} : { limits }),
