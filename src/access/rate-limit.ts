@@ -41,7 +41,7 @@ export class RateLimiter {
   readonly #onAdmitted: (keyId: string, atMs: number) => void
   #young = new Map<string, RollingMinute>()
   #old = new Map<string, RollingMinute>()
-  /** When the young generation began, monotonic milliseconds. */
+  /** When the young generation started, monotonic milliseconds. */
   #youngSince: number
 
   /** @param onAdmitted called with every admitted request and its monotonic time; must be cheap */

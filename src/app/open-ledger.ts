@@ -219,8 +219,8 @@ export async function openLedger(options: {
         watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
       onBug: watch.onBug,
     },
-    book: {
-      mayPass,
+    holds: {
+      isTransient: mayPass,
       nextExpiry: (at) => rows.nextExpiry(at),
       lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {

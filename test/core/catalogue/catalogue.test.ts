@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { Catalogue, SHELVED_UNITS_MAX } from '../../../src/core/catalogue/catalogue.ts'
+import { Catalogue, CACHED_UNITS_MAX } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 /** Units of an agency, of which the limit holds three. */
-const THIRD = Math.floor(SHELVED_UNITS_MAX / 3)
+const THIRD = Math.floor(CACHED_UNITS_MAX / 3)
 const UNITS = Array.from({ length: THIRD }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
 
 function catalogue() {

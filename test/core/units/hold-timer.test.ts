@@ -31,7 +31,7 @@ class Book {
       onHoldFailure: ({ bookingId }) => this.holdFailures.push(bookingId),
       onBug: (error) => this.bugs.push(error),
     },
-    book: {
+    holds: {
       lapsed: async (at, after, limit) => {
         this.looks.push({ at, after: after?.bookingId ?? null })
         if (this.failing === 'lapsed') throw new Error('database away')
@@ -46,7 +46,7 @@ class Book {
           .sort((a, b) => (place(a) < place(b) ? -1 : 1))
           .slice(0, limit)
       },
-      mayPass: (error) => error instanceof Error && error.message === 'connection lost',
+      isTransient: (error) => error instanceof Error && error.message === 'connection lost',
       nextExpiry: async (at) => {
         const later = [...this.holds.values()].filter((expiry) => expiry > at)
         await this.access
@@ -276,10 +276,10 @@ describe('holds that cannot be ended', () => {
   test('are remembered up to a limit', () => {
     const failing = new FailingHolds()
     const hold = (i: number) => ({ agencyId: 'agc_a', unitId: `unt_${i}`, bookingId: `bkg_${i}`, expiry: '' })
-    for (let i = 0; i <= FAILING_HOLDS_MAX; i++) failing.putAside(hold(i), 0)
+    for (let i = 0; i <= FAILING_HOLDS_MAX; i++) failing.backOff(hold(i), 0)
     expect(failing.size).toBe(FAILING_HOLDS_MAX)
-    expect(failing.isResting(hold(FAILING_HOLDS_MAX - 1), 100)).toBe(true)
-    expect(failing.isResting(hold(FAILING_HOLDS_MAX), 100)).toBe(false)
+    expect(failing.isBackingOff(hold(FAILING_HOLDS_MAX - 1), 100)).toBe(true)
+    expect(failing.isBackingOff(hold(FAILING_HOLDS_MAX), 100)).toBe(false)
   })
 })
 
