@@ -21,7 +21,8 @@ export const OFFER_HORIZON_NIGHTS = 732
 export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['code'][] {
   const codes: StayConflict['code'][] = []
   if (isBeingCleaned(state, stay)) codes.push('TURNOVER_BLOCK_CONFLICT')
-  if (state.extensions.some((extension) => overlapsExtension(extension, stay))) codes.push('EXPECTED_EXTENSION_CONFLICT')
+  if (state.extensions.some((extension) => overlapsExtension(extension, stay)))
+    codes.push('EXPECTED_EXTENSION_CONFLICT')
   if (state.occupied.anyIn(stay.arrival, stay.departure)) codes.push('BOOKING_CONFLICT')
   return codes
 }

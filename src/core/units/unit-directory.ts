@@ -120,7 +120,10 @@ export class UnitDirectory {
     this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
     try {
       const activated = await this.#actor(unit)
-      assert(this.#resident.get(unit.unitId) === activated, 'Cannot take a turn: the unit was passivated in the meantime')
+      assert(
+        this.#resident.get(unit.unitId) === activated,
+        'Cannot take a turn: the unit was passivated in the meantime',
+      )
       // The command enters the mailbox before its pending turn is removed: from then on the actor is busy.
       return this.#turnOf(activated, turn)
     } finally {

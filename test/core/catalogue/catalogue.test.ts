@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Catalogue, CACHED_UNITS_MAX } from '../../../src/core/catalogue/catalogue.ts'
+import { CACHED_UNITS_MAX, Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
