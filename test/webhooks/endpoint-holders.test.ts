@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { EndpointHolders } from '../../src/webhooks/endpoint-holders.ts'
 
-test('until the stored endpoints are read, every agency may have one', () => {
+test('every agency may have an endpoint until the stored endpoints are loaded', () => {
   const holders = new EndpointHolders()
   expect(holders.mayHave('agc_a')).toBe(true)
   holders.load(['agc_b'])
@@ -9,7 +9,7 @@ test('until the stored endpoints are read, every agency may have one', () => {
   expect(holders.mayHave('agc_b')).toBe(true)
 })
 
-test('one that registers while they are read is not forgotten', () => {
+test('an agency that registers during loading is not forgotten', () => {
   const holders = new EndpointHolders()
   holders.add('agc_a')
   holders.load([])
