@@ -164,7 +164,11 @@ describe('the deadline ends', () => {
       },
     ],
     ['endless 1xx responses', true, (socket) => every(socket, 5, 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n')],
-    ['an endless stream of 100 Continue', true, (socket) => every(socket, 1, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50))],
+    [
+      'an endless stream of 100 Continue',
+      true,
+      (socket) => every(socket, 1, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50)),
+    ],
   ]
   test.each(cases)('%s', async (_, isTls, onRequest) => {
     zone = onLoopback

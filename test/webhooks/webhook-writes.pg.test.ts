@@ -218,14 +218,19 @@ describe('a large backlog of pending deliveries', () => {
     return id
   }
 
-  test.each(['drop', 'resend'] as const)('is completely finished before the endpoint is enabled: %s', async (pending) => {
-    const id = await withBacklog()
-    expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({ endpoint: { status: 'active' } })
-    expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
-    const [late] = await database.sql<{ n: number }[]>`
+  test.each(['drop', 'resend'] as const)(
+    'is completely finished before the endpoint is enabled: %s',
+    async (pending) => {
+      const id = await withBacklog()
+      expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({
+        endpoint: { status: 'active' },
+      })
+      expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
+      const [late] = await database.sql<{ n: number }[]>`
       select count(*)::int as n from webhook_delivery where status = 'pending' and (tries > 0 or next_attempt_at > now())`
-    expect(late?.n).toBe(0)
-  })
+      expect(late?.n).toBe(0)
+    },
+  )
 
   test('is completely dropped with its endpoint', async () => {
     const id = await withBacklog()

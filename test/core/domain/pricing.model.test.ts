@@ -12,8 +12,8 @@ import { type PriceStayInput, priceStay, type Quote } from '../../../src/core/do
 import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/rules.ts'
 
 /**
- * The pricing rules once more, one night after the other, in big integers and date strings: slow, and sharing nothing
- * with the code under test but its types. Answers the lines as text, then the total.
+ * A second implementation of the pricing rules, night by night, with big integers and date strings: slow, and sharing
+ * nothing with the code under test except its types. Returns the lines as text, then the total.
  */
 function modelQuote({ rules, stay, children, extraBed, feeTypes }: PriceStayInput): string[] {
   const iso = (day: number) => new Date(day * 86_400_000).toISOString().slice(0, 10)
@@ -93,7 +93,7 @@ const price = fc.oneof(
 )
 const amount = fc.oneof(fc.constant(0), price)
 
-/** Seasons laid end to end from about the arrival on, with or without gaps, then listed in any order. */
+/** Consecutive seasons from about the arrival on, with or without gaps, listed in any order. */
 const seasonsAround = (arrival: number): fc.Arbitrary<Season[]> =>
   fc
     .tuple(
@@ -179,7 +179,7 @@ const input: fc.Arbitrary<PriceStayInput> = fc
     }),
   )
 
-test('10,000 quotes agree line by line with a naive model that goes night by night', () => {
+test('10,000 quotes match a naive night-by-night model line by line', () => {
   fc.assert(
     fc.property(input, (each) => {
       expect(ratesProblems(each.rules.rates)).toEqual([])
