@@ -29,7 +29,7 @@ export interface AdmittedRequests {
 /**
  * The budget of requests per key and rolling minute (contract, Limits), shared by REST and MCP. In any 60 s of the
  * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so concurrent requests cannot
- * use the same remaining place.
+ * both use the last remaining one.
  *
  * Keys are kept in two generations. A key is looked up in the younger one, and moved there from the older one. When the
  * younger generation is one window old it becomes the older one, and the previous older one is dropped as a whole,

@@ -36,9 +36,9 @@ const FLUSH_EVERY_MS = 500
 const WRITE_MAX = 1_000
 
 /**
- * What each agency has used of its monthly quota, over all its keys, in the current calendar month in UTC (contract,
- * Limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The values written
- * are totals, of which the database keeps the highest, so writing one twice, or late, does no harm.
+ * What each agency has used of its monthly quota, over all its keys, in the current calendar month in UTC
+ * (contract, Limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The
+ * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm.
  *
  * Two months are kept in memory: the current one, and the previous one in case the wall clock is set back across
  * midnight. An agency that has been idle for a month is therefore no longer in memory.

@@ -132,7 +132,7 @@ const COUNT_FENCED_AFTER_MS = 50
  * Takes over the ledger and opens it. The schema must exist. The previous writer keeps serving until everything that
  * can fail has been tried: all required data is read once before the take-over, as a test, and again after it, when it
  * can no longer change.
- * @throws Error when the database does not answer, or when `isCalledOff` says that the take-over is no longer wanted
+ * @throws Error when the database does not answer, or when `isCancelled` says that the take-over is no longer wanted
  */
 export async function openLedger(options: {
   databaseUrl: string
@@ -144,7 +144,7 @@ export async function openLedger(options: {
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
   /** True when the process is shutting down and no longer waits for the database. */
-  isCalledOff?: () => boolean
+  isCancelled?: () => boolean
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -159,12 +159,12 @@ export async function openLedger(options: {
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const rateRows = new PostgresRateRows(sql)
 
-  const { isCalledOff = () => false } = options
+  const { isCancelled = () => false } = options
   await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
-  if (isCalledOff()) throw new Error('Cannot take over the ledger: the process is shutting down')
+  if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
   const retryOptions = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
-    isOver: isCalledOff,
+    isOver: isCancelled,
     onFailure: watch.onTakeOverFailure,
   }
   const term = await untilAnswered(() => store.takeOver(options.holder), {

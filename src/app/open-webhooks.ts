@@ -1,8 +1,8 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
+import { AgenciesWithEndpoints } from '../webhooks/agencies-with-endpoints.ts'
 import { DnsResolver } from '../webhooks/dns-resolver.ts'
-import { EndpointHolders } from '../webhooks/endpoint-holders.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
@@ -53,19 +53,19 @@ export function openWebhooks(
     onExit: options.onSenderExit,
   })
   sender.start()
-  const holders = new EndpointHolders()
+  const agenciesWithEndpoints = new AgenciesWithEndpoints()
   // Until they are loaded, or if loading fails, every booking wakes the sender.
   new PostgresEndpointRows(ledger.sql, ledger.lists, () => ledger.epoch).agencies().then(
-    (agencyIds) => holders.load(agencyIds),
+    (agencyIds) => agenciesWithEndpoints.load(agencyIds),
     () => {},
   )
   const commands = openWebhookCommands(ledger, {
     ...options,
     onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
-    onRegister: (agencyId) => holders.add(agencyId),
+    onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
   })
   const bookingChanged = (agencyId: string) => {
-    if (holders.mayHave(agencyId)) sender.wake()
+    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake()
   }
   return { commands, sender, bookingChanged }
 }

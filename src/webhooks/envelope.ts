@@ -40,12 +40,12 @@ export function eventKind(event: BookingEvent): Announcement['kind'] | null {
   if (event.kind === 'booking_created') return 'booking.created'
   if (event.kind === 'booking_cancelled') return 'booking.cancelled'
   const { before, after } = event
-  const isNews =
+  const isAnnounced =
     before.status !== after.status ||
     before.arrival !== after.arrival ||
     before.departure !== after.departure ||
     before.unitId !== after.unitId
-  return isNews ? 'booking.updated' : null
+  return isAnnounced ? 'booking.updated' : null
 }
 
 function bookingData(booking: Booking, agency: Agency, unit: Unit): Record<string, unknown> {

@@ -134,8 +134,13 @@ export class WebhookCommands {
    * Makes all changes, or none when the URL is refused. With a new URL the secret stays, and failures of the old URL no
    * longer count. `pending` has no effect on an active endpoint.
    */
-  async change(agencyId: string, endpointId: string, asked: EndpointChange, audit: AuditDraft): Promise<ChangeOutcome> {
-    let { url } = asked
+  async change(
+    agencyId: string,
+    endpointId: string,
+    requested: EndpointChange,
+    audit: AuditDraft,
+  ): Promise<ChangeOutcome> {
+    let { url } = requested
     if (url !== undefined) {
       if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
       const checked = await this.#check(url)
@@ -143,7 +148,7 @@ export class WebhookCommands {
       url = checked.url
     }
     const at = this.#clock.now()
-    const change = { ...asked, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
+    const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
     return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: agencyView(endpoint, at) }
   }

@@ -51,7 +51,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
 }
 
 describe('the binary, from an empty folder,', () => {
-  test('says in one sentence that it needs a database', async () => {
+  test('says that it needs a database', async () => {
     const { code, stderr } = await run([])
     expect(code).toBe(1)
     expect(stderr).toBe(

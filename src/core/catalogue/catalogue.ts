@@ -105,8 +105,8 @@ export class Catalogue {
   }
 
   /**
-   * A key that is revoked here stays revoked, whatever is put later: revocation is permanent (contract, Authentication
-   * rule 8).
+   * A key that is revoked here stays revoked, whatever is put later: revocation is permanent
+   * (contract, Authentication rule 8).
    */
   putKey(given: ApiKey): void {
     const agency = this.#agencies.get(given.agencyId)

@@ -59,8 +59,8 @@ export function isLive(booking: { readonly status: BookingStatus }): boolean {
 }
 
 /**
- * Whether the status is a hold: a draft or option is released when its lifetime has elapsed (contract, States and
- * transitions).
+ * Whether the status is a hold: a draft or option is released when its lifetime has elapsed
+ * (contract, States and transitions).
  */
 export function isHold(status: BookingStatus): boolean {
   return status === 'draft' || status === 'option'

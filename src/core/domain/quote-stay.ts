@@ -17,8 +17,8 @@ export type QuoteAnswer =
   | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
 
 /**
- * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available (design,
- * Quote).
+ * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available
+ * (design, Quote).
  */
 export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
   const { stay, children, extraBed, tariff } = request

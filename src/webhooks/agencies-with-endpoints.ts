@@ -5,7 +5,7 @@
  * The set errs on one side only. An agency is never removed, is added before its first endpoint is stored, and until
  * the stored endpoints are loaded every agency may have one. The sender also polls on its own.
  */
-export class EndpointHolders {
+export class AgenciesWithEndpoints {
   readonly #agencies = new Set<string>()
   #isLoaded = false
 
@@ -19,7 +19,7 @@ export class EndpointHolders {
     this.#agencies.add(agencyId)
   }
 
-  mayHave(agencyId: string): boolean {
+  mayInclude(agencyId: string): boolean {
     return !this.#isLoaded || this.#agencies.has(agencyId)
   }
 }
