@@ -8,7 +8,7 @@ export { sha256Hex }
 export interface NewKeySecret {
   /** The whole key: shown to the agency only once, and not stored (contract, Authentication rule 2). */
   readonly secret: string
-  /** The leading part, by which the agency recognises the key: `hr_live_` and 6 more characters. */
+  /** The leading part, by which the agency recognizes the key: `hr_live_` and 6 more characters. */
   readonly prefix: string
   /** Lower-case hex. The only part of the secret that is stored. */
   readonly sha256: string
@@ -17,12 +17,12 @@ export interface NewKeySecret {
 /** 256 bits, which makes a fast hash safe: guessing is infeasible even without a slow hash. */
 const SECRET_BYTES = 32
 /** Reveals 36 of the 256 bits. */
-const RECOGNISED_CHARS = 6
+const RECOGNIZED_CHARS = 6
 
 /** Creates a key: `hr_live_` and 32 random bytes as base64url. `random` must be cryptographically strong. */
 export function newKeySecret(random: (bytes: number) => Uint8Array): NewKeySecret {
   const secret = `${KEY_PREFIX}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`
-  return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNISED_CHARS), sha256: sha256Hex(secret) }
+  return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNIZED_CHARS), sha256: sha256Hex(secret) }
 }
 
 /** Our keys have 51 characters. A longer token than this is not even hashed. */

@@ -78,7 +78,7 @@ export class RateLimiter {
     minute.forget(nowMs)
     const allowed = minute.counted < limit
     // A request is stamped with the end of its millisecond and compared with the start of the current one: exact to the
-    // millisecond, and never in the caller's favour.
+    // millisecond, and never in the caller's favor.
     if (allowed) {
       minute.count(Math.ceil(precise))
       this.#onAdmitted(keyId, precise)

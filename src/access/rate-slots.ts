@@ -4,7 +4,7 @@
  * admitted requests per key.
  *
  * - R1 A request counts from the end of its slot: later than it was made, by half a second at most, and so never in the
- *   caller's favour.
+ *   caller's favor.
  * - R2 The age of a slot is the smallest that any clock shared by both processes gives. Each clock may jump, and a
  *   forward jump must not free a budget. A backward jump delays a key by a minute at most, because an age is never
  *   negative. A boot clock that is behind the stored value restarted with its container, and is ignored.

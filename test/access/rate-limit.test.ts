@@ -192,7 +192,7 @@ describe('against a list of timestamps', () => {
 
   /**
    * Slow and simple: a list of all admitted requests, searched each time. Exact to the millisecond, never in the
-   * caller's favour.
+   * caller's favor.
    */
   class NaiveLimiter {
     readonly #passed: { key: string; at: number }[] = []

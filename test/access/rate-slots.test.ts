@@ -296,7 +296,7 @@ describe('the stored slots', () => {
     expect(process.slots.slotCount).toBeLessThanOrEqual(123)
   })
 
-  test('count from the end of their half second, never in the caller’s favour', () => {
+  test('count from the end of their half second, never in the caller’s favor', () => {
     const slot = { ageMs: 500, wallMs: 0, bootId: null, bootMs: null, counts: { key_a: 2 } }
     const passed: AdmittedRequests[] = admittedRequests([slot], { wallMs: 700, boot: null })
     expect(passed).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 500 }])

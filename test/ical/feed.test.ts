@@ -6,7 +6,7 @@ import { AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO } from './channel-feeds.ts'
 const LISBON = { timezone: 'Europe/Lisbon' }
 
 /** `uid arrival departure`, or `uid kind`. */
-function said(events: readonly FeedEvent[]): string[] {
+function formatted(events: readonly FeedEvent[]): string[] {
   return events.map((event) =>
     event.kind === 'taken'
       ? `${event.uid} ${formatNight(event.stay.arrival)} ${formatNight(event.stay.departure)}`
@@ -35,14 +35,14 @@ function calendar(...lines: string[]): string {
 
 describe('the feed of', () => {
   test('Airbnb: reservations and blocks, dates as values, folded lines', () => {
-    expect(said(readFeed(AIRBNB, LISBON))).toEqual([
+    expect(formatted(readFeed(AIRBNB, LISBON))).toEqual([
       '1418fb94e984-2f3b8b1f2a7c4d55a0e2b41c9d3e7f10@airbnb.com 2027-05-02 2027-05-07',
       '7f662ec65913-bb0f5de0f6ac7d9e0ad5fd2a7ee8d0c1@airbnb.com 2027-05-20 2027-05-22',
     ])
   })
 
   test('Booking.com: CLOSED events with line feeds alone', () => {
-    expect(said(readFeed(BOOKING_COM, LISBON))).toEqual([
+    expect(formatted(readFeed(BOOKING_COM, LISBON))).toEqual([
       'bd4f6b7d54a1a3a6d1ee0b8bb4a4f4a5@booking.com 2027-06-01 2027-06-04',
       '0a1b2c3d4e5f60718293a4b5c6d7e8f9@booking.com 2027-06-10 2027-06-11',
     ])
@@ -50,7 +50,7 @@ describe('the feed of', () => {
 
   test('Vrbo: a reservation, a block, a cancellation, with names ignored', () => {
     const events = readFeed(VRBO, LISBON)
-    expect(said(events)).toEqual([
+    expect(formatted(events)).toEqual([
       '8fd4a2c1-1f7b-4a6b-9d83-4e9f0a1b2c3d 2027-07-03 2027-07-10',
       '1c9f6a52-97f1-4f0c-b6b2-0d1e2f3a4b5c 2027-07-15 2027-07-16',
       '5e2d9b7a-3c41-4c6f-8a90-1b2c3d4e5f60 cancelled',
@@ -59,7 +59,7 @@ describe('the feed of', () => {
   })
 
   test('Google: timed events with a zone and all-day events; free time skipped, a weekly event refused', () => {
-    expect(said(readFeed(GOOGLE, LISBON))).toEqual([
+    expect(formatted(readFeed(GOOGLE, LISBON))).toEqual([
       '0abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-01 2027-08-05',
       '1abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-09 2027-08-10',
       '2abc1def2ghi3jkl4mno5pqr6s@google.com passed_over',
@@ -70,7 +70,7 @@ describe('the feed of', () => {
 
   test('Outlook: its own time zone, described in the feed', () => {
     // 23:30 in Berlin is 22:30 in Lisbon; 01:00 the day after is midnight.
-    expect(said(readFeed(OUTLOOK, LISBON))).toEqual(['outlook-1 2027-03-29 2027-03-31'])
+    expect(formatted(readFeed(OUTLOOK, LISBON))).toEqual(['outlook-1 2027-03-29 2027-03-31'])
   })
 })
 
@@ -96,7 +96,7 @@ describe('an event', () => {
       'a 2027-03-01 2027-03-02',
     ],
   ])('%s', (_, lines, expected) => {
-    expect(said([one(...lines)])).toEqual([expected])
+    expect(formatted([one(...lines)])).toEqual([expected])
   })
 
   test.each([
@@ -135,7 +135,7 @@ describe('an event', () => {
 
   test('counts by days in the agency’s zone, whatever its own zone, across clock changes', () => {
     const at = (timezone: string) =>
-      said(readFeed(calendar('UID:a', 'DTSTART:20261031T233000Z', 'DTEND:20261102T013000Z'), { timezone }))
+      formatted(readFeed(calendar('UID:a', 'DTSTART:20261031T233000Z', 'DTEND:20261102T013000Z'), { timezone }))
     expect(at('Europe/Berlin')).toEqual(['a 2026-11-01 2026-11-02'])
     // St. John's leaves summer time on 2026-11-01: −02:30 before, −03:30 after.
     expect(at('America/St_Johns')).toEqual(['a 2026-10-31 2026-11-01'])
@@ -147,7 +147,7 @@ describe('an event', () => {
       'END:VCALENDAR',
       'BEGIN:VEVENT\r\nUID:a\r\nSEQUENCE:1\r\nSTATUS:CANCELLED\r\nDTSTART;VALUE=DATE:20270301\r\nEND:VEVENT\r\nEND:VCALENDAR',
     )
-    expect(said(readFeed(twice, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(twice, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
   test('without a UID is identified by its dates', () => {
@@ -158,7 +158,7 @@ describe('an event', () => {
 
 test('an IANA time zone needs no description in the feed', () => {
   const event = one('DTSTART;TZID=America/New_York:20270301T200000', 'DTEND;TZID=America/New_York:20270302T200000')
-  expect(said([event])).toEqual(['a 2027-03-02 2027-03-03'])
+  expect(formatted([event])).toEqual(['a 2027-03-02 2027-03-03'])
 })
 
 describe('a text that is not a feed', () => {
@@ -199,12 +199,12 @@ describe('a text that is not a feed', () => {
     expect(() => readFeed(feed, LISBON)).toThrow(
       `Cannot read the feed: its METHOD is ${method}; a feed has METHOD:PUBLISH, or no METHOD`,
     )
-    expect(said(readFeed(feed.replace(method, 'publish'), LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(feed.replace(method, 'publish'), LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
   test('a line inside folded text that looks like an END is ignored', () => {
     const folded = calendar('UID:a', 'DTSTART;VALUE=DATE:20270301', 'DESCRIPTION:see', ' END:VEVENT', '\tBEGIN:VALARM')
-    expect(said(readFeed(folded, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(folded, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
   test('a feed without events is valid', () => {

@@ -395,7 +395,7 @@ describe('a change', () => {
     expect((await commands.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
   })
 
-  test('to deleted drops pending deliveries, erases the secret, and nothing more is sent', async () => {
+  test('that deletes the endpoint drops pending deliveries, erases the secret, and ends all sending', async () => {
     const { endpoint } = await register()
     await book()
     const [pending] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []

@@ -61,7 +61,7 @@ export async function createCluster(
   const home = homeFor(dataDir, account, onStep)
   onStep('Creating the database files for the first start')
   const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
-  await initialise(draft, { binaries, account, password })
+  await initialize(draft, { binaries, account, password })
   const cluster = join(home, CLUSTER)
   renameSync(draft, cluster)
   if (home !== dataDir) symlinkSync(cluster, join(dataDir, CLUSTER))
@@ -98,7 +98,7 @@ function homeFor(dataDir: string, account: ServerAccount, onStep: (step: string)
   return home
 }
 
-async function initialise(
+async function initialize(
   draft: string,
   { binaries, account, password }: { binaries: PostgresBinaries; account: ServerAccount; password: string },
 ): Promise<void> {

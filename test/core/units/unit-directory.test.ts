@@ -334,7 +334,7 @@ describe('more concurrent commands than resident units', () => {
       const { directory } = ledger
       const address = ({ id }: Unit) => ({ agencyId: AGENCY.id, unitId: id })
       const { promise: over, resolve: end } = Promise.withResolvers<void>()
-      const held = directory.turn(address(busy), () => over)
+      const busyTurns = directory.turn(address(busy), () => over)
       await settle()
       const { promise: loaded, resolve: load } = Promise.withResolvers<void>()
       const { loadUnit } = ledger.store
@@ -346,7 +346,7 @@ describe('more concurrent commands than resident units', () => {
       expect(await directory.turn(address(asked), async () => 'had')).toBe('had')
       await read
       end()
-      await held
+      await busyTurns
     }
   })
 
@@ -391,19 +391,19 @@ describe('more concurrent commands than resident units', () => {
     test(`a unit needed by a read and a write at once stays for the write, with room for ${residentMax}`, async () => {
       const { ledger, all } = await pairs(2, residentMax)
       const busy = Promise.withResolvers<void>()
-      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       const read = ledger.directory.read(addressOf('unt_3'))
       const turn = ledger.directory.turn(addressOf('unt_3'), async (state) => state)
       await ledger.clock.advance(10)
       expect(await turn).toBe(await read)
       busy.resolve()
-      await Promise.all(held)
+      await Promise.all(busyTurns)
     })
 
     test(`a read is answered after one activation even when all ${residentMax} resident units are busy`, async () => {
       const { ledger, all } = await pairs(2, residentMax)
       const busy = Promise.withResolvers<void>()
-      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       await ledger.clock.advance(10)
       const before = ledger.directory.stats.activations
       const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
@@ -412,7 +412,7 @@ describe('more concurrent commands than resident units', () => {
       expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
       expect(ledger.directory.stats.activations).toBe(before + 1)
       busy.resolve()
-      await Promise.all(held)
+      await Promise.all(busyTurns)
     })
   }
 
