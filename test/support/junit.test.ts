@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { closingLine, countsOf, noCounts } from './junit.ts'
+import { closingLine, noCounts, countsOf } from './junit.ts'
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="bun test" tests="5" assertions="2" failures="1" skipped="2" time="0.05">
