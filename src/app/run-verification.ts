@@ -1,4 +1,4 @@
-/** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
+/** The verification process (V1). The service starts it; verification-messages.ts defines their messages. */
 
 import { isOfDatabase } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
