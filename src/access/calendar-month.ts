@@ -1,12 +1,9 @@
-/**
- * A calendar month in UTC: what the quota is counted by (contract, Limits). Instants are milliseconds of the wall
- * clock.
- */
+/** A calendar month in UTC, the period of the quota (contract, Limits). Instants are wall-clock milliseconds. */
 export interface CalendarMonth {
   /** `YYYY-MM`. */
   readonly name: string
   readonly begins: number
-  /** The beginning of the next one: the first instant that is not in it. */
+  /** The start of the next month: the first instant after this one. */
   readonly ends: number
   /** `ends` as ISO 8601. */
   readonly endsIso: string

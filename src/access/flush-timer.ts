@@ -1,28 +1,28 @@
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
-/** How often use and budgets are written: with the time of a commit, a crash loses the last second at most. */
+/** How often usage and budgets are written. With the time of a commit, a crash loses at most the last second. */
 export const COUNTERS_FLUSH_MS = 500
 
-/** Counters in memory that are made durable from time to time. */
-export interface Flushed {
+/** Counters in memory that are written periodically. */
+export interface Flushable {
   isDirty(): boolean
-  /** Makes durable what is dirty when it is called. What could not be written stays dirty, and this rejects. */
+  /** Writes what is dirty at the time of the call. Rejects when something could not be written; that stays dirty. */
   write(): Promise<void>
 }
 
 type State =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'armed'; readonly callOff: () => void }
-  /** `written` settles, and never rejects, when this write is over. */
+  | { readonly kind: 'armed'; readonly cancel: () => void }
+  /** `written` resolves when this write has ended, and never rejects. */
   | { readonly kind: 'writing'; readonly written: Promise<unknown> }
 
 /**
- * Writes counters a while after they became dirty: one write in flight, and again later for as long as they are dirty,
- * be it that a write failed or that they went on counting.
+ * Writes counters some time after they become dirty, one write at a time. It repeats for as long as they are dirty,
+ * because a write failed or because they changed meanwhile.
  */
 export class FlushTimer {
-  readonly #flushed: Flushed
+  readonly #flushed: Flushable
   readonly #clock: Clock
   readonly #everyMs: number
   readonly #onFailure: (error: unknown) => void
@@ -30,10 +30,10 @@ export class FlushTimer {
   #stopped = false
 
   constructor(options: {
-    flushed: Flushed
+    flushed: Flushable
     clock: Clock
     everyMs: number
-    /** Told of each failed write of the timer; it is tried again. */
+    /** Called for each failed write of the timer. The write is retried. */
     onFailure: (error: unknown) => void
   }) {
     this.#flushed = options.flushed
@@ -42,19 +42,19 @@ export class FlushTimer {
     this.#onFailure = options.onFailure
   }
 
-  /** Says that something is dirty. Cheap: it is called with every request. */
+  /** Notes that something is dirty. Cheap: it is called with every request. */
   wake(): void {
     if (this.#state.kind !== 'idle' || this.#stopped) return
     this.#state = {
       kind: 'armed',
-      callOff: this.#clock.after(this.#everyMs, () => {
+      cancel: this.#clock.after(this.#everyMs, () => {
         this.#write().catch(this.#onFailure)
       }),
     }
   }
 
   /**
-   * Writes now what is dirty.
+   * Writes what is dirty, now.
    * @throws what the write threw; the counters stay dirty
    */
   async flush(): Promise<void> {
@@ -63,7 +63,7 @@ export class FlushTimer {
   }
 
   /**
-   * Sets no timer any more, and writes what is dirty: for a clean end, before the journal is closed.
+   * Disables the timer and writes what is dirty. For a clean shutdown, before the journal is closed.
    * @throws what the write threw
    */
   async stop(): Promise<void> {
@@ -73,7 +73,7 @@ export class FlushTimer {
 
   #write(): Promise<void> {
     assert(this.#state.kind !== 'writing', 'Cannot write counters: a write is in flight')
-    if (this.#state.kind === 'armed') this.#state.callOff()
+    if (this.#state.kind === 'armed') this.#state.cancel()
     const write = this.#flushed.write().finally(() => {
       this.#state = { kind: 'idle' }
       if (this.#flushed.isDirty()) this.wake()

@@ -4,47 +4,45 @@ import { sha256Hex } from '../lib/sha256-hex.ts'
 
 export { sha256Hex }
 
-/** A key that was just made. */
+/** A newly created key. */
 export interface NewKeySecret {
-  /** The whole key: shown to the agency this once, and kept nowhere (contract, Authentication rule 2). */
+  /** The whole key: shown to the agency only once, and not stored (contract, Authentication rule 2). */
   readonly secret: string
-  /** The leading part, by which the agency recognises the key: `hr_live_` and 6 more characters. */
+  /** The leading part, by which the agency recognizes the key: `hr_live_` and 6 more characters. */
   readonly prefix: string
-  /** Lower-case hex: all that is stored. */
+  /** Lower-case hex. The only part of the secret that is stored. */
   readonly sha256: string
 }
 
-/** 256 bits: what a fast hash must have before it, because nothing slows down trying. */
+/** 256 bits, which makes a fast hash safe: guessing is infeasible even without a slow hash. */
 const SECRET_BYTES = 32
-/** Tells 36 of the 256 bits. */
-const RECOGNISED_CHARS = 6
+/** Reveals 36 of the 256 bits. */
+const RECOGNIZED_CHARS = 6
 
-/** Makes a key: `hr_live_` and 32 random bytes as base64url. `random` is cryptographically strong. */
+/** Creates a key: `hr_live_` and 32 random bytes as base64url. `random` must be cryptographically strong. */
 export function newKeySecret(random: (bytes: number) => Uint8Array): NewKeySecret {
   return keySecretOf(`${KEY_PREFIX}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`)
 }
 
-/** Of a key that was made earlier. */
+/** What is stored and shown of an existing secret. */
 export function keySecretOf(secret: string): NewKeySecret {
-  return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNISED_CHARS), sha256: sha256Hex(secret) }
+  return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNIZED_CHARS), sha256: sha256Hex(secret) }
 }
 
-/** A key of ours has 51 characters; what is longer than this is not worth a hash. */
+/** Our keys have 51 characters. A longer token than this is not even hashed. */
 const TOKEN_CHARS_MAX = 256
 
-/**
- * `Bearer`, in any case, and a token of RFC 6750's characters. Surrounding blanks are gone before a header gets here.
- */
+/** `Bearer`, in any case, and a token of RFC 6750's characters. Surrounding whitespace has already been removed. */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
 
 /**
- * Who sent the request; null is 401 for whatever reason: missing or malformed header, unknown, revoked or expired key,
- * an agency that is not active (contract, Authentication rules 8 and 9).
+ * Authenticates a request. Null means 401: a missing or malformed header, an unknown, revoked or expired key, or an
+ * agency that is not active (contract, Authentication rules 8 and 9).
  *
- * The secret is never compared. The key that came is hashed, and the hash is looked up in a map: what the time of that
- * look-up could tell is about the hash of the caller's own guess, and to steer that towards a stored hash, byte by
- * byte, is to invert SHA-256. `bench/key-timing.ts` measures it.
+ * The secret itself is never compared. The key is hashed, and the hash is looked up in a map. The timing of that
+ * look-up can reveal something only about the hash of the caller's own guess, and steering that hash towards a stored
+ * one, byte by byte, amounts to inverting SHA-256. `bench/key-timing.ts` measures it.
  *
  * @param authorization the header; null when it is missing
  * @param now wall clock, milliseconds
@@ -57,7 +55,9 @@ export function authenticate(
   return ifValid(keyHolder(authorization, catalogue), now)
 }
 
-/** Who holds the key of this hash; null when it is unknown, revoked or expired, or its agency is not active. */
+/**
+ * The holder of the key with this hash; null when the key is unknown, revoked or expired, or its agency is not active.
+ */
 export function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
   return ifValid(catalogue.holderByHash(sha256), now)
 }
@@ -70,7 +70,10 @@ function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
   return agency.status === 'active' ? holder : null
 }
 
-/** The holder of the key that was sent, valid or not; null when the key is unknown. It grants no access: `authenticate` does. */
+/**
+ * The holder of the key in the header, valid or not; null when the key is unknown. It grants no access: use
+ * `authenticate` for that.
+ */
 export function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
   const token = bearerTokenOf(authorization)
   return token === null ? null : catalogue.holderByHash(sha256Hex(token))

@@ -3,27 +3,27 @@ import { DeadlineError } from '../lib/deadline.ts'
 
 /** Counters in memory that must be stored before the process exits. */
 export interface Counters {
-  /** Writes one last time. May be called again after it has rejected. */
+  /** Writes for the last time. Can be called again after it has rejected. */
   stop(): Promise<void>
 }
 
 const RETRY_MS = 100
 
 /**
- * Writes the counters before the process exits. While the database is away, it retries for up to `withinMs`, so that counters
- * do not delay the stop any longer.
+ * Writes the counters before the process exits. If the database is unavailable, it retries for at most `withinMs`, so
+ * that counters do not delay the shutdown any longer.
  * @returns one error for each counter that was not written
  */
 export async function lastFlush(counters: readonly Counters[], clock: Clock, withinMs: number): Promise<unknown[]> {
   const until = clock.monotonicMs() + withinMs
   const { promise: overdue, resolve } = Promise.withResolvers<unknown>()
-  const callOff = clock.after(withinMs, () => resolve(new DeadlineError(withinMs)))
+  const cancelTimeout = clock.after(withinMs, () => resolve(new DeadlineError(withinMs)))
   const failures = await Promise.all(counters.map((one) => Promise.race([stopOf(one, clock, until), overdue])))
-  callOff()
+  cancelTimeout()
   return failures.filter((failure) => failure !== null)
 }
 
-/** Null when it has written. Never rejects, because nothing may be left to handle it. */
+/** Null when the counters were written. Never rejects, because nothing may be left to handle the rejection. */
 async function stopOf(counters: Counters, clock: Clock, until: number): Promise<unknown> {
   for (;;) {
     try {

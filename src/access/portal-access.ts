@@ -4,8 +4,8 @@ const BEARER = /^bearer +([\x21-\x7e]+)$/i
 const HEADER_CHARS_MAX = 1_024
 
 /**
- * Tells whether a request carries the portal's token. Digests are compared, and in constant time: neither the token's content nor its
- * length shows in how long it takes.
+ * Returns a function that says whether a request carries the portal's token. It compares digests in constant time, so
+ * its timing reveals neither the token nor its length.
  */
 export function portalAccess(token: string): (authorization: string | null) => boolean {
   const wanted = digest(token)

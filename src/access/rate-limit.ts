@@ -6,56 +6,58 @@ export interface RateDecision {
   readonly allowed: boolean
   /** Requests per rolling minute. */
   readonly limit: number
-  /** How many more would pass at this moment. */
+  /** How many more requests would pass now. */
   readonly remaining: number
-  /** Wall clock, Unix seconds rounded up: when the oldest counted request leaves the rolling minute. */
+  /** When the oldest counted request leaves the rolling minute: wall clock, Unix seconds, rounded up. */
   readonly resetAtS: number
   /**
-   * Whole seconds after which the next request passes if nobody else uses the key meanwhile; 0 when it would pass now.
-   * Later than `resetAtS` only after the plan's limit was lowered: then more than the oldest must leave.
+   * Whole seconds after which the next request passes, if nobody else uses the key meanwhile; 0 when it would pass now.
+   * Later than `resetAtS` only after the plan's limit was lowered, because more than one request must then leave the
+   * window.
    */
   readonly retryAfterS: number
 }
 
 /** Requests of one key that an earlier process admitted. */
-export interface PassedRequests {
+export interface AdmittedRequests {
   readonly keyId: string
   readonly requests: number
-  /** Since the last of them, milliseconds; never too high. */
+  /** Milliseconds since the last of them; never too high. */
   readonly ageMs: number
 }
 
 /**
  * The budget of requests per key and rolling minute (contract, Limits), shared by REST and MCP. In any 60 s of the
- * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so requests that arrive
- * together cannot pass on the same place.
+ * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so concurrent requests cannot
+ * both use the last remaining one.
  *
- * Keys are held in two generations. A key is looked for in the younger one and moved there from the older; when the
- * younger is a window old it becomes the older, and the older is dropped whole: nothing in it can count any more. So an
- * idle key is gone within two minutes of use of any key, without a sweep over those that are not idle.
+ * Keys are kept in two generations. A key is looked up in the younger one, and moved there from the older one. When the
+ * younger generation is one window old it becomes the older one, and the previous older one is dropped as a whole,
+ * because nothing in it can count any more. An idle key is therefore gone within two minutes of the use of any key,
+ * without a sweep over the active ones.
  */
 export class RateLimiter {
   readonly #clock: Clock
-  readonly #onPassed: (keyId: string, atMs: number) => void
+  readonly #onAdmitted: (keyId: string, atMs: number) => void
   #young = new Map<string, RollingMinute>()
   #old = new Map<string, RollingMinute>()
-  /** When the young generation began, monotonic milliseconds. */
+  /** When the young generation started, monotonic milliseconds. */
   #youngSince: number
 
-  /** @param onPassed called with every admitted request and its monotonic time; must be cheap */
-  constructor(clock: Clock, onPassed: (keyId: string, atMs: number) => void = () => {}) {
+  /** @param onAdmitted called with every admitted request and its monotonic time; must be cheap */
+  constructor(clock: Clock, onAdmitted: (keyId: string, atMs: number) => void = () => {}) {
     this.#clock = clock
-    this.#onPassed = onPassed
+    this.#onAdmitted = onAdmitted
     this.#youngSince = Math.floor(clock.monotonicMs())
   }
 
   /** Keys in memory, for the metrics. */
-  get keysHeld(): number {
+  get keyCount(): number {
     return this.#young.size + this.#old.size
   }
 
-  /** Restores what earlier processes admitted. Call it at start, before the first request. */
-  restore(passed: readonly PassedRequests[]): void {
+  /** Restores the counts of earlier processes. Call it at start, before the first request. */
+  restore(passed: readonly AdmittedRequests[]): void {
     const precise = this.#clock.monotonicMs()
     for (const { keyId, requests, ageMs } of passed.toSorted((a, b) => b.ageMs - a.ageMs)) {
       if (ageMs < WINDOW_MS) this.#minuteOf(keyId).count(Math.ceil(precise - ageMs), requests)
@@ -64,22 +66,22 @@ export class RateLimiter {
 
   /**
    * Decides on one request, and counts it if it passes.
-   * @param limit requests per minute, a whole number from 1; may differ from call to call (the plan was changed)
+   * @param limit requests per minute, an integer from 1; may differ from call to call (the plan was changed)
    */
   take(keyId: string, limit: number): RateDecision {
     assert(Number.isInteger(limit) && limit >= 1, 'Cannot limit requests: the limit is not a whole number from 1')
     const precise = this.#clock.monotonicMs()
     const nowMs = Math.floor(precise)
-    this.#ageTo(nowMs)
+    this.#rotate(nowMs)
 
     const minute = this.#minuteOf(keyId)
     minute.forget(nowMs)
     const allowed = minute.counted < limit
-    // Counted from the end of its millisecond and looked at from the beginning of ours: exact to the millisecond, and
-    // never in the caller's favour.
+    // A request is stamped with the end of its millisecond and compared with the start of the current one: exact to the
+    // millisecond, and never in the caller's favor.
     if (allowed) {
       minute.count(Math.ceil(precise))
-      this.#onPassed(keyId, precise)
+      this.#onAdmitted(keyId, precise)
     }
 
     const remaining = Math.max(0, limit - minute.counted)
@@ -102,8 +104,8 @@ export class RateLimiter {
     return minute
   }
 
-  #ageTo(nowMs: number): void {
-    // What the older generation holds was counted before the younger one began, in an earlier millisecond.
+  #rotate(nowMs: number): void {
+    // Everything in the older generation was counted before the younger one started, in an earlier millisecond.
     if (nowMs - this.#youngSince < WINDOW_MS) return
     this.#old = this.#young
     this.#young = new Map()

@@ -1,54 +1,54 @@
 /**
- * The requests of the last minute made durable, so that a new process does not grant a key a second budget (contract,
- * Limits: 60 a minute, rolling). Time is cut into slots of half a second; a slot holds how many requests of each key
- * passed in it.
+ * Makes the requests of the last minute durable, so that a new process does not grant a key a second budget
+ * (contract, Limits: 60 a minute, rolling). Time is divided into slots of half a second. A slot holds the number of
+ * admitted requests per key.
  *
- * - R1 A request counts from the end of its slot: later than it was made, so never in the caller's favour. With the slot's
- *   length that is half a second at most.
- * - R2 The age of a slot is the smallest that any clock shared by both processes gives. Each clock may jump, and one that
- *   jumps forward must not free a budget. One that jumps back delays a key by a minute at most, because an age is never
- *   negative. A boot clock that is behind what was written began anew with its container, and is ignored.
- * - R3 A crash forgets the requests since the last write: less than a second while the database answers. Stored counts
- *   never shrink: the counts of a slot only grow.
+ * - R1 A request counts from the end of its slot: later than it was made, by half a second at most, and so never in the
+ *   caller's favor.
+ * - R2 The age of a slot is the smallest that any clock shared by both processes gives. Each clock may jump, and a
+ *   forward jump must not free a budget. A backward jump delays a key by a minute at most, because an age is never
+ *   negative. A boot clock that is behind the stored value restarted with its container, and is ignored.
+ * - R3 A crash loses the requests since the last write: less than a second's worth while the database answers. Stored
+ *   counts never shrink: the counts of a slot only grow.
  */
 import type { BootTime } from '../lib/boot-clock.ts'
 import type { Clock } from '../lib/clock.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
-import type { PassedRequests } from './rate-limit.ts'
+import type { AdmittedRequests } from './rate-limit.ts'
 import { WINDOW_MS } from './rolling-minute.ts'
 
 const SLOT_MS = 500
-/** A slot that is followed by this many others is a minute old, whatever the position in the current one. */
+/** A slot followed by this many others is at least a minute old, wherever in the current slot we are. */
 const SLOTS_MAX = WINDOW_MS / SLOT_MS + 1
 
-/** How far a clock reading may lag: `/proc/uptime` has a resolution of 10 ms. If in doubt, a slot ends later (R1). */
+/** How far a clock reading may lag: `/proc/uptime` has a resolution of 10 ms. When in doubt, a slot ends later (R1). */
 const CLOCK_STEP_MS = 10
 
-/** A slot as it is written. */
+/** A slot as written. */
 export interface RateSlot {
-  /** Counts from the writer's start. */
+  /** Number of the slot, counted from the start of its writer. */
   readonly slot: number
-  /** Since its end; 0 while it lasts. */
+  /** Milliseconds since its end; 0 while it is the current slot. */
   readonly ageMs: number
   /** Its end, by the process's wall clock. */
   readonly wallMs: number
   /** Its end, by the machine's boot clock; null where there is none. */
   readonly bootId: string | null
   readonly bootMs: number | null
-  /** Requests, all keys together. */
+  /** Requests of all keys together. */
   readonly total: number
   /** Requests by key. */
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** A slot as it is read: `ageMs` by the database's clock. */
+/** A slot as read: `ageMs` is by the database's clock. */
 export type StoredRateSlot = Pick<RateSlot, 'ageMs' | 'wallMs' | 'bootId' | 'bootMs' | 'counts'>
 
 export interface RateSlotsToKeep {
   readonly slots: readonly RateSlot[]
-  /** Slots of this writer before it are a minute old. */
+  /** Slots of this writer before this one are at least a minute old. */
   readonly keepFrom: number
-  /** Every slot of earlier writers is a minute old. */
+  /** All slots of earlier writers are at least a minute old. */
   readonly dropEarlier: boolean
 }
 
@@ -66,14 +66,14 @@ export class RateSlots {
   readonly #timer: FlushTimer
   readonly #since: number
   readonly #slots = new Map<number, Open>()
-  /** The slot of `#current`; the newest. */
+  /** The number of `#current`, the newest slot. */
   #slot = 0
   #current: Open
 
   constructor(options: {
     clock: Clock
     bootTime: () => BootTime | null
-    /** Makes slots durable; sending one twice does no harm. */
+    /** Makes slots durable. Idempotent. */
     persist: (keep: RateSlotsToKeep) => Promise<void>
     onFailure: (error: unknown) => void
   }) {
@@ -90,15 +90,15 @@ export class RateSlots {
     })
   }
 
-  /** Slots in memory: those of the last minute that are not written, and the current one. */
-  get held(): number {
+  /** Slots in memory: the unwritten ones of the last minute, and the current one. */
+  get slotCount(): number {
     return this.#slots.size
   }
 
-  /** Counts an admitted request of the key. `atMs`: now, by the monotonic clock. */
+  /** Counts an admitted request of the key. `atMs`: the current monotonic time. */
   count(keyId: string, atMs: number): void {
     const slot = Math.floor((atMs - this.#since) / SLOT_MS)
-    if (slot !== this.#slot) this.#turnTo(slot)
+    if (slot !== this.#slot) this.#advanceTo(slot)
     const current = this.#current
     current.counts.set(keyId, (current.counts.get(keyId) ?? 0) + 1)
     current.total += 1
@@ -108,14 +108,14 @@ export class RateSlots {
 
   /**
    * Makes everything counted so far durable.
-   * @throws what `persist` threw; it is tried again
+   * @throws what `persist` threw; it is retried
    */
   flush(): Promise<void> {
     return this.#timer.flush()
   }
 
   /**
-   * The last flush, for a clean end.
+   * The last flush, for a clean shutdown.
    * @throws what `persist` threw
    */
   stop(): Promise<void> {
@@ -128,9 +128,9 @@ export class RateSlots {
     return open
   }
 
-  /** Forgets what is written or a minute old, so that memory stays bounded while the database is away. */
-  #turnTo(slot: number): void {
-    for (const [held, { isDirty }] of this.#slots) if (!isDirty || held < slot - SLOTS_MAX) this.#slots.delete(held)
+  /** Drops slots that are written or a minute old, so that memory stays bounded while the database is unavailable. */
+  #advanceTo(slot: number): void {
+    for (const [old, { isDirty }] of this.#slots) if (!isDirty || old < slot - SLOTS_MAX) this.#slots.delete(old)
     this.#slot = slot
     this.#current = this.#open(slot)
   }
@@ -165,11 +165,11 @@ export class RateSlots {
   }
 }
 
-/** The admitted requests that stored slots stand for, as seen by a process that reads them now (R1, R2). */
-export function passedRequests(
+/** The admitted requests in the stored slots, as of now (R1, R2). */
+export function admittedRequests(
   stored: readonly StoredRateSlot[],
   now: { wallMs: number; boot: BootTime | null },
-): PassedRequests[] {
+): AdmittedRequests[] {
   return stored.flatMap((slot) => {
     const ages = [slot.ageMs, now.wallMs - slot.wallMs]
     if (slot.bootMs !== null && slot.bootId === now.boot?.bootId) {

@@ -8,7 +8,8 @@ import { FlushTimer } from './flush-timer.ts'
  * How a counted write attempt ended.
  * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid or no longer valid.
  * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
- * - `FEATURE_DISABLED`: 403, beyond the budget of requests per minute; within it each has its line.
+ * - `FEATURE_DISABLED`: 403, beyond the budget of requests per minute. Within the budget, each attempt has its own
+ *   line.
  * - `INTERNAL`: 500, and nothing was written.
  * - `OUTCOME_UNKNOWN`: 500 while the outcome was unknown. If the write was made, it also has its own line: `OK`.
  */
@@ -20,7 +21,7 @@ export type CountedOutcome =
   | 'INTERNAL'
   | 'OUTCOME_UNKNOWN'
 
-/** A write attempt with a key whose line in the audit trail is not written before the answer. */
+/** A write attempt with a known key whose audit line is not written before the response. */
 export interface RefusedWrite {
   readonly agencyId: string
   readonly keyId: string
@@ -38,35 +39,36 @@ export interface RefusalLine extends AuditDraft {
 interface Row {
   readonly agencyId: string
   readonly minute: number
-  /** Of the first refused attempt; only the count grows. */
+  /** The audit line of the first refused attempt; only the count grows. */
   readonly draft: AuditDraft
   count: number
 }
 
 const FLUSH_EVERY_MS = 1_000
-/** Lines in one statement. */
+/** Lines per statement. */
 const WRITE_MAX = 500
 
 /**
- * Lines in memory: while the database is away, one per refused key, outcome and minute. Beyond this limit, an existing line keeps
- * counting for its key and outcome in later minutes, and attempts of a key without a line appear only in the metrics.
+ * Lines in memory: while the database is unavailable, one per refused key, outcome and minute. Beyond this limit, an
+ * existing line keeps counting for its key and outcome in later minutes, and attempts of a key without a line appear
+ * only in the metrics.
  */
 export const REFUSAL_ROWS_MAX = 10_000
 
 /**
- * The audit trail's lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall
- * clock, with a count, so that a flood cannot fill the table (design, Audit). The trail is of write attempts, so only
- * requests of write routes belong here: `POST /bookings` and `POST /bookings/{id}/cancel`. A line tells route, request id
- * and time of the first attempt it stands for.
+ * The audit lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall clock,
+ * with a count, so that a burst of refusals cannot fill the table (design, Audit). The audit trail covers write
+ * attempts, so count only requests of write routes: `POST /bookings` and `POST /bookings/{id}/cancel`. A line contains
+ * the route, request id and time of its first attempt.
  *
- * An attempt gets a 500 when the journal, or a queue before it, has no room for the attempt's own line or cannot write it. So
- * these lines do not go through the journal; they wait in memory until the database accepts them.
+ * An attempt gets a 500 when the journal, or a queue before it, has no room for the attempt's own line or cannot write
+ * it. So these lines bypass the journal. They wait in memory until the database accepts them.
  *
- * The id of a line follows from key, outcome and minute, and the database keeps the highest count of an id, so that
+ * The id of a line is derived from key, outcome and minute, and the database keeps the highest count of an id, so
  * writing a line twice, or late, does no harm. After a restart the rest of the minute is counted from 0 under the same
- * id: the line then holds the higher of the two processes' counts. It never shrinks and never says too much, but may
- * say less than both together; after kill -9 the last second is missing too. Unlike every other write attempt, these
- * are answered before their line is durable.
+ * id, so the line keeps the higher count of the two processes. A line never shrinks and never overstates, but may
+ * understate their sum; after kill -9 the last second is missing as well. Unlike all other write attempts, these are
+ * answered before their line is durable.
  */
 export class RefusalCounter {
   readonly #clock: Clock
@@ -75,14 +77,14 @@ export class RefusalCounter {
   readonly #timer: FlushTimer
   readonly #rows = new Map<string, Row>()
   readonly #dirty = new Set<Row>()
-  /** The newest line, by key and outcome. */
+  /** The newest line of each key and outcome. */
   readonly #latest = new Map<string, Row>()
   #minute = 0
   #uncounted = 0
 
   constructor(options: {
     clock: Clock
-    /** Makes lines durable. When it rejects, all of them are sent again, including those it has written. */
+    /** Makes lines durable. When it rejects, all lines are sent again, including any that were written. */
     persist: (lines: readonly RefusalLine[]) => Promise<void>
     onFailure: (error: unknown) => void
     rowsMax?: number
@@ -98,14 +100,14 @@ export class RefusalCounter {
     })
   }
 
-  /** Lines in memory, and attempts that found no place for theirs; for the metrics. */
+  /** Lines in memory, and attempts for which there was no room; for the metrics. */
   get stats(): { readonly rows: number; readonly uncounted: number } {
     return { rows: this.#rows.size, uncounted: this.#uncounted }
   }
 
   count(refused: RefusedWrite): void {
     const at = this.#clock.now()
-    this.#turnTo(Math.floor(at / MINUTE_MS))
+    this.#advanceTo(Math.floor(at / MINUTE_MS))
     const who = `${refused.keyId} ${refused.code}`
     const name = `${who} ${this.#minute}`
     const row = this.#rows.get(name) ?? this.#newRow(name, refused, at) ?? this.#latest.get(who)
@@ -121,21 +123,21 @@ export class RefusalCounter {
 
   /**
    * Makes everything counted so far durable.
-   * @throws what `persist` threw; the lines stay dirty and are tried again
+   * @throws what `persist` threw; the lines stay dirty and are retried
    */
   flush(): Promise<void> {
     return this.#timer.flush()
   }
 
   /**
-   * The last flush, for a clean end: before the journal is closed.
+   * The last flush, for a clean shutdown, before the journal is closed.
    * @throws what `persist` threw
    */
   stop(): Promise<void> {
     return this.#timer.stop()
   }
 
-  /** Null when there is no place for another line. */
+  /** Null when there is no room for another line. */
   #newRow(name: string, { agencyId, keyId, code, route, requestId }: RefusedWrite, at: number): Row | null {
     if (this.#rows.size >= this.#rowsMax) return null
     const row: Row = {
@@ -157,8 +159,8 @@ export class RefusalCounter {
     return row
   }
 
-  /** Lines of other minutes are kept only until they are written. */
-  #turnTo(minute: number): void {
+  /** Keeps lines of earlier minutes only until they are written. */
+  #advanceTo(minute: number): void {
     if (minute === this.#minute) return
     this.#minute = minute
     this.#forgetWritten()
@@ -172,7 +174,7 @@ export class RefusalCounter {
   }
 
   async #writeRows(rows: readonly Row[]): Promise<void> {
-    // To the end of the queue, so that lines which the database keeps refusing do not delay the others.
+    // Move them to the end of the queue, so that lines the database keeps rejecting do not delay the others.
     for (const row of rows) {
       this.#dirty.delete(row)
       this.#dirty.add(row)

@@ -1,15 +1,16 @@
 import { assert } from '../lib/assert.ts'
 import { MINUTE_MS } from '../lib/duration.ts'
 
-/** The rolling minute of the contract (Limits). */
+/** The rolling minute of the contract (Limits), in milliseconds. */
 export const WINDOW_MS = MINUTE_MS
 
 const CAPACITY_MIN = 16
 
 /**
- * The requests that one key made in the last 60 s: a ring of (millisecond, requests in it), oldest first. Exact to the
- * millisecond for any limit, and bounded by itself: never more places than requests counted, nor than a window has
- * milliseconds (1 MB for a key that uses every one of them). Milliseconds are whole and of a clock that never jumps.
+ * The requests that one key made in the last 60 s: a ring buffer of (millisecond, number of requests), oldest first.
+ * Exact to the millisecond for any limit. Its size is bounded: it never has more entries than requests counted, nor
+ * than a window has milliseconds (1 MB for a key that uses every one of them). Times are integers of a clock that never
+ * jumps.
  */
 export class RollingMinute {
   #stamps = new Float64Array(CAPACITY_MIN)
@@ -18,17 +19,17 @@ export class RollingMinute {
   #size = 0
   #counted = 0
 
-  /** Requests not yet forgotten. */
+  /** Requests in the window, as of the last call of `forget`. */
   get counted(): number {
     return this.#counted
   }
 
-  /** What the ring has room for: its memory is 16 bytes times this. */
-  get places(): number {
+  /** Entries the ring has room for: its memory is 16 bytes times this. */
+  get capacity(): number {
     return this.#stamps.length
   }
 
-  /** Lets go of what is a whole window old at `nowMs`. */
+  /** Removes the requests that are a whole window old at `nowMs`. */
   forget(nowMs: number): void {
     const leftBy = nowMs - WINDOW_MS
     if (this.#size > 0 && this.#stampAt(this.#size - 1) <= leftBy) {
@@ -43,43 +44,43 @@ export class RollingMinute {
     }
   }
 
-  /** Counts requests made at `atMs`, not earlier than any counted before. */
+  /** Counts requests made at `atMs`, which must not be earlier than any counted before. */
   count(atMs: number, requests = 1): void {
     this.#counted += requests
     if (this.#size > 0 && this.#stampAt(this.#size - 1) >= atMs) {
-      const newest = this.#placeOf(this.#size - 1)
+      const newest = this.#indexOf(this.#size - 1)
       this.#counts[newest] = (this.#counts[newest] ?? 0) + requests
       return
     }
     if (this.#size === this.#stamps.length) this.#grow()
-    const place = this.#placeOf(this.#size)
-    this.#stamps[place] = atMs
-    this.#counts[place] = requests
+    const index = this.#indexOf(this.#size)
+    this.#stamps[index] = atMs
+    this.#counts[index] = requests
     this.#size += 1
   }
 
   /** When the `n` oldest counted requests have all left the window. `n`: 1 to `counted`. */
   leavesAt(n: number): number {
-    assert(n >= 1 && n <= this.#counted, 'Cannot tell when requests leave: there are not so many')
-    // One step unless the limit was lowered within the last minute.
+    assert(n >= 1 && n <= this.#counted, 'Cannot say when requests leave the window: fewer are counted')
+    // A single step, unless the limit was lowered within the last minute.
     let left = n
     let i = 0
     for (;;) {
-      left -= this.#counts[this.#placeOf(i)] ?? 0
+      left -= this.#counts[this.#indexOf(i)] ?? 0
       if (left <= 0) return this.#stampAt(i) + WINDOW_MS
       i += 1
     }
   }
 
-  #placeOf(i: number): number {
+  #indexOf(i: number): number {
     return (this.#head + i) & (this.#stamps.length - 1)
   }
 
   #stampAt(i: number): number {
-    return this.#stamps[this.#placeOf(i)] ?? 0
+    return this.#stamps[this.#indexOf(i)] ?? 0
   }
 
-  /** Capacities are powers of two, so that a place is found with a mask. */
+  /** Capacities are powers of two, so that an index is computed with a mask. */
   #grow(): void {
     this.#stamps = unrolled(this.#stamps, this.#head)
     this.#counts = unrolled(this.#counts, this.#head)
@@ -87,7 +88,7 @@ export class RollingMinute {
   }
 }
 
-/** A full ring, twice as large, its oldest element first. */
+/** Copies a full ring into one twice as large, oldest element first. */
 function unrolled(ring: Float64Array, head: number): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(ring.length * 2)
   larger.set(ring.subarray(head))

@@ -6,7 +6,7 @@ import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
 export interface MonthUsed {
   /** `YYYY-MM`, UTC. */
   readonly month: string
-  /** Requests of the month so far; the highest is kept. */
+  /** Requests of the month so far. The highest value is kept. */
   readonly used: number
 }
 
@@ -18,7 +18,7 @@ export interface UsageDecision {
   readonly allowed: boolean
   /** `YYYY-MM`, UTC. */
   readonly month: string
-  /** Requests of the month so far, this one included if it was allowed. */
+  /** Requests of the month so far, including this one if it was allowed. */
   readonly used: number
   readonly quota: number
   readonly remaining: number
@@ -34,16 +34,16 @@ interface Counter {
   used: number
 }
 
-/** Counters in one write. */
+/** Counters per write. */
 const WRITE_MAX = 1_000
 
 /**
- * What each agency has used of its monthly quota, all keys together, in the calendar month in UTC (contract, Limits).
- * Counting is synchronous, so requests that arrive together cannot pass on the same last place. What is written are
- * totals, of which the database keeps the highest: writing one twice, or late, does no harm.
+ * What each agency has used of its monthly quota, over all its keys, in the current calendar month in UTC
+ * (contract, Limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The
+ * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm.
  *
- * Two months are held: the current one, and the one before it in case the wall clock is set back over midnight. So an
- * agency that is idle for a month is gone from memory.
+ * Two months are kept in memory: the current one, and the previous one in case the wall clock is set back across
+ * midnight. An agency that has been idle for a month is therefore no longer in memory.
  */
 export class UsageMeter {
   readonly #clock: Clock
@@ -52,12 +52,12 @@ export class UsageMeter {
   readonly #dirty = new Set<Counter>()
   #month: CalendarMonth
   #counters = new Map<string, Counter>()
-  /** By month; the current one too. */
+  /** By month, including the current one. */
   readonly #months = new Map<string, Map<string, Counter>>()
 
   constructor(options: {
     clock: Clock
-    /** Makes totals durable: the journal. */
+    /** Makes totals durable. */
     persist: (usage: UsageDraft[]) => Promise<void>
     onFailure: (error: unknown) => void
   }) {
@@ -73,7 +73,7 @@ export class UsageMeter {
     this.#months.set(this.#month.name, this.#counters)
   }
 
-  /** Takes over what earlier processes have counted; at start, before the first request. */
+  /** Loads the counts of earlier processes. Call it at start, before the first request. */
   load(rows: Iterable<UsageDraft>): void {
     for (const { agencyId, month, used } of rows) {
       const counters = this.#months.get(month) ?? new Map<string, Counter>()
@@ -84,9 +84,9 @@ export class UsageMeter {
     }
   }
 
-  /** Decides on one request, and counts it if it passes: a refused one costs nothing (design, Order of checks). */
+  /** Decides on one request, and counts it if it passes. A refused request is not counted (design, Order of checks). */
   take(agencyId: string, quota: number): UsageDecision {
-    const now = this.#turnTo(this.#clock.now())
+    const now = this.#advanceTo(this.#clock.now())
     let counter = this.#counters.get(agencyId)
     if (counter === undefined) {
       counter = { agencyId, month: this.#month.name, used: 0 }
@@ -101,23 +101,23 @@ export class UsageMeter {
     return this.#decision(allowed, counter.used, quota, now)
   }
 
-  /** Where the agency stands, without counting. `allowed`: whether a request would pass now. */
+  /** The current usage of the agency, without counting a request. `allowed`: whether a request would pass now. */
   position(agencyId: string, quota: number): UsageDecision {
-    const now = this.#turnTo(this.#clock.now())
+    const now = this.#advanceTo(this.#clock.now())
     const used = this.#counters.get(agencyId)?.used ?? 0
     return this.#decision(used < quota, used, quota, now)
   }
 
   /**
    * Makes everything counted so far durable.
-   * @throws what `persist` threw; the counters stay dirty and are tried again
+   * @throws what `persist` threw; the counters stay dirty and are retried
    */
   flush(): Promise<void> {
     return this.#timer.flush()
   }
 
   /**
-   * The last flush, for a clean end: before the journal is closed.
+   * The last flush, for a clean shutdown, before the journal is closed.
    * @throws what `persist` threw
    */
   stop(): Promise<void> {
@@ -138,13 +138,13 @@ export class UsageMeter {
   }
 
   /** Makes the month of `now` the current one. */
-  #turnTo(now: number): number {
+  #advanceTo(now: number): number {
     if (now >= this.#month.begins && now < this.#month.ends) return now
     const left = this.#month.name
     this.#month = calendarMonthAt(now)
     this.#counters = this.#months.get(this.#month.name) ?? new Map()
     this.#months.set(this.#month.name, this.#counters)
-    // What is dirty of a dropped month is held by #dirty until it is written.
+    // Dirty counters of a dropped month stay in #dirty until they are written.
     for (const month of this.#months.keys()) {
       if (month < left && month < this.#month.name) this.#months.delete(month)
     }

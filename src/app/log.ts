@@ -4,8 +4,9 @@ import type { LogLevel } from './config.ts'
 export type Log = Logger
 
 /**
- * Structured JSON lines on standard error, so that standard output stays for people. Events are constant strings with
- * fields; never personal data, never a secret. Written at once: otherwise the last words of a process that ends are lost.
+ * Structured JSON lines on standard error; standard output is for people. Events are constant strings with fields;
+ * never personal data, never a secret. Writes are synchronous, because otherwise the last lines of an exiting process
+ * are lost.
  */
 export function openLog(level: LogLevel): Log {
   return pino(

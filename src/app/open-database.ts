@@ -5,22 +5,22 @@ import { migrate } from '../postgres/schema/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
 import type { Config } from './config.ts'
 
-/** The ledger's database, ready for use: the server is fit, the schema is this program's, and SECRET_KEY matches. */
+/** The ledger's database, ready for use: the server is suitable, the schema is current, and SECRET_KEY matches. */
 export interface Database {
   readonly url: string
-  /** True when the server is our own, in the data folder. */
+  /** True when the server is the embedded one, in the data folder. */
   readonly isEmbedded: boolean
   stop(): Promise<void>
 }
 
-/** DATABASE_URL leads to no server that lets us in. Never holds the password. */
+/** The server in DATABASE_URL cannot be reached or refuses the login. The message never contains the password. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }
 
 /**
- * Connects to DATABASE_URL, or starts our own PostgreSQL when there is none, migrates, and checks the key. Does not fence out
- * the current writer.
+ * Connects to DATABASE_URL, or starts the embedded PostgreSQL when it is not set; then migrates the schema and checks
+ * the key. Does not fence out the current writer.
  * @param secretKey 32 bytes
  * @throws Error whose message says what to do
  */
@@ -46,7 +46,7 @@ export async function openDatabase(
   }
 }
 
-/** SQLSTATE class 28: the password or user is wrong; 3D000: there is no such database. */
+/** SQLSTATE class 28: wrong user or password. 3D000: the database does not exist. */
 function isRefusal(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return code.startsWith('28') || code === '3D000'
@@ -57,13 +57,13 @@ function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   const where = `${pathname.slice(1)} on ${hostname}:${port || 5432}`
   return new UnreachableError(
-    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, and that the server runs and lets us in.`,
+    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, that the server is running, and that it accepts this user and password.`,
     { cause },
   )
 }
 
 async function startOwn(config: Config, onStep: (step: string) => void): Promise<Database> {
-  // Loaded only here: a binary without the embedded server's files runs on DATABASE_URL.
+  // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
   const { url, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
   return { url, isEmbedded: true, stop }

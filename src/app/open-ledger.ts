@@ -1,10 +1,10 @@
-/** The composition root: the only place where ports meet what implements them. */
+/** The composition root: the only place where ports are connected to their implementations. */
 
 import { calendarMonthAt } from '../access/calendar-month.ts'
 import { type Counters, lastFlush } from '../access/last-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
-import { passedRequests, RateSlots } from '../access/rate-slots.ts'
+import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
 import { UsageMeter } from '../access/usage-meter.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
@@ -42,7 +42,7 @@ export interface LedgerLimits {
   readonly snapshotEvery: number
   readonly journalWaitingMax: number
   readonly journalBatchMax: number
-  /** How long a write is held for a database that is away. */
+  /** How long a write is queued while the database is unavailable. */
   readonly queuedMsMax: number
 }
 
@@ -56,7 +56,7 @@ export const DEFAULT_LIMITS: LedgerLimits = {
   queuedMsMax: 5_000,
 }
 
-/** What the ledger reports of itself; a log line each. */
+/** Events the ledger reports, one log line each. */
 export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */
   onFenced(cause: unknown, settled: Promise<void>): void
@@ -65,21 +65,23 @@ export interface LedgerWatch {
   onHoldTimerFailure(error: unknown): void
   /** A hold could not be released. Called for the first one of each unit. */
   onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
-  /** An invariant broke outside of any request: the process must exit. */
+  /** An invariant was broken outside any request: the process must exit. */
   onBug(error: unknown): void
   onHousekeepingFailure(error: unknown): void
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onTakeOverFailure(error: unknown): void
-  /** Usage or refused writes could not be stored. This is retried, unless the process is exiting. */
+  /** Usage or refused writes could not be stored. Retried, unless the process is exiting. */
   onCountersNotWritten(error: unknown): void
 }
 
-/** The running core: everything that http, mcp and the portal call. */
+/** The running core, which REST, MCP and the portal call. */
 export interface Ledger {
-  /** For look-ups, units read into memory, and portal writes. Lists and probes have their own connections. */
+  /**
+   * For look-ups, for loading units into memory, and for portal writes. Lists and probes have their own connections.
+   */
   readonly sql: Sql
   readonly lists: ListReads
-  /** For what must be answered under any load: readiness and metrics. */
+  /** For requests that must be answered under any load: readiness and metrics. */
   readonly probes: Sql
   /** For child processes. */
   readonly databaseUrl: string
@@ -93,48 +95,55 @@ export interface Ledger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
-  /** Keys, plans and budgets: one for REST and MCP, because they share them. */
+  /** Keys, plans and budgets. REST and MCP share one instance, because they share budgets. */
   readonly access: PartnerAccess
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotentWrites
-  /** The epoch of this writer. It rises when the journal has to settle a doubt. */
+  /** The epoch of this writer. It increases when the journal has to resolve an unknown outcome. */
   readonly epoch: number
-  /** A statement beside the journal has found the fence: the journal finds it too, and ends the process (J5). */
+  /**
+   * A statement outside the journal was rejected by the fence. The journal then detects the fence as well and ends the
+   * process (J5).
+   */
   tellFenced(): void
-  /** Finishes what is in flight, writes snapshots, closes every connection. */
+  /** Finishes writes in flight, writes snapshots, and closes every connection. */
   close(): Promise<void>
 }
 
 const SWEEP_MS = 5_000
-/** How long to wait for a database that is away: after the take-over no other process serves. */
+/** How long the take-over waits for an unavailable database: after the take-over no other process serves. */
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
-/** Above the server's statement timeout: a take-over whose reply was lost is over by then, and fences nobody later. */
+/**
+ * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence anybody
+ * out later.
+ */
 const TAKE_OVER_AGAIN_MS = 2_500
 
-/** How long a process that is exiting tries to store its counters while the database is away. */
+/** How long an exiting process tries to store its counters while the database is unavailable. */
 const LAST_FLUSH_MS_MAX = 2_000
 
-/** After the fence, open writes are first answered with 500, then counted. */
+/** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
 /**
- * Takes over the ledger and opens it. The schema must exist. The previous writer serves until everything that can fail has been
- * tried: what is needed is read once before the take-over, as a trial, and again after it, when the result is final.
- * @throws Error when the database does not answer, or when `isCalledOff` says that the take-over is no longer wanted
+ * Takes over the ledger and opens it. The schema must exist. The previous writer keeps serving until everything that
+ * can fail has been tried: all required data is read once before the take-over, as a test, and again after it, when it
+ * can no longer change.
+ * @throws Error when the database does not answer, or when `isCancelled` says that the take-over is no longer wanted
  */
 export async function openLedger(options: {
   databaseUrl: string
   clock: Clock
   limits: LedgerLimits
   watch: LedgerWatch
-  /** Who writes, for `writer_fence`: host and process. */
+  /** The name of this writer in `writer_fence`: host and process. */
   holder: string
-  /** A change of a booking is durable: its webhooks are due. Called with each. */
+  /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
-  /** True: the process is shutting down and no longer waits for the database. */
-  isCalledOff?: () => boolean
+  /** True when the process is shutting down and no longer waits for the database. */
+  isCancelled?: () => boolean
 }): Promise<Ledger> {
   const { databaseUrl, clock, limits, watch } = options
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -149,16 +158,16 @@ export async function openLedger(options: {
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const rateRows = new PostgresRateRows(sql)
 
-  const { isCalledOff = () => false } = options
+  const { isCancelled = () => false } = options
   await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
-  if (isCalledOff()) throw new Error('Cannot take over the ledger: the process is shutting down')
-  const patience = {
+  if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
+  const retryOptions = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
-    isOver: isCalledOff,
+    isOver: isCancelled,
     onFailure: watch.onTakeOverFailure,
   }
   const term = await untilAnswered(() => store.takeOver(options.holder), {
-    ...patience,
+    ...retryOptions,
     pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
       // The outcome is unknown. A second take-over fences out the first.
@@ -166,9 +175,9 @@ export async function openLedger(options: {
       watch.onTakeOverFailure(error)
     },
   })
-  await untilAnswered(() => catalogue.load(), patience)
-  const used = await untilAnswered(usedSoFar, patience)
-  const passed = await untilAnswered(() => rateRows.load(), patience)
+  await untilAnswered(() => catalogue.load(), retryOptions)
+  const used = await untilAnswered(usedSoFar, retryOptions)
+  const passed = await untilAnswered(() => rateRows.load(), retryOptions)
 
   const journal = new Journal({
     store,
@@ -218,8 +227,8 @@ export async function openLedger(options: {
         watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
       onBug: watch.onBug,
     },
-    book: {
-      mayPass,
+    holds: {
+      isTransient: mayPass,
       nextExpiry: (at) => rows.nextExpiry(at),
       lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
@@ -230,12 +239,12 @@ export async function openLedger(options: {
     },
   })
 
-  // An empty record: whoever waits for it is told by `onFenced`.
+  // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
   const tellFenced = async (): Promise<void> => {
     await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
   }
-  // Where nothing is written but counters, they find the fence first.
-  const unlessFenced = async (write: Promise<void>): Promise<void> => {
+  // When only counters are written, they are the first to meet the fence.
+  const reportingFence = async (write: Promise<void>): Promise<void> => {
     try {
       await write
     } catch (error) {
@@ -245,18 +254,18 @@ export async function openLedger(options: {
   }
   const usage = new UsageMeter({
     clock,
-    persist: (totals) => unlessFenced(usageRows.keep(journal.epoch, totals)),
+    persist: (totals) => reportingFence(usageRows.keep(journal.epoch, totals)),
     onFailure: watch.onCountersNotWritten,
   })
   usage.load(used)
   const rateSlots = new RateSlots({
     clock,
     bootTime,
-    persist: (keep) => unlessFenced(rateRows.keep({ epoch: journal.epoch, term: term.epoch }, keep)),
+    persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: term.epoch }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
   const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
-  limiter.restore(passedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
+  limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({
@@ -306,20 +315,21 @@ export async function openLedger(options: {
     tellFenced: () => void tellFenced(),
     close: async () => {
       clearInterval(sweep)
-      let isAway = false
+      let isDatabaseAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
-        // A database that is away is waited for once: the process must end in time.
-        for (const failure of await lastFlush(counters, clock, isAway ? 0 : LAST_FLUSH_MS_MAX)) {
-          isAway = true
+        // Wait for an unavailable database only once: the process must end in time.
+        for (const failure of await lastFlush(counters, clock, isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
+          isDatabaseAway = true
           watch.onCountersNotWritten(failure)
         }
       }
       await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
       await journal.close()
-      // Counts the writes that the journal has refused in the meantime.
+      // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)
-      // Without snapshots only the next activation is slower, so do not wait for a database that is away.
-      if (journal.stats.state === 'closed' && !isAway) await directory.snapshotAll().catch(watch.onSnapshotFailure)
+      // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
+      if (journal.stats.state === 'closed' && !isDatabaseAway)
+        await directory.snapshotAll().catch(watch.onSnapshotFailure)
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },

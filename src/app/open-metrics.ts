@@ -18,11 +18,11 @@ export interface MetricsOptions {
   readonly ledger: Ledger
   readonly sender: Pick<SenderProcess, 'stats'>
   readonly requestStats: RequestStats
-  /** Requests that have no answer yet. */
+  /** Requests not yet answered. */
   openRequests(): number
 }
 
-/** Begins to sample the event loop, for as long as the process runs. */
+/** Starts sampling the event loop, for the lifetime of the process. */
 export function openMetrics(options: MetricsOptions): MetricsPage {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
@@ -32,7 +32,7 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
   }
 }
 
-/** A database that is away, or slow, is told of by what is missing: the rest is known without it. */
+/** Reads all stats. If the database is unavailable or slow, its values are null and the rest is still reported. */
 async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceStats> {
   const { ledger, sender, requestStats } = options
   const [fence, backlog] = await Promise.all([

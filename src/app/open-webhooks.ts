@@ -1,8 +1,8 @@
-/** The composition root of webhooks: the agency's commands here, the sender in a process of its own. */
+/** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
+import { AgenciesWithEndpoints } from '../webhooks/agencies-with-endpoints.ts'
 import { DnsResolver } from '../webhooks/dns-resolver.ts'
-import { EndpointHolders } from '../webhooks/endpoint-holders.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
@@ -18,22 +18,22 @@ export interface WebhookOptions {
   /** `host:port`, lower case. */
   readonly allowHosts: readonly string[]
   readonly logLevel: string
-  /** PEM; tests have authorities of their own. */
+  /** PEM. Tests use their own authorities. */
   readonly trustedCa?: readonly string[]
-  /** The sender ended by itself and is started again after `restartMs`. */
+  /** The sender ended unexpectedly and is restarted after `restartMs`. */
   onSenderExit(fields: SenderExit): void
 }
 
 export interface Webhooks {
-  /** What the portal's routes call. */
+  /** The commands that the portal's routes call. */
   readonly commands: WebhookCommands
-  /** Its `stats` are for the metrics page. */
+  /** The metrics page reads its `stats`. */
   readonly sender: SenderProcess
-  /** A booking of the agency changed: to be called after each change. */
+  /** Call it after each change of a booking of the agency. */
   bookingChanged(agencyId: string): void
 }
 
-/** Starts the sender; `sender.stop` ends it. `bookingChanged` is to be called after each change of a booking. */
+/** Starts the sender; `sender.stop` ends it. Call `bookingChanged` after each change of a booking. */
 export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: WebhookOptions,
@@ -43,7 +43,7 @@ export function openWebhooks(
     settings: {
       ...{ databaseUrl, allowHosts, logLevel, trustedCa },
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
-      // A getter, because the epoch may have risen when the sender is restarted.
+      // A getter, because the epoch may have increased by the time the sender is restarted.
       get epoch() {
         return ledger.epoch
       },
@@ -53,24 +53,24 @@ export function openWebhooks(
     onExit: options.onSenderExit,
   })
   sender.start()
-  const holders = new EndpointHolders()
-  // Until they are read, and if they cannot be, every booking wakes the sender.
+  const agenciesWithEndpoints = new AgenciesWithEndpoints()
+  // Until they are loaded, or if loading fails, every booking wakes the sender.
   new PostgresEndpointRows(ledger.sql, ledger.lists, () => ledger.epoch).agencies().then(
-    (agencyIds) => holders.load(agencyIds),
+    (agencyIds) => agenciesWithEndpoints.load(agencyIds),
     () => {},
   )
   const commands = openWebhookCommands(ledger, {
     ...options,
     onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
-    onRegister: (agencyId) => holders.add(agencyId),
+    onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
   })
   const bookingChanged = (agencyId: string) => {
-    if (holders.mayHave(agencyId)) sender.wake()
+    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake()
   }
   return { commands, sender, bookingChanged }
 }
 
-/** The commands alone; what they change is sent by a sender elsewhere, or not at all. */
+/** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */
 export function openWebhookCommands(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {

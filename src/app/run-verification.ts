@@ -1,4 +1,4 @@
-/** The verification process (V1). The service starts it and exchanges messages with it (verify/verification-messages.ts). */
+/** The verification process (V1). The service starts it; verification-messages.ts defines their messages. */
 
 import { isOfDatabase } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
@@ -7,7 +7,10 @@ import type { FromVerifier, ToVerifier } from '../verify/verification-messages.t
 import { type LiveUnits, verify } from '../verify/verify.ts'
 import type { LiveUnit } from '../verify/verify-unit.ts'
 
-/** Gets the database URL from the service, reports the result of the verification, and exits when the service is gone. */
+/**
+ * Receives the database URL from the service, sends it the result of the verification, and exits when the service is
+ * gone.
+ */
 export function runVerification(): void {
   if (process.send === undefined) {
     console.error('Cannot verify: only the service starts this process. Run nightledger verify instead.')
@@ -18,31 +21,31 @@ export function runVerification(): void {
   const live: LiveUnits = (unitIds) => {
     const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, LiveUnit>>()
     answer = resolve
-    say({ kind: 'ask_live', unitIds })
+    send({ kind: 'ask_live', unitIds })
     return promise
   }
   process.on('message', (message: ToVerifier) => {
     if (message.kind === 'live') answer(new Map(message.units))
     else void run(message.databaseUrl, live)
   })
-  say({ kind: 'up' })
+  send({ kind: 'up' })
 }
 
-/** The service ends this process when it has the result. */
+/** The service ends this process once it has the result. */
 async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
   try {
     const sql = connect(databaseUrl, { purpose: 'verification' })
-    say({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
+    send({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    if (isOfDatabase(error)) say({ kind: 'failed', message })
+    if (isOfDatabase(error)) send({ kind: 'failed', message })
     else {
       console.error('Cannot verify because of a bug:', error)
-      say({ kind: 'broken', message })
+      send({ kind: 'broken', message })
     }
   }
 }
 
-function say(message: FromVerifier): void {
+function send(message: FromVerifier): void {
   process.send?.(message)
 }

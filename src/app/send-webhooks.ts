@@ -1,4 +1,7 @@
-/** The sender's process: what it is made of, and its life. The service starts it and talks to it (sender-messages.ts). */
+/**
+ * The sender process: its composition and life cycle. The service starts it and exchanges messages with it
+ * (sender-messages.ts).
+ */
 import { accessSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { sleep, systemClock } from '../lib/clock.ts'
@@ -12,22 +15,22 @@ import { WebhookSender } from '../webhooks/webhook-sender.ts'
 import { type Log, openLog } from './log.ts'
 import { sameProgram } from './same-program.ts'
 
-/** The argument of main.ts that makes it this process. */
+/** The argument that makes main.ts run the sender process. */
 export const SEND_WEBHOOKS = 'send-webhooks'
 
 const STATS_EVERY_MS = 1_000
 const TAKE_OVER_AGAIN_MS = 500
-/** The service is gone: attempts under way may finish for so long. */
+/** How long attempts in flight may take to finish when the service is gone. */
 const ORPHANED_MS_MAX = 2_000
 const EXIT_OVER = 3
 
-/** The program that sends webhooks is not where it was when this process began. */
+/** The program that sends webhooks no longer exists where it was when this process started. */
 export class SenderCommandError extends Error {
   override readonly name = 'SenderCommandError'
 }
 
 /**
- * What can be told of the sender before it is started.
+ * Checks, before a sender is started, that its program exists.
  * @throws SenderCommandError
  */
 export function checkSenderCommand(command: readonly string[] = sameProgram(SEND_WEBHOOKS)): void {
@@ -42,13 +45,13 @@ export function checkSenderCommand(command: readonly string[] = sameProgram(SEND
   }
 }
 
-/** Listens to the service, and sends until it says stop or is gone. The channel between them keeps the process alive. */
+/** Runs the sender until the service sends `stop` or is gone. The channel to the service keeps the process alive. */
 export function sendWebhooks(): void {
   if (process.send === undefined) {
     console.error('Cannot send webhooks: only the service starts this process. Run nightledger without arguments.')
     process.exit(1)
   }
-  // The service decides when to stop; a terminal and some supervisors signal both.
+  // The service decides when to stop. A terminal and some supervisors signal both processes.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   let run: Promise<SenderRun> | null = null
   process.on('message', (message: ToSender) => {
@@ -59,18 +62,18 @@ export function sendWebhooks(): void {
         process.exit(error instanceof SenderOverError ? EXIT_OVER : 1)
       })
     } else if (message.kind === 'stop' && run === null) process.exit(0)
-    else void run?.then((running) => running.heard(message), alreadyEnding)
+    else void run?.then((running) => running.onMessage(message), ignoreFailedStart)
   })
   process.on('disconnect', () => {
     if (run === null) process.exit(0)
     setTimeout(() => process.exit(0), ORPHANED_MS_MAX + 500)
-    void run.then((running) => running.end(ORPHANED_MS_MAX), alreadyEnding)
+    void run.then((running) => running.end(ORPHANED_MS_MAX), ignoreFailedStart)
   })
-  say({ kind: 'up' })
+  send({ kind: 'up' })
 }
 
-/** A run that did not start ends the process by itself; a fault of one that runs is a bug, and is not caught. */
-function alreadyEnding(): void {}
+/** A run that fails to start ends the process itself. A failure of a running one is a bug, and is not caught. */
+function ignoreFailedStart(): void {}
 
 class SenderRun {
   readonly #store: PostgresSenderStore
@@ -105,20 +108,20 @@ class SenderRun {
       watch: {
         onSwitchedOff: (fields) => log.warn(fields, 'webhook endpoint switched off'),
         onFailure: (fields) => log.warn(fields, 'webhook sender cannot reach the database'),
-        onSecretClosed: (fields) => log.error(fields, 'webhook secret cannot be opened'),
+        onSecretUnreadable: (fields) => log.error(fields, 'webhook secret cannot be opened'),
         onOver: (cause) => {
           log.warn({ err: cause }, 'webhook sender was replaced')
           process.exit(EXIT_OVER)
         },
       },
     })
-    setInterval(() => say({ kind: 'stats', stats: sender.stats }), STATS_EVERY_MS)
+    setInterval(() => send({ kind: 'stats', stats: sender.stats }), STATS_EVERY_MS)
     log.info({ term, pid: process.pid }, 'webhook sender up')
     sender.wake()
     return new SenderRun(store, sender)
   }
 
-  heard(message: ToSender): void {
+  onMessage(message: ToSender): void {
     if (message.kind === 'wake') this.#sender.wake()
     else if (message.kind === 'endpoint_changed') this.#sender.endpointChanged(message.endpointId)
     else if (message.kind === 'stop') void this.end(message.withinMs)
@@ -143,10 +146,10 @@ async function takeOver(store: PostgresSenderStore, epoch: number, log: Log): Pr
   }
 }
 
-function say(message: FromSender): void {
+function send(message: FromSender): void {
   try {
     process.send?.(message)
   } catch {
-    // The service is gone; the disconnect says so too.
+    // The service is gone; the disconnect event reports that as well.
   }
 }

@@ -97,7 +97,7 @@ async function start(
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
-    isCalledOff: () => service.isEnding,
+    isCancelled: () => service.isEnding,
   })
   const ledger = await service.during(opening, (opened) => service.has({ ledger: opened }))
   const webhooks = openWebhooks(ledger, {

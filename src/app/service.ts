@@ -1,4 +1,4 @@
-/** The process's life: what must be closed, in which order, and how it ends. */
+/** The life cycle of the process: what must be closed, in which order, and how the process ends. */
 
 import { drain } from '../api/server/drain.ts'
 import type { Listener } from '../api/server/listener.ts'
@@ -14,19 +14,20 @@ import { removeServiceFile } from './service-file.ts'
 /** SIGTERM to exit takes at most this long (design, Running it). */
 const DRAIN_MS_MAX = 9_500
 
-/** How long open requests may take to be answered: longer than a write waits for a database that is away. */
+/** How long open requests may take to be answered: longer than a write waits for an unavailable database. */
 const ANSWERS_MS_MAX = 6_000
 
-/** How long webhook attempts in progress may take to finish. Interrupted ones are repeated after the next start. */
+/** How long webhook attempts in flight may take to finish. Interrupted attempts are repeated after the next start. */
 const SENDER_DRAIN_MS_MAX = 5_000
 
 /**
- * How long a stop waits for the current step of the start, so that what the step opens can be closed, such as our own PostgreSQL
- * that is starting up. A step that takes longer, because it waits for another server's lock, is abandoned.
+ * How long a shutdown waits for the current step of the start, so that whatever the step opens can be closed, such as
+ * the embedded PostgreSQL while it starts up. A step that takes longer, because it waits for another server's lock, is
+ * abandoned.
  */
 const STEP_MS_MAX = 5_000
 
-/** Time for answers that are being sent; nothing more can be written. */
+/** Time to finish sending answers; nothing more can be written. */
 const FENCED_MS = 200
 
 export class Service {
@@ -42,7 +43,7 @@ export class Service {
   #isFenced = false
   readonly #draining = new AbortController()
 
-  /** Installs the signal handlers: from now on a signal shuts the process down in order. */
+  /** Installs the signal handlers: from now on a signal shuts the process down gracefully. */
   constructor(log: Log, listener: Listener, dataDir: string) {
     this.#log = log
     this.#listener = listener
@@ -58,14 +59,15 @@ export class Service {
     return this.#isEnding
   }
 
-  /** Aborted when the drain begins: work that may take longer than that ends now. */
+  /** Aborted when the drain begins, to end work that may take longer than the drain. */
   get draining(): AbortSignal {
     return this.#draining.signal
   }
 
   /**
-   * Runs a step of the start. Never settles when the process is shutting down, because nothing more may be started then.
-   * @param opened gets the result of the step before anything else uses it
+   * Runs a step of the start. Never settles while the process is shutting down, because nothing more may be started
+   * then.
+   * @param opened receives the result of the step before anything else uses it
    */
   async during<T>(step: Promise<T>, opened: (yielded: T) => void = () => {}): Promise<T> {
     this.#step = step.then(opened)
@@ -74,7 +76,7 @@ export class Service {
     return step
   }
 
-  /** Registers what is open, so that it is closed at the end. */
+  /** Registers open resources, to be closed at the end. */
   has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks }): void {
     this.#database = open.database ?? this.#database
     this.#ledger = open.ledger ?? this.#ledger
@@ -85,15 +87,18 @@ export class Service {
     this.#webhooks?.bookingChanged(agencyId)
   }
 
-  /** The start has failed: stops our own PostgreSQL, if any. Never settles when the process is exiting for another reason. */
+  /**
+   * Call it when the start has failed: stops the embedded PostgreSQL, if any. Never settles when the process is already
+   * exiting for another reason.
+   */
   async giveUp(): Promise<void> {
     if (this.#isEnding) return new Promise(() => {})
     await this.#database?.stop()
   }
 
   /**
-   * J5: a stale writer stops serving at once, including reads, because its memory may be out of date. It exits non-zero when
-   * its open commands have been answered.
+   * J5: a stale writer stops serving at once, including reads, because its memory may be out of date. It exits non-zero
+   * once its open commands have been answered.
    * @param settled resolves when every command has its outcome
    */
   endAfterFence(cause: unknown, settled: Promise<void>): void {
@@ -105,7 +110,10 @@ export class Service {
     void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
   }
 
-  /** An invariant is broken: memory can no longer be trusted, but the journal can. Exit now; the next process recovers from it. */
+  /**
+   * An invariant is broken: memory can no longer be trusted, but the journal can. Exits immediately; the next process
+   * recovers from the journal.
+   */
   endAfterBug(error: unknown): void {
     this.#log.fatal({ err: error }, 'ended by a bug')
     process.exit(1)
@@ -120,7 +128,7 @@ export class Service {
       this.#log.error({ afterMs: DRAIN_MS_MAX }, 'drain took too long')
       process.exit(1)
     }, DRAIN_MS_MAX)
-    // Something half open cannot be closed. A step that fails closes what it had opened.
+    // A resource that is still being opened cannot be closed. A step that fails closes what it has opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
     const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)

@@ -5,13 +5,13 @@ import { addNights, formatNight, type Night } from '../core/domain/night.ts'
 const PRODUCT = '-//nightledger//calendar//EN'
 const SUMMARY = 'Not available'
 
-/** A run of nights, half-open. */
+/** A range of consecutive nights, half-open. */
 export interface NightRun {
   readonly from: Night
   readonly to: Night
 }
 
-/** Neighbouring nights as runs. `nights` ascend. */
+/** Groups consecutive nights into runs. `nights` must be ascending. */
 export function runsOf(nights: readonly Night[]): NightRun[] {
   const runs: { from: Night; to: Night }[] = []
   for (const night of nights) {
@@ -23,15 +23,15 @@ export function runsOf(nights: readonly Night[]): NightRun[] {
 }
 
 /**
- * Blocked nights as an iCalendar text: an all-day event per run, which says nothing of who or why. The UID of a run follows from unit and
- * first night, so that a channel sees a run that grew as the same event.
+ * Renders blocked nights as iCalendar text: one all-day event per run, without saying who or why. The UID of a run is
+ * derived from the unit and the first night, so that a channel sees a run that has grown as the same event.
  */
 export function calendarText(input: {
   unitId: string
   name: string
   /** Ascending. */
   blocked: readonly Night[]
-  /** Milliseconds; the DTSTAMP. */
+  /** Milliseconds; becomes the DTSTAMP. */
   now: number
 }): string {
   const calendar = new ICAL.Component('vcalendar')
@@ -39,7 +39,7 @@ export function calendarText(input: {
   calendar.addPropertyWithValue('prodid', PRODUCT)
   calendar.addPropertyWithValue('calscale', 'GREGORIAN')
   calendar.addPropertyWithValue('method', 'PUBLISH')
-  // As text, which is escaped; the library leaves properties that it does not know as they are.
+  // Added as text, which is escaped. The library does not escape properties it does not know.
   calendar.addProperty(new ICAL.Property(['x-wr-calname', {}, 'text', input.name]))
   const stamp = ICAL.Time.fromJSDate(new Date(Math.floor(input.now / 1_000) * 1_000), true)
   for (const run of runsOf(input.blocked)) {

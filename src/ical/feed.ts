@@ -1,6 +1,7 @@
 /**
- * A channel's iCalendar feed (RFC 5545) as nights of one unit. What cannot be taken as it stands is refused by name rather than guessed
- * at: a repeating event, a time zone nobody knows. What an event says in words is not read: channels put guests' names there.
+ * Reads a channel's iCalendar feed (RFC 5545) as nights of one unit. An event that cannot be taken literally is refused
+ * with a reason rather than guessed at: a recurring event, an unknown time zone. The text of an event is not read:
+ * channels put guests' names there.
  */
 import ICAL from 'ical.js'
 import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../core/domain/night.ts'
@@ -8,21 +9,21 @@ import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../core/domain/stay.ts'
 import { dayOf, isTimeZone } from '../lib/day-start.ts'
 
 export type FeedEvent =
-  /** Nights that the channel has taken. */
+  /** Nights taken by the channel. */
   | { readonly kind: 'taken'; readonly uid: string; readonly stay: Stay }
   | { readonly kind: 'cancelled'; readonly uid: string }
-  /** Takes no night, as its calendar means it. */
+  /** Takes no night, and is not meant to. */
   | { readonly kind: 'passed_over'; readonly uid: string; readonly reason: string }
   | { readonly kind: 'refused'; readonly uid: string; readonly reason: string }
 
-/** The text is not an iCalendar feed, or only a part of one. */
+/** The text is not an iCalendar feed, or is incomplete. */
 export class FeedError extends Error {
   override readonly name = 'FeedError'
 }
 
 /**
- * @param timezone of the agency: days of timed events are meant in it, and so are times without a zone
- * @throws FeedError when the text cannot be read as a whole
+ * @param timezone time zone of the agency; determines the days of timed events, and applies to times without a zone
+ * @throws FeedError when the feed as a whole cannot be read
  */
 export function readFeed(text: string, { timezone }: { timezone: string }): FeedEvent[] {
   const newest = new Map<string, ICAL.Component>()
@@ -45,7 +46,7 @@ export function readFeed(text: string, { timezone }: { timezone: string }): Feed
 
 function calendarsIn(fetched: string): ICAL.Component[] {
   const text = fetched.replace(/^\uFEFF/, '').trim()
-  mustBeWhole(text)
+  checkComplete(text)
   let parsed: unknown
   try {
     parsed = ICAL.parse(text)
@@ -59,12 +60,12 @@ function calendarsIn(fetched: string): ICAL.Component[] {
   const other = calendars.find(({ name }) => name !== 'vcalendar')
   if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
   if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
-  for (const calendar of calendars) mustBePublished(calendar)
+  for (const calendar of calendars) checkMethod(calendar)
   return calendars
 }
 
-/** Another METHOD makes of the events messages, a cancellation for example, instead of nights that are taken (RFC 5546, 1.4). */
-function mustBePublished(calendar: ICAL.Component): void {
+/** With any other METHOD the events are messages, such as cancellations, and not taken nights (RFC 5546, 1.4). */
+function checkMethod(calendar: ICAL.Component): void {
   for (const property of calendar.getAllProperties('method')) {
     const method = String(property.getFirstValue()).trim()
     if (method.toUpperCase() !== 'PUBLISH')
@@ -75,23 +76,23 @@ function mustBePublished(calendar: ICAL.Component): void {
 }
 
 /**
- * Checks that every BEGIN has its END, in order (RFC 5545, 3.6). The parser only counts them, and accepts `END:VCAL` as the end of the
- * calendar. A feed that lost its tail must not be read as one whose last events were cancelled.
+ * Checks that every BEGIN has its END, in order (RFC 5545, 3.6). The parser only counts them, and accepts `END:VCAL` as
+ * the end of the calendar. A truncated feed must not be read as one whose last events were cancelled.
  */
-function mustBeWhole(text: string): void {
+function checkComplete(text: string): void {
   if (!/^BEGIN:VCALENDAR\b/i.test(text)) return
   const open: string[] = []
   for (const line of text.replaceAll(/\r?\n[ \t]/g, '').split(/[\r\n]+/)) {
-    const [, edge = '', name = ''] = /^(BEGIN|END):(.*)$/i.exec(line.trimEnd()) ?? []
-    if (edge.toUpperCase() === 'BEGIN') open.push(name.toUpperCase())
-    else if (edge !== '' && open.pop() !== name.toUpperCase())
+    const [, keyword = '', name = ''] = /^(BEGIN|END):(.*)$/i.exec(line.trimEnd()) ?? []
+    if (keyword.toUpperCase() === 'BEGIN') open.push(name.toUpperCase())
+    else if (keyword !== '' && open.pop() !== name.toUpperCase())
       throw new FeedError(`Cannot read the feed: it is truncated or damaged at the line ${line.trimEnd().slice(0, 60)}`)
   }
   const missing = open.pop()
   if (missing !== undefined) throw new FeedError(`Cannot read the feed: it is truncated: END:${missing} is missing`)
 }
 
-/** RFC 5545 asks for a UID; an event without one is known by its dates. */
+/** RFC 5545 requires a UID. An event without one is identified by its dates. */
 function uidOf(event: ICAL.Component): string {
   const uid = event.getFirstPropertyValue('uid')
   if (uid !== null && String(uid).trim() !== '') return String(uid).trim()
@@ -116,7 +117,7 @@ function readEvent(uid: string, event: ICAL.Component, timezone: string): FeedEv
   return { kind: 'taken', uid, stay }
 }
 
-/** The nights from the day it begins to the day it ends, or why there are none to tell. */
+/** The nights from the start date to the end date, or the reason why they cannot be determined. */
 function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   const begin = event.getFirstProperty('dtstart')
   if (begin === null) return 'has no DTSTART'
@@ -127,7 +128,7 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   if (typeof arrival === 'string') return arrival
   if (end === null) {
     const duration = event.getFirstPropertyValue('duration')
-    // Without an end, a date lasts a day and a time no time at all (RFC 5545, 3.6.1).
+    // Without an end, a date lasts one day and a time has no duration (RFC 5545, 3.6.1).
     if (!(duration instanceof ICAL.Duration))
       return { arrival, departure: start.isDate ? addNights(arrival, 1) : arrival }
     const over = start.clone()
@@ -139,13 +140,13 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
   if (finish === null) return 'has a DTEND that is not a date'
   const departure = nightOf(finish, tzidOf(end), timezone)
   if (typeof departure === 'string') return departure
-  // Some calendars write a single day as beginning and ending on it.
+  // Some calendars give a single-day event the same start and end date.
   return { arrival, departure: start.isDate && departure === arrival ? addNights(arrival, 1) : departure }
 }
 
 /**
- * Null when the value is not a date. The parser reads a value only when asked for it, and throws on some values. Others it rolls
- * over, such as 30 February into March: those are no longer what is written.
+ * Null when the value is not a date. The parser reads a value only on access, and throws on some values. It normalizes
+ * others, such as 30 February to a day in March, so the result no longer matches the text.
  */
 function timeOf(property: ICAL.Property): ICAL.Time | null {
   try {
@@ -162,7 +163,7 @@ function tzidOf(property: ICAL.Property): string | null {
   return tzid ? String(tzid) : null
 }
 
-/** The day in the agency's time zone, or why it cannot be told. */
+/** The day in the agency's time zone, or the reason why it cannot be determined. */
 function nightOf(time: ICAL.Time, tzid: string | null, timezone: string): Night | string {
   const date = time.isDate ? dateOf(time) : dayOfInstant(time, tzid, timezone)
   if (date === null) return `is in the time zone ${tzid}, which is neither known nor described in the feed`
@@ -175,7 +176,7 @@ function dateOf({ year, month, day }: ICAL.Time): string {
 
 function dayOfInstant(time: ICAL.Time, tzid: string | null, timezone: string): string | null {
   if (time.zone === ICAL.Timezone.utcTimezone) return dayOf(time.toUnixTime() * 1_000, timezone)
-  // A time without a zone is meant where the reader is.
+  // A time without a zone is in the time zone of its reader.
   if (tzid === null) return dateOf(time)
   if (isTimeZone(tzid)) {
     const local = Temporal.PlainDateTime.from(
@@ -183,7 +184,7 @@ function dayOfInstant(time: ICAL.Time, tzid: string | null, timezone: string): s
     )
     return dayOf(local.toZonedDateTime(tzid).epochMilliseconds, timezone)
   }
-  // Named by no database, such as Outlook's own: as the feed's VTIMEZONE describes it.
+  // Not an IANA zone, such as a zone of Outlook: use the VTIMEZONE in the feed.
   const isDescribed = time.zone !== null && time.zone !== ICAL.Timezone.localTimezone
   return isDescribed ? dayOf(time.toUnixTime() * 1_000, timezone) : null
 }

@@ -1,8 +1,8 @@
-/** Something that differs from the journal. */
+/** A difference between the journal and something derived from it, or damage to the journal itself. */
 export interface Difference {
   readonly what: 'journal' | 'snapshot' | 'booking' | 'guest' | 'event' | 'audit' | 'delivery' | 'memory'
   readonly unitId: string | null
-  /** Where to look: an id or a sequence number. */
+  /** Location: an id or a sequence number. */
   readonly at: string
   readonly message: string
 }
@@ -16,14 +16,14 @@ export interface Verification {
   readonly events: number
   /** At most `DIFFERENCES_MAX`. */
   readonly differences: readonly Difference[]
-  /** How many were found, including those beyond `DIFFERENCES_MAX`. */
+  /** Number of differences found, including those beyond `DIFFERENCES_MAX`. */
   readonly differenceCount: number
 }
 
-/** A completely damaged ledger differs in every row: the first differences show what happened. */
+/** A completely damaged ledger differs in every row. The first differences are enough to see what happened. */
 export const DIFFERENCES_MAX = 1_000
 
-/** What a verification has found so far. */
+/** The findings of a verification so far. */
 export class Findings {
   units = 0
   entries = 0

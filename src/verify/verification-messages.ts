@@ -1,21 +1,21 @@
 import type { Verification } from './findings.ts'
 import type { LiveUnit } from './verify-unit.ts'
 
-/** The argument of main.ts that makes it the process which verifies. */
+/** The argument that makes main.ts run the verification process. */
 export const RUN_VERIFICATION = 'run-verification'
 
-/** From the service to the verification process, which gets no environment variables with secrets. */
+/** Messages from the service to the verification process, whose environment contains no secrets. */
 export type ToVerifier =
   | { readonly kind: 'start'; readonly databaseUrl: string }
-  /** Of the units last asked for, those that are resident. */
+  /** The resident units among those of the last `ask_live`. */
   | { readonly kind: 'live'; readonly units: readonly (readonly [unitId: string, unit: LiveUnit])[] }
 
-/** From the process that verifies to the service. */
+/** Messages from the verification process to the service. */
 export type FromVerifier =
-  /** It listens; `start` may be sent. */
+  /** The process is listening; `start` may be sent. */
   | { readonly kind: 'up' }
-  /** Answered by `live`; never more than `UNITS_PER_PAGE`. */
+  /** Answered with `live`. At most `UNITS_PER_PAGE` ids. */
   | { readonly kind: 'ask_live'; readonly unitIds: readonly string[] }
   | { readonly kind: 'done'; readonly verification: Verification }
-  /** `broken`: a bug. */
+  /** `broken`: a bug in this program. */
   | { readonly kind: 'failed' | 'broken'; readonly message: string }

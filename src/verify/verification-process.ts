@@ -6,7 +6,7 @@ import type { FromVerifier, ToVerifier } from './verification-messages.ts'
 import { UNITS_PER_PAGE } from './verify.ts'
 import type { LiveUnit } from './verify-unit.ts'
 
-/** A verification that has not finished by then is stopped. */
+/** A verification that takes longer than this is stopped. */
 export const VERIFICATION_MS_MAX = 600_000
 
 /** The state of a resident unit; null when it is not resident. */
@@ -21,8 +21,8 @@ interface Settings {
 }
 
 /**
- * Runs each verification in a separate process, because it reads and replays the whole journal and this process has requests to answer.
- * Only one runs at a time: callers that ask in the meantime share its result.
+ * Runs each verification in a separate process, because it reads and replays the whole journal while this process has
+ * requests to answer. Only one runs at a time: callers that arrive meanwhile share its result.
  */
 export class VerificationProcess {
   readonly #settings: Settings
@@ -32,27 +32,27 @@ export class VerificationProcess {
     this.#settings = settings
   }
 
-  /** Null while none runs. */
+  /** Null while no verification is running. */
   get pid(): number | null {
     return this.#run === null || this.#run.isOver ? null : this.#run.pid
   }
 
   /**
-   * @param signal aborted when the caller has gone; the process is stopped when no caller is waiting any more
-   * @throws VerificationError when it does not finish
+   * @param signal aborted when the caller is gone; the process is stopped when no caller is waiting any more
+   * @throws VerificationError when the verification does not finish
    */
   async verify(signal: AbortSignal): Promise<Verification> {
-    if (this.#run === null || this.#run.isOver) this.#run = started(this.#settings)
+    if (this.#run === null || this.#run.isOver) this.#run = startRun(this.#settings)
     return this.#run.join(signal)
   }
 }
 
-function started(settings: Settings): Run {
+function startRun(settings: Settings): Run {
   try {
     return new Run(settings)
   } catch (error) {
-    // The program is gone, or there is no room for another process.
-    throw new VerificationError('not_started', 'Cannot start the process that verifies', { cause: error })
+    // The program is missing, or the machine cannot start another process.
+    throw new VerificationError('not_started', 'Cannot start the verification process', { cause: error })
   }
 }
 
@@ -69,16 +69,16 @@ class Run {
       env: childEnvironment(),
       stdio: ['ignore', 'ignore', 'inherit'],
       serialization: 'json',
-      ipc: (message: FromVerifier) => this.#heard(message),
+      ipc: (message: FromVerifier) => this.#onMessage(message),
       onExit: (_, exitCode, signal) =>
-        this.#fail(new VerificationError('ended', `The process that verifies ended with ${signal ?? exitCode}`)),
+        this.#fail(new VerificationError('ended', `The verification process ended with ${signal ?? exitCode}`)),
     })
-    // Every caller may be gone before it settles.
+    // All callers may be gone before the promise settles.
     this.#result.promise.catch(() => {})
-    const callOff = settings.clock.after(VERIFICATION_MS_MAX, () =>
+    const cancelTimeout = settings.clock.after(VERIFICATION_MS_MAX, () =>
       this.#fail(new VerificationError('overdue', `Cannot wait any longer: ${VERIFICATION_MS_MAX} ms have passed`)),
     )
-    void this.#child.exited.then(callOff)
+    void this.#child.exited.then(cancelTimeout)
   }
 
   get pid(): number {
@@ -93,21 +93,22 @@ class Run {
     this.#waiting += 1
     const leave = () => {
       this.#waiting -= 1
-      if (this.#waiting === 0) this.#fail(new VerificationError('abandoned', 'Nobody waits for the verification'))
+      if (this.#waiting === 0)
+        this.#fail(new VerificationError('abandoned', 'No caller is waiting for the verification'))
     }
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
     return this.#result.promise.finally(() => signal.removeEventListener('abort', leave))
   }
 
-  #heard(message: FromVerifier): void {
+  #onMessage(message: FromVerifier): void {
     if (this.#isOver) return
     switch (message.kind) {
       case 'up':
-        this.#say({ kind: 'start', databaseUrl: this.#settings.databaseUrl })
+        this.#send({ kind: 'start', databaseUrl: this.#settings.databaseUrl })
         break
       case 'ask_live':
-        this.#say({ kind: 'live', units: this.#live(message.unitIds) })
+        this.#send({ kind: 'live', units: this.#live(message.unitIds) })
         break
       case 'done':
         this.#result.resolve(message.verification)
@@ -120,7 +121,7 @@ class Run {
     }
   }
 
-  /** A page of hashes takes a few milliseconds; between pages the event loop is free. */
+  /** Hashing one page takes a few milliseconds; the event loop is free between pages. */
   #live(unitIds: readonly string[]): [string, LiveUnit][] {
     return unitIds.slice(0, UNITS_PER_PAGE).flatMap((unitId): [string, LiveUnit][] => {
       const unit = this.#settings.peek(unitId)
@@ -128,11 +129,11 @@ class Run {
     })
   }
 
-  #say(message: ToVerifier): void {
+  #send(message: ToVerifier): void {
     try {
       this.#child.send(message)
     } catch {
-      // It has just ended, and its exit says so.
+      // The process has just ended; its exit event reports that.
     }
   }
 

@@ -7,7 +7,7 @@ import type { Findings } from './findings.ts'
 import type { EventAddress, StoredEvent, VerifyStore } from './verify-store.ts'
 
 /**
- * Checks that every event belongs to a change that must be announced, with the booking as it was then.
+ * Checks that every event belongs to a change that must be announced, and carries the booking as of that change.
  * @returns the numbers of the journal entries that have an event, one bit each
  */
 export async function verifyEvents(
@@ -38,18 +38,18 @@ export async function verifyEvents(
 }
 
 /**
- * The change that the event is of, or why it is of none. Null for an entry that cannot be read: that is reported with its unit, as
- * damage to the journal.
+ * The change that the event belongs to, or the reason why it belongs to none. Null for an unreadable entry, which is
+ * reported with its unit as damage to the journal.
  */
 function changeOf(
   { seq, agencyId }: StoredEvent,
   entry: (StoredEntry & { readonly agencyId: string }) | undefined,
 ): BookingEvent | string | null {
-  if (entry === undefined) return `it is of journal entry ${seq}, which does not exist`
-  if (entry.agencyId !== agencyId) return `it is of journal entry ${seq}, which is of another agency`
+  if (entry === undefined) return `the event names journal entry ${seq}, which does not exist`
+  if (entry.agencyId !== agencyId) return `the event names journal entry ${seq}, which belongs to another agency`
   try {
     const event = decodeEntry(entry)
-    return event.kind === 'unit_set' ? `it is of journal entry ${seq}, which changes no booking` : event
+    return event.kind === 'unit_set' ? `the event names journal entry ${seq}, which changes no booking` : event
   } catch {
     return null
   }
@@ -59,11 +59,12 @@ function verifyEvent(stored: StoredEvent, change: BookingEvent, found: Findings)
   found.events += 1
   const wanted = eventKind(change)
   const [unitId, at] = [change.after.unitId, String(stored.seq)]
-  if (stored.kind !== wanted) found.add('event', unitId, at, `it is ${stored.kind} and should be ${wanted ?? 'none'}`)
-  else if (!isOf(stored, change)) found.add('event', unitId, at, 'its body is not of this change')
+  if (stored.kind !== wanted)
+    found.add('event', unitId, at, `the kind is ${stored.kind}, expected ${wanted ?? 'no event'}`)
+  else if (!matches(stored, change)) found.add('event', unitId, at, 'the body does not match the change')
 }
 
-function isOf({ seq, body }: StoredEvent, { after }: BookingEvent): boolean {
+function matches({ seq, body }: StoredEvent, { after }: BookingEvent): boolean {
   return (
     body !== null &&
     body.seq === seq &&

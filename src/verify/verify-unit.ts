@@ -13,10 +13,10 @@ export interface LiveUnit {
   readonly hash: string
 }
 
-/** More snapshots than are kept of a unit. */
+/** More than the number of snapshots kept per unit. */
 const SNAPSHOTS_MAX = 100
 
-/** Replays one unit, page by page, and compares its rows, snapshots and memory with the replay. */
+/** Replays one unit, page by page, and compares the replay with its rows, its snapshots and its state in memory. */
 export async function verifyUnit(input: {
   readonly store: VerifyStore
   readonly unit: UnitAddress
@@ -24,7 +24,7 @@ export async function verifyUnit(input: {
   readonly limit: number
   readonly found: Findings
   readonly memory: LiveUnit | null
-  /** Whether the journal entry of this number has an event. */
+  /** Whether the journal entry with this number has an event. */
   readonly isAnnounced: (seq: number) => boolean
 }): Promise<void> {
   const { store, unit, lastSeq, limit, found, memory } = input
@@ -49,7 +49,12 @@ export async function verifyUnit(input: {
     after = last.seq
   }
   if (memory !== null && replay.hashes.get(memory.seq) !== memory.hash)
-    found.add('memory', unit.unitId, String(memory.seq), 'the actor is not what a replay of the journal gives (U1)')
+    found.add(
+      'memory',
+      unit.unitId,
+      String(memory.seq),
+      'the state in memory differs from a replay of the journal (U1)',
+    )
   for (const snapshot of snapshots) verifySnapshot(snapshot, replay.hashes, found)
 }
 
@@ -74,7 +79,7 @@ function readable(stored: readonly StoredEntry[], unitId: string, found: Finding
   })
 }
 
-/** The unit's state as it was after each entry; its hash is taken where something can be compared with it. */
+/** Replays entries into a unit's state. Takes a hash of it at each number that something is to be compared with. */
 class Replay {
   readonly hashes = new Map<number, string>()
   readonly #wanted: ReadonlySet<number>
@@ -86,7 +91,7 @@ class Replay {
     this.#note(0)
   }
 
-  /** @returns whether all of them could be applied */
+  /** @returns whether all entries could be applied */
   apply(entries: readonly Entry[], found: Findings): boolean {
     for (const { seq, event } of entries) {
       try {
@@ -108,12 +113,18 @@ class Replay {
 function verifySnapshot(snapshot: StoredSnapshot, hashes: ReadonlyMap<number, string>, found: Findings): void {
   found.snapshots += 1
   const { state, defect } = decodeSnapshot(snapshot)
-  if (state === null) found.add('snapshot', snapshot.unitId, String(snapshot.seq), defect ?? 'it cannot be read')
+  if (state === null)
+    found.add('snapshot', snapshot.unitId, String(snapshot.seq), defect ?? 'the snapshot cannot be read')
   else if (hashes.get(snapshot.seq) !== snapshot.hash)
-    found.add('snapshot', snapshot.unitId, String(snapshot.seq), 'it is not what a replay of the journal gives (S1)')
+    found.add(
+      'snapshot',
+      snapshot.unitId,
+      String(snapshot.seq),
+      'the snapshot differs from a replay of the journal (S1)',
+    )
 }
 
-/** Checks that every change that must be announced has its event. The content of the events is checked in verify-events.ts. */
+/** Checks that every change that must be announced has its event. verify-events.ts checks the content of events. */
 function verifyAnnounced(
   changes: readonly Change[],
   { found, isAnnounced, unit }: { found: Findings; isAnnounced: (seq: number) => boolean; unit: UnitAddress },
@@ -121,11 +132,11 @@ function verifyAnnounced(
   for (const { seq, event } of changes) {
     const wanted = eventKind(event)
     if (wanted !== null && !isAnnounced(seq))
-      found.add('event', unit.unitId, String(seq), `it is missing and should be ${wanted}`)
+      found.add('event', unit.unitId, String(seq), `the event ${wanted} is missing`)
   }
 }
 
-/** Without bookings whose last entry says that they have left the unit: they are checked in the unit they moved to. */
+/** Leaves out bookings whose last entry moves them to another unit: they are checked there. */
 function lastOfEachBooking(entries: readonly Entry[], unitId: string): Change[] {
   const last = new Map<string, Change>()
   for (const { seq, event } of entries) if (event.kind !== 'unit_set') last.set(event.after.id, { seq, event })
@@ -133,8 +144,8 @@ function lastOfEachBooking(entries: readonly Entry[], unitId: string): Change[] 
 }
 
 /**
- * The row of a booking is what the entry says that it names; one that names a later entry is looked at there, and
- * `strayBookings` finds those that name none of theirs.
+ * Checks that the row of a booking matches the entry that the row names. A row that names a later entry is checked
+ * there, and `strayBookings` finds rows that name no entry of their booking.
  */
 async function verifyRows(
   changes: readonly Change[],
@@ -149,8 +160,8 @@ async function verifyRows(
   for (const change of changes) {
     const { id } = change.event.after
     const row = rows.get(id)
-    if (row === undefined) found.add('booking', unit.unitId, id, 'the journal has it, the table has not')
-    // Above `lastSeq` it was changed since the look at the journal's end: the next verification sees it.
+    if (row === undefined) found.add('booking', unit.unitId, id, 'the booking is in the journal but not in the table')
+    // Above `lastSeq`, the row has changed since this verification began; the next one checks it.
     else if (row.seq <= change.seq && row.seq <= lastSeq) verifyRow(row, change, found)
   }
 }
@@ -162,8 +173,8 @@ function verifyRow(row: ProjectedBooking, { seq, event }: Change, found: Finding
     (name) => row.booking[name] !== booking[name],
   )
   if (members.length > 0) found.add('booking', unitId, id, `${members.join(', ')} differ from journal entry ${seq}`)
-  if (row.seq !== seq) found.add('booking', unitId, id, `it says entry ${row.seq}, the journal has a later one, ${seq}`)
-  if (!row.hasGuest) found.add('guest', unitId, id, `its guest ${row.guestId} does not exist`)
+  if (row.seq !== seq) found.add('booking', unitId, id, `the row names journal entry ${row.seq}, but ${seq} is later`)
+  if (!row.hasGuest) found.add('guest', unitId, id, `guest ${row.guestId} does not exist`)
 }
 
 function messageOf(error: unknown): string {

@@ -1,8 +1,8 @@
 /**
- * Holds the journal, which is the truth, against everything derived from it: snapshots, rows, events, audit lines and,
- * inside a running service, the actors' memory. Reads only, and runs beside a live service.
+ * Compares the journal, which is authoritative, with everything derived from it: snapshots, rows, events, audit lines
+ * and, inside a running service, the actors' state in memory. Reads only, and can run beside a live service.
  *
- * - V1 A verification runs outside the serving process. It reads page by page: what it keeps of the ledger as a whole is a
+ * - V1 A verification runs outside the serving process. It reads page by page; all it keeps for the whole ledger is one
  *   bit per journal entry.
  */
 import type { UnitAddress } from '../core/journal/recovery.ts'
@@ -11,14 +11,16 @@ import { verifyEvents } from './verify-events.ts'
 import type { VerifyStore } from './verify-store.ts'
 import { type LiveUnit, verifyUnit } from './verify-unit.ts'
 
-/** The memory of a running service: of these units, those that are resident. At most `UNITS_PER_PAGE` are asked for. */
+/**
+ * Returns the state in memory of those of the given units that are resident. At most `UNITS_PER_PAGE` units per call.
+ */
 export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<string, LiveUnit>>
 
-/** A running service hashes the states of so many units at a time. */
+/** A running service hashes the states of this many units at a time. */
 export const UNITS_PER_PAGE = 50
 const ROWS_PER_PAGE = 1_000
 
-/** Checks everything up to the journal's end at the moment of the call. `limit`: rows in memory at a time. */
+/** Checks everything up to the end of the journal at the time of the call. `limit`: rows in memory at a time. */
 export async function verify(
   store: VerifyStore,
   options: {
@@ -35,7 +37,7 @@ export async function verify(
       'journal',
       null,
       String(lastSeq),
-      `it has ${entries} entries and ${numbers} numbers up to ${lastSeq} (J3)`,
+      `the journal has ${entries} entries with ${numbers} distinct numbers up to ${lastSeq} (J3)`,
     )
   const announced = await verifyEvents(store, { lastSeq, limit, found })
   const isAnnounced = (seq: number) => announced.has(seq)
@@ -53,12 +55,12 @@ export async function verify(
     after = last
   }
   for (const { id, unitId, seq } of await store.strayBookings(lastSeq, DIFFERENCES_MAX))
-    found.add('booking', unitId, id, `the table has it of entry ${seq}, the journal has no such entry of it`)
+    found.add('booking', unitId, id, `the row names journal entry ${seq}, which is not an entry of this booking`)
   for (const { id, unitId, version, lines } of await store.bookingsShortOfAudit(lastSeq, DIFFERENCES_MAX))
-    found.add('audit', unitId, id, `${version} changes have ${lines} lines`)
+    found.add('audit', unitId, id, `${version} changes have only ${lines} audit lines`)
   for (const id of await store.strayDeliveries(DIFFERENCES_MAX))
-    found.add('delivery', null, id, 'its event or endpoint is missing')
+    found.add('delivery', null, id, 'the event or endpoint of the delivery is missing')
   for (const id of await store.orphanedDeliveries(DIFFERENCES_MAX))
-    found.add('delivery', null, id, 'it is pending, and its endpoint is deleted')
+    found.add('delivery', null, id, 'the delivery is pending, but its endpoint is deleted')
   return found.report(lastSeq)
 }

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Why an address is not one to send to. `unparsable`: whatever it is, it is not an address. */
+/** Why the service does not send to an address. `unparsable`: the text is not an IP address. */
 export type AddressRefusal =
   | 'unspecified'
   | 'loopback'
@@ -22,7 +22,7 @@ export const REFUSED_IPV4: Refused<string> = [
   ['10.0.0.0/8', 'private'],
   ['100.64.0.0/10', 'carrier_grade_nat'],
   ['127.0.0.0/8', 'loopback'],
-  // Answers only inside Azure, where it hands out what a tenant must not see.
+  // Reachable only inside Azure, where it serves platform data that must not leak.
   ['168.63.129.16/32', 'cloud_platform'],
   ['169.254.0.0/16', 'link_local'],
   ['172.16.0.0/12', 'private'],
@@ -40,7 +40,7 @@ export const REFUSED_IPV4: Refused<string> = [
   ['240.0.0.0/4', 'reserved'],
 ]
 
-/** Names for what a person may meet; every other address outside of `GLOBAL_IPV6` is `reserved`. */
+/** Ranges worth a specific name. Every other address outside `GLOBAL_IPV6` is `reserved`. */
 const NAMED_IPV6: Refused<string> = [
   ['::/128', 'unspecified'],
   ['::1/128', 'loopback'],
@@ -50,7 +50,7 @@ const NAMED_IPV6: Refused<string> = [
   ['ff00::/8', 'multicast'],
 ]
 
-/** The only part of IPv6 that is given out as global unicast, and what is special inside of it. */
+/** The only IPv6 range allocated as global unicast, and the special-purpose ranges within it. */
 const GLOBAL_IPV6 = '2000::/3'
 export const REFUSED_IN_GLOBAL_IPV6: Refused<string> = [
   // Teredo, ORCHID and other protocol assignments; 6to4 carries an IPv4 address of any kind.
@@ -71,13 +71,13 @@ const IN_GLOBAL_IPV6 = parsed(REFUSED_IN_GLOBAL_IPV6)
 const GLOBAL = ipaddr.parseCIDR(GLOBAL_IPV6)
 
 /**
- * Whether a literal address may be sent to. IPv4 inside IPv6 (`::ffff:10.0.0.1`) is judged as the IPv4 address for its
- * name, and refused in any case: nothing outside of 2000::/3 is sent to.
+ * Whether the service may send to an address. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) gets the refusal of the
+ * IPv4 address, but is refused in any case, like everything outside 2000::/3.
  * @param text an address as a resolver or a URL's host writes it, without brackets
  * @returns null when the address is publicly routable
  */
 export function refusalOfAddress(text: string): AddressRefusal | null {
-  // ipaddr.js also reads 0x7f.1 and zone ids; a resolver gives neither, and what is unusual is refused.
+  // ipaddr.js also accepts 0x7f.1 and zone ids. No resolver returns either, so both are refused.
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return refusedIn(IPV4, ipaddr.IPv4.parse(text))
   if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return 'unparsable'
   const address = ipaddr.IPv6.parse(text)

@@ -3,7 +3,7 @@ import { type AttemptOutcome, coarseReason, isAccepted } from './attempt-outcome
 import { retryDelayMs } from './retry-schedule.ts'
 import { FAILURES_IN_A_ROW_MAX } from './webhook-endpoint.ts'
 
-/** `attempts`: finished in all, which numbers them. `tries`: finished of the present schedule. */
+/** `attempts`: all finished attempts, which number them. `tries`: finished attempts of the current schedule. */
 export interface DeliveryProgress {
   readonly attempts: number
   readonly tries: number
@@ -14,7 +14,7 @@ export interface EndpointHealth {
   readonly consecutiveFailures: number
 }
 
-/** What to store after an attempt. `endpoint` is null when nothing of the endpoint changes. */
+/** What to store after an attempt. `endpoint` is null when the endpoint does not change. */
 export interface AfterAttempt {
   readonly delivery: {
     readonly status: 'delivered' | 'pending' | 'dead'
@@ -27,10 +27,10 @@ export interface AfterAttempt {
 }
 
 /**
- * Decides what follows from a finished attempt. Pure. An endpoint that is off stays off: its late attempts count for
- * nothing, and only the agency switches it on.
- * @param endedAt the end of the attempt, from which the delay counts
- * @param dice 0 up to 1, for the jitter
+ * Decides what follows from a finished attempt. Pure. A disabled endpoint stays disabled: attempts that finish late do
+ * not change its failure count, and only the agency can enable it.
+ * @param endedAt end of the attempt; the delay counts from it
+ * @param dice random number in [0, 1), for the jitter
  */
 export function afterAttempt(
   delivery: DeliveryProgress,
@@ -53,11 +53,11 @@ export function afterAttempt(
       delayMs === null
         ? { status: 'dead', attempts, tries, nextAttemptAt: null, finishedAt: endedAt }
         : { status: 'pending', attempts, tries, nextAttemptAt: endedAt + delayMs, finishedAt: null },
-    endpoint: endpoint.status === 'active' ? failedOnceMore(endpoint, outcome) : null,
+    endpoint: endpoint.status === 'active' ? afterFailure(endpoint, outcome) : null,
   }
 }
 
-function failedOnceMore(endpoint: EndpointHealth, outcome: AttemptOutcome): AfterAttempt['endpoint'] {
+function afterFailure(endpoint: EndpointHealth, outcome: AttemptOutcome): AfterAttempt['endpoint'] {
   const consecutiveFailures = endpoint.consecutiveFailures + 1
   if (consecutiveFailures < FAILURES_IN_A_ROW_MAX) {
     return { status: 'active', consecutiveFailures, disabledReason: null }

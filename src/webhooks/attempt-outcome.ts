@@ -2,7 +2,9 @@ import { unreachable } from '../lib/assert.ts'
 import type { AddressRefusal } from './address-class.ts'
 import type { UrlRefusal } from './endpoint-url.ts'
 
-/** The contract's words for what is not the receiver's own answer (Events, Delivery rules 5 and 6). */
+/**
+ * The contract's wording for every outcome that is not the receiver's own response (Events, Delivery rules 5 and 6).
+ */
 export const COARSE_REASONS = [
   'endpoint address is not publicly routable',
   'endpoint not reachable',
@@ -10,21 +12,27 @@ export const COARSE_REASONS = [
 ] as const
 export type CoarseReason = (typeof COARSE_REASONS)[number]
 
-/** How one attempt ended. The finer causes stay with us: a receiver's network is not ours to describe to others. */
+/**
+ * How one attempt ended. The detailed causes are internal: the service does not describe a receiver's network to
+ * others.
+ */
 export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly httpStatus: number }
   | { readonly kind: 'refused'; readonly refusal: AddressRefusal | UrlRefusal }
   | { readonly kind: 'unreachable'; readonly cause: UnreachableCause }
   | { readonly kind: 'timed_out'; readonly during: 'name' | 'answer' }
 
-/** `name`: it did not resolve; `certificate`: it was refused; `connection`: everything else on the way. */
+/**
+ * `name`: the host name did not resolve. `certificate`: the certificate was refused. `connection`: any other failure to
+ * connect or send.
+ */
 export type UnreachableCause = 'name' | 'connection' | 'certificate'
 
 export function isAccepted(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'answered' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299
 }
 
-/** The contract's sentence; null when the receiver's own status speaks for itself. */
+/** The contract's wording for the outcome; null when the receiver answered, because its status is reported instead. */
 export function coarseReason(outcome: AttemptOutcome): CoarseReason | null {
   switch (outcome.kind) {
     case 'answered':
@@ -40,7 +48,7 @@ export function coarseReason(outcome: AttemptOutcome): CoarseReason | null {
   }
 }
 
-/** Our own name for the cause, for the log and the table; null when the receiver answered. */
+/** Internal name of the cause, for the log and the table; null when the receiver answered. */
 export function causeName(outcome: AttemptOutcome): string | null {
   switch (outcome.kind) {
     case 'answered':

@@ -1,12 +1,12 @@
 import type { Instant } from '../core/domain/booking.ts'
 
-/** Deliveries that are not settled, of all agencies. */
+/** Unfinished deliveries of all agencies. */
 export interface DeliveryBacklog {
-  /** Deliveries that wait, those held for a switched-off endpoint among them; counted up to `BACKLOG_COUNTED_MAX`. */
+  /** Pending deliveries, including those of disabled endpoints; counted up to `BACKLOG_COUNTED_MAX`. */
   readonly pending: number
-  /** When the delivery that waits longest at an active endpoint fell due, or will; null when none waits. */
+  /** When the oldest pending delivery of an active endpoint fell or falls due; null when there is none. */
   readonly oldestDueAt: Instant | null
 }
 
-/** A count reads an index entry per delivery: more than so many need no number to be too many. */
+/** Counting reads one index entry per delivery. A backlog above this size is too large whatever its exact number. */
 export const BACKLOG_COUNTED_MAX = 10_000

@@ -2,8 +2,8 @@ import type { Instant } from '../core/domain/booking.ts'
 import type { CoarseReason } from './attempt-outcome.ts'
 
 /**
- * `held`: pending, and its endpoint is switched off. `dead`: every attempt failed, or it was a ping that failed.
- * `dropped`: the agency chose so, or deleted the endpoint.
+ * `held`: pending, and its endpoint is disabled. `dead`: every attempt failed, or it was a ping that failed. `dropped`:
+ * the agency chose to drop it, or deleted the endpoint.
  */
 export type DeliveryStatus = 'pending' | 'held' | 'delivered' | 'dead' | 'dropped'
 
@@ -16,7 +16,7 @@ export interface Attempt {
   readonly reason: CoarseReason | null
 }
 
-/** One event on its way to one endpoint, with everything that was tried. */
+/** One event to be delivered to one endpoint, with all attempts so far. */
 export interface WebhookDelivery {
   readonly id: string
   readonly endpointId: string

@@ -5,11 +5,14 @@ import type { NameResolver } from './name-resolver.ts'
 const TRY_MS = 2_000
 const TRIES = 3
 
-/** The machine's DNS servers, asked directly: neither /etc/hosts nor search domains can send us inside. */
+/**
+ * Queries DNS servers directly, so that neither /etc/hosts nor search domains can redirect a request to an internal
+ * host.
+ */
 export class DnsResolver implements NameResolver {
   readonly #resolver = new dns.Resolver({ timeout: TRY_MS, tries: TRIES })
 
-  /** @param servers `address` or `address:port`; the machine's own when there are none */
+  /** @param servers `address` or `address:port`; the system's servers when empty */
   constructor(servers: readonly string[] = []) {
     if (servers.length > 0) this.#resolver.setServers(servers)
   }
@@ -18,7 +21,8 @@ export class DnsResolver implements NameResolver {
     const both = Promise.allSettled([this.#resolver.resolve4(host), this.#resolver.resolve6(host)])
     const answers = await withDeadline(both, withinMs).catch(() => null)
     if (answers === null) return 'timed_out'
-    // One family may fail or be missing: what the other has is judged, and nothing else is connected to.
+    // One address family may fail or have no records. The other family's addresses are checked, and only those are
+    // connected to.
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
     return addresses.length === 0 ? 'unresolved' : addresses
   }

@@ -4,14 +4,14 @@ import type { AttemptOutcome } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
-/** An endpoint with what the agency does not see. */
+/** An endpoint, including the members that are hidden from the agency. */
 export interface StoredEndpoint extends WebhookEndpoint {
   readonly agencyId: string
   readonly secretSealed: string
   readonly previousSecretSealed: string | null
 }
 
-/** What happens to deliveries that were held while an endpoint was off (design, Webhooks). */
+/** What happens to the pending deliveries of a disabled endpoint when it is enabled (design, Webhooks). */
 export type PendingChoice = 'resend' | 'drop'
 
 /** A finished ping, written as one event, one delivery and one attempt. */
@@ -26,19 +26,22 @@ export interface PingRecord {
   readonly outcome: AttemptOutcome
 }
 
-/** What an agency may change of an endpoint; members left out stay as they are. */
+/** The changes an agency can make to an endpoint; members left out stay as they are. */
 export interface EndpointChange {
-  /** Another address begins without failures. */
+  /** A different address resets the failure count. */
   readonly url?: string
   readonly description?: string | null
-  /** Switches on with no failures, after ending what is pending as the choice says. Of an active endpoint nothing changes. */
+  /**
+   * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries. No effect on an
+   * active endpoint.
+   */
   readonly pending?: PendingChoice
 }
 
 /**
- * The port behind the agency's commands. Deleted endpoints are not there, except where it says so. Each change is one statement
- * with its line of the audit trail, under the fence (J5): it throws JournalError when another process writes by now, and an
- * error that says what is known of the outcome.
+ * The port behind the agency's commands. Deleted endpoints are not found, except where noted. Each change is one
+ * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
+ * become the writer, and otherwise an error that says what is known of the outcome.
  */
 export interface EndpointRows {
   /** Newest first. */
@@ -46,14 +49,17 @@ export interface EndpointRows {
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
   /** @returns false when the agency has `max` endpoints already */
   insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean>
-  /** Where very many deliveries are pending, some are ended before the rest of the change: to be repeated if it fails. */
+  /**
+   * When very many deliveries are pending, some are finished before the rest of the change. Repeat the call if it
+   * fails.
+   */
   change(
     change: EndpointChange & { agencyId: string; endpointId: string; at: Instant },
     audit: AuditDraft,
   ): Promise<StoredEndpoint | null>
   /**
-   * Switches off for good, drops what is pending, forgets the secrets. Where very many deliveries are pending, some are dropped
-   * afterwards; repeated, it drops what is left.
+   * Deletes the endpoint: drops its pending deliveries and erases its secrets. When very many deliveries are pending,
+   * some are dropped afterwards; a repeated call drops the remaining ones.
    * @returns the endpoint as it was
    */
   delete(
@@ -71,7 +77,7 @@ export interface EndpointRows {
     audit: AuditDraft,
   ): Promise<StoredEndpoint | null>
 
-  /** Newest first, ties by id. `total`: how many there are. */
+  /** Newest first, ties by id. `total`: number of deliveries on all pages. */
   deliveries(
     agencyId: string,
     endpointId: string,
@@ -79,8 +85,8 @@ export interface EndpointRows {
   ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
   findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null>
   /**
-   * Begins a new schedule at once; an attempt that is under way is left alone.
-   * @returns the delivery, null when its endpoint is deleted
+   * Starts a new schedule immediately. An attempt in progress is not affected.
+   * @returns the delivery; null when its endpoint is deleted
    */
   resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: AuditDraft): Promise<WebhookDelivery | null>
   recordPing(ping: PingRecord, audit: AuditDraft): Promise<void>

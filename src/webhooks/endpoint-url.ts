@@ -3,24 +3,24 @@ import type { AddressRefusal } from './address-class.ts'
 
 export const URL_LENGTH_MAX = 2_048
 
-/** Why an endpoint's URL is not accepted, however its name resolves. */
+/** Why an endpoint's URL is rejected, regardless of how its name resolves. */
 export type UrlRefusal = 'not_a_url' | 'too_long' | 'not_https' | 'credentials' | 'bad_host' | 'port_zero'
 
 /** Where to send. `host` has no brackets. */
 export interface Target {
-  /** Normalised, without a fragment. */
+  /** Normalized, without a fragment. */
   readonly url: string
   readonly host: string
   readonly port: number
-  /** True when `host` is an address: nothing is to be resolved. */
+  /** True when `host` is an IP address, so there is nothing to resolve. */
   readonly isLiteral: boolean
-  /** True for a development receiver that the address and https rules do not bind (WEBHOOK_ALLOW_HOSTS). */
+  /** True for a development receiver, which is exempt from the address and https rules (WEBHOOK_ALLOW_HOSTS). */
   readonly isExempt: boolean
 }
 
 /**
- * Reads an endpoint's URL. `new URL` writes every spelling of an IPv4 address (0x7f.1, 2130706433) in four decimals, so
- * that the address classes see it.
+ * Parses an endpoint's URL. `new URL` normalizes every notation of an IPv4 address (0x7f.1, 2130706433) to dotted
+ * decimal, so the address checks see all of them.
  * @param allowHosts `host:port` in lower case
  */
 export function parseEndpointUrl(text: string, allowHosts: readonly string[]): Target | UrlRefusal {
@@ -39,11 +39,11 @@ export function parseEndpointUrl(text: string, allowHosts: readonly string[]): T
   return { url: url.href, host, port, isLiteral, isExempt }
 }
 
-/** Letters, digits, hyphens and underscores between dots, as a resolver and a certificate understand them. */
+/** Letters, digits, hyphens and underscores between dots: what resolvers and certificates accept. */
 const HOST_NAME =
   /^(?=.{1,253}\.?$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?$/
 
-/** Everything that can be said against an endpoint when it is registered. */
+/** Why an endpoint is rejected at registration. */
 export type EndpointRefusal = UrlRefusal | AddressRefusal | 'does_not_resolve'
 
 const SENTENCES: Record<UrlRefusal | 'does_not_resolve', string> = {
@@ -56,7 +56,10 @@ const SENTENCES: Record<UrlRefusal | 'does_not_resolve', string> = {
   does_not_resolve: 'url names a host that does not resolve',
 }
 
-/** The sentence for the agency. All address classes share the contract's one: what is behind a name stays with us. */
+/**
+ * The message for the agency. All address refusals share the contract's wording, so that nothing is revealed about the
+ * network behind a name.
+ */
 export function refusalSentence(refusal: EndpointRefusal): string {
   return refusal in SENTENCES
     ? SENTENCES[refusal as keyof typeof SENTENCES]

@@ -7,9 +7,9 @@ import type { Unit } from '../core/domain/unit.ts'
 import type { Announcement } from '../core/journal/record.ts'
 
 /**
- * The webhook event of a change (contract, Events): a snapshot of this moment, without guest data. The bytes are made
- * once, when the journal's sequence number is known, and are the same on every delivery.
- * @returns null for a change of neither status, dates nor unit: it fires no event (contract, Event kinds)
+ * The webhook event of a change (contract, Events): a snapshot of the booking without guest data. The body is built
+ * once, when the journal's sequence number is known, and is identical in every delivery.
+ * @returns null when status, dates and unit are unchanged, because no event is sent then (contract, Event kinds)
  */
 export function announce(input: {
   readonly event: BookingEvent
@@ -35,17 +35,17 @@ export function announce(input: {
   }
 }
 
-/** The contract's kind of a change; null when it is no news (contract, Event kinds). */
+/** The contract's event kind of a change; null when the change sends no event (contract, Event kinds). */
 export function eventKind(event: BookingEvent): Announcement['kind'] | null {
   if (event.kind === 'booking_created') return 'booking.created'
   if (event.kind === 'booking_cancelled') return 'booking.cancelled'
   const { before, after } = event
-  const isNews =
+  const isAnnounced =
     before.status !== after.status ||
     before.arrival !== after.arrival ||
     before.departure !== after.departure ||
     before.unitId !== after.unitId
-  return isNews ? 'booking.updated' : null
+  return isAnnounced ? 'booking.updated' : null
 }
 
 function bookingData(booking: Booking, agency: Agency, unit: Unit): Record<string, unknown> {

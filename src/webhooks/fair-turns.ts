@@ -1,12 +1,12 @@
 /**
- * Who is next, when agencies take turns, and within an agency its members. However many members one agency has waiting,
- * every other agency's turn comes after one of its own.
+ * A queue in which agencies take turns, and the members of an agency take turns within it. However many members one
+ * agency has queued, every other agency gets a turn between two of them.
  */
 export class FairTurns<Member extends { readonly agencyId: string }> {
-  /** In order of their next turn: a Map keeps the order of insertion. */
+  /** In order of their next turn: a Map keeps insertion order. */
   readonly #agencies = new Map<string, Set<Member>>()
 
-  /** A member that waits already keeps its place. */
+  /** A member that is already queued keeps its place. */
   add(member: Member): void {
     const members = this.#agencies.get(member.agencyId)
     if (members === undefined) this.#agencies.set(member.agencyId, new Set([member]))
@@ -19,7 +19,7 @@ export class FairTurns<Member extends { readonly agencyId: string }> {
     if (members?.size === 0) this.#agencies.delete(member.agencyId)
   }
 
-  /** The next member of the next agency that `mayGo`; it waits no longer, and its agency goes to the end. */
+  /** Removes and returns the next member of the next agency that `mayGo` accepts, and moves its agency to the end. */
   take(mayGo: (agencyId: string) => boolean): Member | undefined {
     for (const [agencyId, members] of this.#agencies) {
       if (!mayGo(agencyId)) continue

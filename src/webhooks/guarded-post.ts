@@ -4,14 +4,14 @@ import { parseEndpointUrl, type Target } from './endpoint-url.ts'
 import { checkTarget, type NameResolver } from './name-resolver.ts'
 import { ATTEMPT_MS_MAX, type PostOnce } from './post-once.ts'
 
-/** Of an answer's body so much is read, so that a polite receiver can finish; then the connection is closed. */
+/** How much of a response body is read, so that a well-behaved receiver can finish. Then the connection is closed. */
 export const ANSWER_BYTES_MAX = 16_384
-/** The answer counts from its headers on; its body may take so long and no longer. */
+/** The outcome is decided by the response headers. Reading the body takes at most this long. */
 const ANSWER_BODY_MS_MAX = 1_000
-/** Addresses tried when a connection is refused at once. */
+/** Addresses tried when connections are refused. */
 const ADDRESSES_TRIED_MAX = 3
 
-/** A connection was not made, so nothing was sent: the next address may be tried. */
+/** No connection was made, so nothing was sent: the next address can be tried. */
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'ConnectionRefused',
   'ECONNREFUSED',
@@ -23,17 +23,18 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
 export interface GuardedPostOptions {
   readonly resolver: NameResolver
   readonly allowHosts: readonly string[]
-  /** PEM certificates to trust instead of the public authorities; tests have their own. */
+  /** PEM certificates to trust instead of the public authorities. Used by tests. */
   readonly trustedCa?: readonly string[]
-  /** Tests let loopback through, which is where their receivers are. */
+  /** Replaces the address check. Tests use it to allow loopback, where their receivers listen. */
   readonly refusalOf?: (address: string) => AddressRefusal | null
   readonly deadlineMs?: number
 }
 
 /**
- * W5: the only way out to a receiver. The name is resolved and judged immediately before the request, and the request goes to
- * the very address that was judged: the URL names the address, `Host` and SNI the name, so that a second look-up, which
- * could answer otherwise, never happens (docs/decisions.md: nothing else that was tried did this).
+ * W5: every request to a receiver goes through this function. It resolves and checks the name immediately before the
+ * request, and sends the request to the very address it checked: the URL contains the address, `Host` and SNI the name.
+ * There is no second look-up that could return a different address (docs/decisions.md: no other approach that was tried
+ * ensured this).
  */
 export function guardedPost(options: GuardedPostOptions): PostOnce {
   const { resolver, allowHosts, trustedCa, refusalOf = refusalOfAddress, deadlineMs = ATTEMPT_MS_MAX } = options
@@ -45,12 +46,12 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
 
     const target = parseEndpointUrl(url, allowHosts)
     if (typeof target === 'string') return ended({ kind: 'refused', refusal: target })
-    const places = await placesOf(target, left())
-    if (!Array.isArray(places)) return ended(places)
+    const destinations = await destinationsOf(target, left())
+    if (!Array.isArray(destinations)) return ended(destinations)
 
     let outcome: AttemptOutcome = { kind: 'unreachable', cause: 'connection' }
-    for (const place of places.slice(0, ADDRESSES_TRIED_MAX)) {
-      const sent = await send(place, message, left())
+    for (const destination of destinations.slice(0, ADDRESSES_TRIED_MAX)) {
+      const sent = await send(destination, message, left())
       outcome = sent.outcome
       if (sent.response !== null) {
         const result = ended(outcome)
@@ -62,7 +63,7 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
     return ended(outcome)
   }
 
-  async function placesOf(target: Target, withinMs: number): Promise<Place[] | AttemptOutcome> {
+  async function destinationsOf(target: Target, withinMs: number): Promise<Destination[] | AttemptOutcome> {
     if (target.isExempt) return [{ url: target.url, name: null }]
     const checked = await checkTarget(target, resolver, withinMs, refusalOf)
     switch (checked.kind) {
@@ -77,28 +78,32 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
     }
   }
 
-  async function send(place: Place, { headers, body }: Parameters<PostOnce>[1], withinMs: number): Promise<Sent> {
+  async function send(
+    destination: Destination,
+    { headers, body }: Parameters<PostOnce>[1],
+    withinMs: number,
+  ): Promise<Sent> {
     const expired = Symbol('expired')
     const controller = new AbortController()
     let expire = () => {}
     const timer = setTimeout(() => {
       controller.abort()
-      // Not left to fetch: a request that does not notice being called off must not hold the attempt.
+      // Do not rely on fetch: a request that ignores the abort must not block the attempt.
       expire()
     }, withinMs)
     try {
-      const fetching = fetch(place.url, {
+      const fetching = fetch(destination.url, {
         method: 'POST',
         body,
-        headers: place.name === null ? headers : { ...headers, host: place.name.header },
+        headers: destination.name === null ? headers : { ...headers, host: destination.name.header },
         redirect: 'manual',
-        // An answer of 200 KB may unpack to 200 MB.
+        // A response of 200 KB can decompress to 200 MB.
         decompress: false,
         keepalive: false,
         signal: controller.signal,
         tls: {
           rejectUnauthorized: true,
-          ...(place.name === null || place.name.isAddress ? {} : { serverName: place.name.host }),
+          ...(destination.name === null || destination.name.isAddress ? {} : { serverName: destination.name.host }),
           ...(trustedCa === undefined ? {} : { ca: [...trustedCa] }),
         },
       })
@@ -129,8 +134,8 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
   }
 }
 
-/** One place to connect to. `name` is null when the URL's own name is used, which only an exempt receiver's is. */
-interface Place {
+/** Where to connect. `name` is null when the URL is used unchanged, which happens only for an exempt receiver. */
+interface Destination {
   readonly url: string
   readonly name: { readonly header: string; readonly host: string; readonly isAddress: boolean } | null
 }
@@ -141,10 +146,10 @@ interface Sent {
   readonly mayTryNext: boolean
 }
 
-/** OpenSSL's names for what is wrong with a certificate, as Bun passes them on. */
+/** OpenSSL's names for certificate errors, as Bun passes them on. */
 const CERTIFICATE = /CERT|SELF_SIGNED|ISSUER|SIGNATURE|ALTNAME/
 
-function pinned(target: Target, address: string): Place {
+function pinned(target: Target, address: string): Destination {
   const url = new URL(target.url)
   const header = url.host
   url.hostname = address.includes(':') ? `[${address}]` : address
@@ -155,7 +160,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** What is read is thrown away; an unread body would hold its connection. */
+/** Reads and discards the body, because an unread body would keep its connection open. */
 async function readSome(response: Response, withinMs: number): Promise<void> {
   const reader = response.body?.getReader()
   if (reader === undefined) return
@@ -168,7 +173,7 @@ async function readSome(response: Response, withinMs: number): Promise<void> {
       bytes += value.byteLength
     }
   } catch {
-    // The receiver broke off; its answer was already there.
+    // The receiver closed the connection; its response headers had already arrived.
   } finally {
     clearTimeout(timer)
     stop()

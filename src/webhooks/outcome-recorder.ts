@@ -6,8 +6,8 @@ const BATCH_MAX = 500
 const BACKOFF_MS = [20, 100, 500, 1_000] as const
 
 /**
- * Writes outcomes in the order in which they came, one statement in flight at a time; the next batch forms meanwhile. A
- * batch whose fate is unknown is sent again as it was: that changes nothing twice.
+ * Writes outcomes in the order they arrive, one statement at a time; the next batch collects meanwhile. A batch whose
+ * outcome is unknown is sent again unchanged, which is safe because `record` is idempotent.
  */
 export class OutcomeRecorder {
   readonly #store: SenderStore
@@ -25,7 +25,7 @@ export class OutcomeRecorder {
     clock: Clock
     term: number
     onRecorded: (settled: readonly Settled[]) => void
-    /** Written later; called for each failed try. */
+    /** Called for each failed attempt to write. The batch is retried. */
     onFailure: (error: unknown) => void
     onOver: (cause: SenderOverError) => void
   }) {
@@ -46,13 +46,13 @@ export class OutcomeRecorder {
     this.#inFlight ??= this.#writeAll()
   }
 
-  /** Settles when everything added so far is written, or never will be. */
+  /** Resolves when everything added so far is written, or never will be. */
   async drained(): Promise<void> {
     await this.#inFlight
   }
 
   async #writeAll(): Promise<void> {
-    // In the next tick, so that outcomes of this one share a statement.
+    // Deferred to the next tick, so that outcomes of this tick share a statement.
     await Promise.resolve()
     while (this.#waiting.length > 0 && !this.#isOver) {
       const batch = this.#waiting.slice(0, BATCH_MAX)

@@ -1,18 +1,21 @@
 import type { AttemptOutcome } from './attempt-outcome.ts'
 
-/** Everything that may take up to the answer's headers: name, connection, TLS, request (contract, Delivery rule 1). */
+/**
+ * Deadline for everything up to the response headers: name look-up, connection, TLS, request
+ * (contract, Delivery rule 1).
+ */
 export const ATTEMPT_MS_MAX = 10_000
 
 /**
- * A port: one POST, once, to whatever the URL's name is now. Never rejects; settles within `ATTEMPT_MS_MAX` and what the
- * answer's body may take.
+ * A port: sends one POST, without retries, to the current address of the URL's host. Never rejects. Settles within
+ * `ATTEMPT_MS_MAX` plus the time allowed for the response body.
  */
 export type PostOnce = (
   url: string,
   message: { readonly headers: Record<string, string>; readonly body: string },
 ) => Promise<PostResult>
 
-/** `durationMs`: until the answer's headers were there, or until it was clear that they would not come. */
+/** `durationMs`: until the response headers arrived, or the attempt failed. */
 export interface PostResult {
   readonly outcome: AttemptOutcome
   readonly durationMs: number

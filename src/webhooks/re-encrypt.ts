@@ -1,14 +1,14 @@
 import { type SecretBox, SecretBoxError, type SecretOwner } from './secret-box.ts'
 
-/** The sealed secrets of an endpoint's row: the one in use, and during an overlap the one before. */
+/** The encrypted secrets of an endpoint's row: the current one, and during an overlap the previous one. */
 export interface SealedSecrets extends SecretOwner {
   readonly secretSealed: string
   readonly previousSecretSealed: string | null
-  /** The overlap has passed: the one before signs nothing more, whatever key it is sealed with. */
+  /** The overlap has ended: the previous secret signs nothing any more, whichever key encrypted it. */
   readonly isPreviousOver: boolean
 }
 
-/** `owner`'s secrets open with neither key. */
+/** Neither key decrypts the secrets of `owners`. */
 export class UnopenedError extends Error {
   override readonly name = 'UnopenedError'
   constructor(readonly owners: readonly SecretOwner[]) {
@@ -27,9 +27,9 @@ export interface ReEncrypted {
 }
 
 /**
- * What must change so that every secret opens with the new key alone. Rows that already do are left out, so that doing it
- * again changes nothing. A secret whose overlap has passed is dropped when it would stand in the way.
- * @throws UnopenedError naming every row that neither key opens; nothing is to be changed then
+ * The changes after which every secret decrypts with the new key alone. Rows that already do are left out, so repeating
+ * the operation changes nothing. A previous secret that neither key decrypts is dropped if its overlap has ended.
+ * @throws UnopenedError naming every row that neither key decrypts; the caller must then change nothing
  */
 export function reEncrypted(
   rows: readonly SealedSecrets[],
@@ -52,7 +52,7 @@ export function reEncrypted(
   return changes
 }
 
-/** Whether `box` opens the secret in use. */
+/** Whether `box` decrypts the current secret. */
 export function secretsOpen(box: SecretBox, row: SealedSecrets): boolean {
   return opens(box, row.secretSealed, row)
 }

@@ -1,16 +1,16 @@
 /** After the end of the failed attempt: 1 min, 5 min, 30 min, 2 h, 6 h; then dead (contract, Delivery rule 2). */
 export const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600] as const
 
-/** Only ever later than the schedule, by at most so much of the delay. */
+/** Jitter only delays an attempt, by at most this share of the delay. */
 export const JITTER_MAX = 0.05
 
-/** One attempt, and one more after each delay. */
+/** The first attempt, and one after each delay. */
 export const TRIES_MAX = RETRY_DELAYS_S.length + 1
 
 /**
  * Milliseconds from the end of a failed attempt to the next one, never less than the schedule says.
  * @param tries finished attempts of this schedule, from 1
- * @param dice 0 up to 1
+ * @param dice random number in [0, 1)
  * @returns null when no attempt is left
  */
 export function retryDelayMs(tries: number, dice: number): number | null {

@@ -1,12 +1,15 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { assert } from '../lib/assert.ts'
 
-/** A sealed secret cannot be opened: another SECRET_KEY, another endpoint's row, or damage. Never says what is inside. */
+/**
+ * A secret cannot be decrypted: a different SECRET_KEY, a different endpoint's row, or damage. The message never
+ * contains the secret.
+ */
 export class SecretBoxError extends Error {
   override readonly name = 'SecretBoxError'
 }
 
-/** Whose secret it is; a sealed secret opens for nobody else. */
+/** Whose secret it is. A secret sealed for one owner does not open for another. */
 export interface SecretOwner {
   readonly agencyId: string
   readonly endpointId: string
@@ -17,7 +20,7 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** Webhook secrets at rest: AES-256-GCM with a random nonce, bound to agency and endpoint. */
+/** Encrypts webhook secrets at rest: AES-256-GCM with a random nonce, bound to agency and endpoint. */
 export class SecretBox {
   readonly #key: Uint8Array
 
@@ -27,7 +30,7 @@ export class SecretBox {
     this.#key = key
   }
 
-  /** `v1.` and base64url of nonce, ciphertext and tag. */
+  /** Returns `v1.` and the base64url of nonce, ciphertext and tag. */
   seal(secret: string, owner: SecretOwner): string {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(CIPHER, this.#key, nonce).setAAD(ownerBytes(owner))
@@ -35,7 +38,7 @@ export class SecretBox {
     return `${FORMAT}.${sealed.toString('base64url')}`
   }
 
-  /** @throws SecretBoxError when it was sealed with another key, for another owner, or was changed */
+  /** @throws SecretBoxError when the secret was sealed with another key or for another owner, or was modified */
   open(sealed: string, owner: SecretOwner): string {
     const [format, text = ''] = sealed.split('.')
     const bytes = Buffer.from(text, 'base64url')
@@ -49,13 +52,13 @@ export class SecretBox {
       const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
       return opened.toString('utf8')
     } catch {
-      // Without a cause: what OpenSSL says here helps nobody.
+      // No `cause`: OpenSSL's message adds nothing useful.
       throw new SecretBoxError('Cannot open a webhook secret: SECRET_KEY is not the one it was sealed with')
     }
   }
 }
 
-/** The length stands before each part, so that no two owners write the same bytes. */
+/** Each part is prefixed with its length, so that no two owners encode to the same bytes. */
 function ownerBytes({ agencyId, endpointId }: SecretOwner): Buffer {
   return Buffer.from(`webhook-secret ${agencyId.length}:${agencyId} ${endpointId.length}:${endpointId}`)
 }

@@ -1,44 +1,56 @@
 import { assert } from '../lib/assert.ts'
 
-/** Where an attempt counts. `fast`: it may still be quick. `parked`: it was slow, or its endpoint is not to be trusted. */
+/**
+ * Which pool an attempt counts against. `fast`: it has not been slow so far. `parked`: it was slow, or its endpoint
+ * failed or was slow before.
+ */
 type Place = 'fast' | 'parked' | 'ended'
 
 export interface PoolLimits {
   readonly fastMax: number
   readonly parkedMax: number
-  /** Attempts that begin parked; the rest of `parkedMax` is for those that turn out slow. */
+  /**
+   * Attempts that may start in the parked pool. The rest of `parkedMax` is reserved for attempts that turn out to be
+   * slow.
+   */
   readonly parkedAtStartMax: number
-  /** Attempts of one agency, in both. */
+  /** Attempts of one agency, in both pools together. */
   readonly perAgencyMax: number
 }
 
-/** Measured with 500 endpoints that hang beside 50 healthy ones (bench/webhook-fairness.ts). */
+/** Measured with 500 hanging endpoints beside 50 healthy ones (bench/webhook-fairness.ts). */
 export const POOL_LIMITS: PoolLimits = { fastMax: 256, parkedMax: 1_536, parkedAtStartMax: 1_024, perAgencyMax: 128 }
 
-/** An attempt older than this is slow: it leaves the fast pool to others. */
+/** An attempt that takes longer than this is slow and moves out of the fast pool. */
 export const PARK_AFTER_MS = 250
 
-/** Bun's own cap on requests, 256 unless set before the process starts; above both pools, and room for what is called off. */
+/**
+ * Bun's limit on concurrent requests: 256 unless set before the process starts. Larger than both pools together, with
+ * room for cancelled requests.
+ */
 export const HTTP_REQUESTS_MAX = 2_048
 
-/** One attempt's place. */
+/** One attempt's slot in a pool. */
 export interface Slot {
-  /** It is slow now. When no parked place is free it waits for one, where it is. */
+  /** The attempt is slow. It moves to the parked pool, or stays where it is until the parked pool has room. */
   park(): void
   end(): void
 }
 
-/** The two pools of attempts in flight: what hangs ends up parked, so that what is quick always finds a place. */
+/**
+ * The two pools of attempts in flight. Slow attempts end up parked, so that the fast pool always has room for fast
+ * ones.
+ */
 export class SendPool {
   readonly #limits: PoolLimits
   readonly #onFree: () => void
   readonly #ofAgency = new Map<string, number>()
-  /** Slow ones in the fast pool that wait for a parked place. */
+  /** Slow attempts in the fast pool that wait for room in the parked pool. */
   readonly #waiting = new Set<() => void>()
   #fast = 0
   #parked = 0
 
-  /** @param onFree a place is free; called in the same turn */
+  /** @param onFree called synchronously when a slot becomes free */
   constructor(limits: PoolLimits, onFree: () => void) {
     this.#limits = limits
     this.#onFree = onFree

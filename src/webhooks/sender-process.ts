@@ -4,15 +4,15 @@ import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
 import type { SenderStats } from './sender-stats.ts'
 
-/** Wakes of so short a time are one message. */
+/** Wakes within this time are combined into one message. */
 const WAKE_GAP_MS = 2
 const RESTART_MS = [100, 500, 2_000, 5_000] as const
-/** A sender that ran for so long starts again without delay. */
-const STEADY_MS = 60_000
+/** A sender that ran at least this long is restarted without delay. */
+const STABLE_RUN_MS = 60_000
 
-/** How a sender ended that was not told to. */
+/** How a sender ended that was not asked to. */
 export interface SenderExit {
-  /** Null when it was killed, or could not be started at all. */
+  /** Null when it was killed by a signal or could not be started. */
   readonly exitCode: number | null
   readonly restartMs: number
   /** Why it could not be started. */
@@ -21,16 +21,16 @@ export interface SenderExit {
 
 export interface SenderProcessStats {
   readonly isUp: boolean
-  /** Times it had to be started again. */
+  /** How often it was restarted. */
   readonly restarts: number
-  /** Null before its first second. */
+  /** Null until its first report, about one second after the start. */
   readonly sender: SenderStats | null
 }
 
 /**
- * The sender, in a process of its own: Bun caps the requests of a process, the cap counts only if it is in the environment
- * before the process starts, and workers share it (docs/decisions.md). It is started again whenever it ends, and ends by
- * itself when this process does.
+ * Runs the sender in a separate process: Bun limits the requests of a process, reads that limit from the environment
+ * only at process start, and shares it among workers (docs/decisions.md). The sender is restarted whenever it ends. It
+ * exits on its own when this process does.
  */
 export class SenderProcess {
   readonly #settings: SenderSettings
@@ -44,15 +44,15 @@ export class SenderProcess {
   #failuresInARow = 0
   #stats: SenderStats | null = null
   #wakeTimer: (() => void) | null = null
-  #isWakeOwed = false
-  #callOffRestart = () => {}
+  #isWakePending = false
+  #cancelRestart = () => {}
 
   constructor(options: {
     settings: SenderSettings
     /** Program and arguments that run `sendWebhooks`. */
     command: readonly string[]
     clock: Clock
-    /** It ended without having been asked to, and is started again after `restartMs`. */
+    /** The sender ended without being asked to. It is restarted after `restartMs`. */
     onExit: (fields: SenderExit) => void
   }) {
     this.#settings = options.settings
@@ -65,7 +65,7 @@ export class SenderProcess {
     return { isUp: this.#isUp, restarts: this.#restarts, sender: this.#stats }
   }
 
-  /** Null while it does not run. */
+  /** Null while it is not running. */
   get pid(): number | null {
     return this.#child?.pid ?? null
   }
@@ -77,78 +77,80 @@ export class SenderProcess {
         env: { ...childEnvironment(), BUN_CONFIG_MAX_HTTP_REQUESTS: String(HTTP_REQUESTS_MAX) },
         stdio: ['ignore', 'ignore', 'inherit'],
         serialization: 'json',
-        ipc: (message: FromSender) => this.#heard(message),
+        ipc: (message: FromSender) => this.#onMessage(message),
         onExit: (child, exitCode) => {
-          if (this.#child === child) this.#ended({ exitCode, ranMs: this.#clock.monotonicMs() - since })
+          if (this.#child === child) this.#onExited({ exitCode, ranMs: this.#clock.monotonicMs() - since })
         },
       })
     } catch (err) {
-      // The program is gone, or the machine has no room for another process: bookings are sold all the same.
-      this.#ended({ exitCode: null, ranMs: 0, err })
+      // The program is missing, or the machine cannot start another process. Bookings continue without webhooks.
+      this.#onExited({ exitCode: null, ranMs: 0, err })
     }
   }
 
-  /** Something is due. May be called with every booking: calls within 2 ms are one message. */
+  /** A delivery may be due. Can be called for every booking: calls within 2 ms become one message. */
   wake(): void {
     if (this.#wakeTimer !== null) {
-      this.#isWakeOwed = true
+      this.#isWakePending = true
       return
     }
-    this.#say({ kind: 'wake' })
+    this.#send({ kind: 'wake' })
     this.#wakeTimer = this.#clock.after(WAKE_GAP_MS, () => {
       this.#wakeTimer = null
-      if (!this.#isWakeOwed) return
-      this.#isWakeOwed = false
+      if (!this.#isWakePending) return
+      this.#isWakePending = false
       this.wake()
     })
   }
 
-  /** The agency changed an endpoint: what waits to be sent to it must not go out as it was. */
+  /** The agency changed an endpoint: queued deliveries must not be sent with its old settings. */
   endpointChanged(endpointId: string): void {
-    this.#say({ kind: 'endpoint_changed', endpointId })
+    this.#send({ kind: 'endpoint_changed', endpointId })
   }
 
-  /** Lets attempts under way finish for so long, then ends the process whatever it does. */
+  /** Gives attempts in flight this long to finish, then kills the process. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopping = true
-    this.#callOffRestart()
+    this.#cancelRestart()
     this.#wakeTimer?.()
     const child = this.#child
     if (child === null) return
-    this.#say({ kind: 'stop', withinMs })
+    this.#send({ kind: 'stop', withinMs })
     if (!this.#isUp) child.kill('SIGKILL')
-    const callOff = this.#clock.after(withinMs + 500, () => child.kill('SIGKILL'))
+    const cancelKill = this.#clock.after(withinMs + 500, () => child.kill('SIGKILL'))
     await child.exited
-    callOff()
+    cancelKill()
   }
 
-  #heard(message: FromSender): void {
+  #onMessage(message: FromSender): void {
     if (message.kind === 'up') {
       this.#isUp = true
-      this.#say({ kind: 'start', settings: this.#settings })
+      this.#send({ kind: 'start', settings: this.#settings })
     } else this.#stats = message.stats
   }
 
-  #ended({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {
+  #onExited({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {
     this.#child = null
     this.#isUp = false
     if (this.#isStopping) return
-    this.#failuresInARow = ranMs >= STEADY_MS ? 0 : this.#failuresInARow + 1
+    this.#failuresInARow = ranMs >= STABLE_RUN_MS ? 0 : this.#failuresInARow + 1
     const restartMs = RESTART_MS[Math.min(this.#failuresInARow, RESTART_MS.length) - 1] ?? 0
     this.#onExit({ ...how, restartMs })
-    this.#callOffRestart = this.#clock.after(restartMs, () => {
+    this.#cancelRestart = this.#clock.after(restartMs, () => {
       this.#restarts += 1
       this.start()
     })
   }
 
-  /** What is said to a sender that is not up is lost, and not missed: it begins by looking for what is due. */
-  #say(message: ToSender): void {
+  /**
+   * A message to a sender that is not up is dropped, which is safe: a new sender starts by looking for due deliveries.
+   */
+  #send(message: ToSender): void {
     if (!this.#isUp || this.#child === null) return
     try {
       this.#child.send(message)
     } catch {
-      // It has just ended; the next one looks for itself.
+      // The sender has just ended. The next one looks for due deliveries itself.
     }
   }
 }

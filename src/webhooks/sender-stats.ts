@@ -1,22 +1,22 @@
-/** The sender's counters since it started, and where it stands; a plain object for the metrics page. */
+/** The counters of the sender since its start, and its current state. A plain object, for the metrics page. */
 export interface SenderStats {
   term: number
   attempts: number
-  /** Of all attempts, until the answer's headers. */
+  /** Total duration of all attempts, until the response headers. */
   attemptMsTotal: number
   delivered: number
-  /** By cause: `status` is the receiver's own, the others are ours. */
+  /** By cause. `status`: the receiver's response was not 2xx. All others are internal causes. */
   failures: Readonly<Record<string, number>>
   dead: number
   switchedOff: number
-  /** Not sent, as the secret could not be opened. */
+  /** Not sent, because the secret could not be decrypted. */
   postponed: number
   claims: number
   claimFailures: number
   recordFailures: number
-  /** How late the newest claimed delivery was claimed. */
+  /** Delay between due time and claim, for the most recently claimed delivery. */
   claimLagMsLast: number
-  /** Claimed and not recorded yet. */
+  /** Claimed, and the outcome not yet recorded. */
   claimed: number
   inFlightFast: number
   inFlightParked: number

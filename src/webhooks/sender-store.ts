@@ -1,13 +1,13 @@
 import type { Instant } from '../core/domain/booking.ts'
 import type { Attempt, WebhookDelivery } from './delivery.ts'
 
-/** A due delivery that only this sender may attempt, with the endpoint as it was when it was claimed. */
+/** A due delivery that only this sender may attempt, with the endpoint as of the claim. */
 export interface ClaimedDelivery {
   readonly agencyId: string
   readonly deliveryId: string
   readonly eventId: string
   readonly event: WebhookDelivery['event']
-  /** The bytes that are sent, the same on every attempt. */
+  /** The request body, identical on every attempt. */
   readonly body: string
   readonly attempts: number
   readonly tries: number
@@ -19,12 +19,12 @@ export interface ClaimedDelivery {
     readonly previousSecretSealed: string | null
     readonly previousSecretUntil: Instant | null
     readonly consecutiveFailures: number
-    /** Counts the agency's changes of url and status. */
+    /** Incremented each time the agency changes url or status. */
     readonly revision: number
   }
 }
 
-/** What became of a claim. Without `attempt` it is given back as it was, or put off. */
+/** The outcome of a claim. Without `attempt`, the delivery is requeued unchanged or postponed. */
 export interface Settled {
   readonly agencyId: string
   readonly deliveryId: string
@@ -34,7 +34,7 @@ export interface Settled {
   readonly status: 'pending' | 'delivered' | 'dead'
   readonly nextAttemptAt: Instant | null
   readonly finishedAt: Instant | null
-  /** `detail`: our own name for the cause. */
+  /** `detail`: internal name of the cause. */
   readonly attempt: (Attempt & { readonly detail: string | null }) | null
   readonly endpoint: {
     readonly id: string
@@ -46,25 +46,26 @@ export interface Settled {
   } | null
 }
 
-/** Another sender has taken over, or our process is no longer the writer: nothing more is to be sent. */
+/** Another sender has replaced this one, or its service is no longer the writer. Nothing more may be sent. */
 export class SenderOverError extends Error {
   override readonly name = 'SenderOverError'
 }
 
 /**
- * The port behind the sender. Claims are safe against a sender that was replaced and still runs: its claims are void for
- * the next one, and what it writes about them is ignored. Everything may reject with an operational error; `record` may be
- * sent again then, as it changes nothing twice.
+ * The port behind the sender. A sender that was replaced but still runs does no harm: its claims are void for the next
+ * one, and its outcomes are ignored. Every method may reject with an operational error. `record` is idempotent and can
+ * then be repeated.
  */
 export interface SenderStore {
   /**
-   * Makes this the only sender. @returns its term
+   * Makes this the only sender.
+   * @returns its term
    * @throws SenderOverError when `epoch` is no longer the writer's
    */
   takeOver(epoch: number): Promise<number>
   /**
-   * At most `room` due deliveries of active endpoints, agencies taking turns.
-   * @param windows how many more an endpoint may have; `windowFresh` for those it does not name
+   * Claims at most `room` due deliveries of active endpoints. Agencies take turns.
+   * @param windows how many more deliveries an endpoint may have; `windowFresh` for endpoints not listed
    * @throws SenderOverError when another sender has taken over
    */
   claim(options: {
@@ -74,10 +75,10 @@ export interface SenderStore {
     windowFresh: number
     windows: Readonly<Record<string, number>>
   }): Promise<readonly ClaimedDelivery[]>
-  /** Lets go of everything this sender has claimed but `held`. Only while no claim is in flight. */
+  /** Releases every claim of this sender except `held`. Call it only while no claim is in flight. */
   release(term: number, held: readonly string[]): Promise<void>
-  /** When the next delivery after `dueAfter` falls due; null when none waits. */
+  /** When the next delivery after `dueAfter` falls due; null when there is none. */
   nextDue(dueAfter: Instant): Promise<Instant | null>
-  /** All of it or nothing. Of an endpoint named more than once, the last counts. */
+  /** Writes all outcomes or none. If an endpoint occurs more than once, the last one counts. */
   record(term: number, settled: readonly Settled[]): Promise<void>
 }

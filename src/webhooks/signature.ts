@@ -5,9 +5,9 @@ import { secretBytes } from './signing-secret.ts'
 export const USER_AGENT = 'nightledger-webhooks/1'
 
 /**
- * The headers of one attempt. Every secret signs, the newest first: after a rotation with overlap there are two, and a
- * receiver accepts the message if either matches.
- * @param at the attempt's moment; signatures carry whole seconds
+ * The headers of one attempt. Every active secret signs, the newest first: after a rotation with overlap there are two,
+ * and a receiver accepts the message if either signature matches.
+ * @param at time of the attempt; signatures carry whole seconds
  */
 export function signedHeaders(message: {
   eventId: string

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Instant } from '../core/domain/booking.ts'
 import type { SecretBox, SecretOwner } from './secret-box.ts'
 
-/** Says what it is; the Standard Webhooks prefix. */
+/** Identifies the value as a webhook secret; the prefix of the Standard Webhooks specification. */
 export const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
@@ -11,12 +11,12 @@ export function newSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 }
 
-/** The bytes behind a secret, with which the Standard Webhooks signature is keyed. */
+/** The decoded bytes of a secret, which key the Standard Webhooks signature. */
 export function secretBytes(secret: string): Buffer {
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
 }
 
-/** An endpoint's sealed secrets, as its row has them. */
+/** The encrypted secrets in an endpoint's row. */
 export interface SealedSecrets {
   readonly secretSealed: string
   readonly previousSecretSealed: string | null
@@ -24,8 +24,8 @@ export interface SealedSecrets {
 }
 
 /**
- * What signs at a moment, the newest first: the secret, and until its overlap ends the one before.
- * @throws SecretBoxError when one cannot be opened
+ * The secrets that sign at `at`, newest first: the current one and, until its overlap ends, the previous one.
+ * @throws SecretBoxError when one cannot be decrypted
  */
 export function openSecrets(
   { secretSealed, previousSecretSealed, previousSecretUntil }: SealedSecrets,

@@ -5,21 +5,26 @@ import { causeName, coarseReason, isAccepted } from './attempt-outcome.ts'
 import type { PostResult } from './post-once.ts'
 import type { ClaimedDelivery, Settled } from './sender-store.ts'
 
-/** Attempts at once for an endpoint of which nothing is known yet; each success adds one, a failure leaves one. */
+/**
+ * Concurrent attempts for an endpoint about which nothing is known. Each success adds one; a failure reduces them to
+ * one.
+ */
 export const WINDOW_FRESH = 2
 export const WINDOW_MAX = 16
 
-/** An attempt under way. `revision`: of the endpoint when it began. */
-export interface Begun {
+/** An attempt in flight. `revision`: the endpoint's revision when the attempt started. */
+export interface StartedAttempt {
   readonly delivery: ClaimedDelivery
   readonly url: string
   readonly revision: number
 }
 
 /**
- * One endpoint in the sender: what is claimed for it, how many attempts it may have at once, and how it fares. Does no
- * I/O. Between a finished attempt and its record the counter lives here only; the row is adopted whenever nothing of that
- * kind is open, so that a restart and the agency's changes find the same path.
+ * The sender's state of one endpoint: its claimed deliveries, how many concurrent attempts it may have, and its
+ * failures. Does no I/O.
+ *
+ * Between a finished attempt and its record, only this object knows the failure count. When no attempt is in flight or
+ * unrecorded, the claimed row replaces this state, so a restart or a change by the agency leads to the same result.
  */
 export class WebhookActor {
   readonly agencyId: string
@@ -31,8 +36,8 @@ export class WebhookActor {
   #slow = 0
   #unrecorded = 0
   #lastRecordedIn = 0
-  /** True when the last claim gave all it was asked for: more may be due. */
-  isHungry = false
+  /** The last claim returned as many deliveries as it may: more may be due. */
+  mayHaveMore = false
   lastUsedAt: Instant
 
   constructor(agencyId: string, endpoint: ClaimedDelivery['endpoint'], now: Instant) {
@@ -46,17 +51,17 @@ export class WebhookActor {
     return this.#endpoint
   }
 
-  /** Nothing of it is in memory only. */
+  /** Everything about it is stored, so it can be evicted from memory. */
   get isIdle(): boolean {
     return this.#queue.length === 0 && this.#inFlight === 0 && this.#unrecorded === 0
   }
 
-  /** It failed last, or keeps an attempt waiting: it gets no place of those that are quick. */
+  /** Its last attempt failed, or one of its attempts is slow. It gets no slot of the fast pool. */
   get isSuspect(): boolean {
     return this.#endpoint.consecutiveFailures > 0 || this.#slow > 0
   }
 
-  /** It has answered well since it last failed. */
+  /** It has succeeded since its last failure. */
   get isProven(): boolean {
     return !this.isSuspect && this.#window > WINDOW_FRESH
   }
@@ -65,7 +70,7 @@ export class WebhookActor {
     return this.#endpoint.status === 'active' && this.#queue.length > 0 && this.#inFlight < this.#windowNow
   }
 
-  /** How many more may be claimed: enough that the next is at hand when one ends. */
+  /** How many more deliveries may be claimed: enough that the next one is ready when an attempt ends. */
   get room(): number {
     if (this.#endpoint.status === 'disabled') return this.#unrecorded > 0 ? 0 : WINDOW_FRESH
     return Math.max(0, 2 * this.#windowNow - this.#inFlight - this.#queue.length)
@@ -75,7 +80,7 @@ export class WebhookActor {
     return this.isSuspect ? 1 : this.#window
   }
 
-  /** @param claim the number of the claim that gave it, counting up */
+  /** @param claim number of the claim that returned the delivery; increasing */
   take(delivery: ClaimedDelivery, claim: number): void {
     const row = delivery.endpoint
     const isSettled = this.#unrecorded === 0 && this.#inFlight === 0 && this.#lastRecordedIn < claim
@@ -89,29 +94,29 @@ export class WebhookActor {
     this.#queue.push(delivery)
   }
 
-  takeAttempt(now: Instant): Begun {
-    assert(this.canBegin, 'Cannot begin an attempt: none may')
+  takeAttempt(now: Instant): StartedAttempt {
+    assert(this.canBegin, 'Cannot begin an attempt: the endpoint may have none now')
     const delivery = this.#queue.shift()
-    assert(delivery !== undefined, 'Cannot begin an attempt: nothing waits')
+    assert(delivery !== undefined, 'Cannot begin an attempt: no delivery is queued')
     this.#inFlight += 1
     this.lastUsedAt = now
     return { delivery, url: this.#endpoint.url, revision: this.#endpoint.revision }
   }
 
-  /** An attempt of it is slow. The caller says so at most once for each, and `wasSlow` when it ends. */
+  /** One of its attempts is slow. Call it at most once per attempt, and pass `wasSlow` when that attempt ends. */
   slowed(): void {
     this.#slow += 1
   }
 
-  /** @param times `startedAt` and `endedAt` on the wall clock; `dice` 0 up to 1 */
+  /** @param times `startedAt` and `endedAt` by the wall clock; `dice` is a random number in [0, 1) */
   finish(
-    { delivery, revision }: Begun,
+    { delivery, revision }: StartedAttempt,
     { outcome, durationMs }: PostResult,
     { startedAt, endedAt, dice, wasSlow }: { startedAt: Instant; endedAt: Instant; dice: number; wasSlow: boolean },
   ): Settled {
     this.#ended(wasSlow, endedAt)
     const after = afterAttempt(delivery, this.#endpoint, outcome, { endedAt, dice })
-    // What the old address did says nothing about the new one.
+    // The result of the old address says nothing about the new one.
     const counts = revision === this.#endpoint.revision
     if (counts) {
       if (after.endpoint !== null) this.#endpoint = { ...this.#endpoint, ...after.endpoint }
@@ -136,36 +141,39 @@ export class WebhookActor {
     }
   }
 
-  /** Nothing was sent, for a reason of ours: the delivery is due again at `until`, and no attempt is counted. */
-  postpone({ delivery }: Begun, { now, until }: { now: Instant; until: Instant }): Settled {
+  /** Nothing was sent, for an internal reason. The delivery is due again at `until`, and no attempt is counted. */
+  postpone({ delivery }: StartedAttempt, { now, until }: { now: Instant; until: Instant }): Settled {
     this.#ended(false, now)
     this.#unrecorded += 1
-    return { ...this.#asItWas(delivery), nextAttemptAt: until }
+    return { ...this.#unchanged(delivery), nextAttemptAt: until }
   }
 
-  /** Everything that waits, as it was: the endpoint has changed or is off, or the sender stops. */
+  /**
+   * Empties the queue and returns its deliveries unchanged, because the endpoint changed or is disabled, or the sender
+   * is stopping.
+   */
   requeue(): Settled[] {
-    const given = this.#queue.map((delivery) => this.#asItWas(delivery))
+    const queued = this.#queue.map((delivery) => this.#unchanged(delivery))
     this.#queue = []
-    this.#unrecorded += given.length
-    return given
+    this.#unrecorded += queued.length
+    return queued
   }
 
-  /** @param claim the number of the last claim that has begun */
+  /** @param claim number of the latest claim that has started */
   recorded(claim: number): void {
     this.#unrecorded -= 1
     this.#lastRecordedIn = claim
-    assert(this.#unrecorded >= 0, 'Cannot note a record: none was open')
+    assert(this.#unrecorded >= 0, 'Cannot note a record: every outcome is recorded')
   }
 
   #ended(wasSlow: boolean, now: Instant): void {
     this.#inFlight -= 1
     if (wasSlow) this.#slow -= 1
     this.lastUsedAt = now
-    assert(this.#inFlight >= 0 && this.#slow >= 0, 'Cannot end an attempt: none was under way')
+    assert(this.#inFlight >= 0 && this.#slow >= 0, 'Cannot end an attempt: none is in flight')
   }
 
-  #asItWas(delivery: ClaimedDelivery): Settled {
+  #unchanged(delivery: ClaimedDelivery): Settled {
     return {
       agencyId: this.agencyId,
       deliveryId: delivery.deliveryId,

@@ -16,7 +16,7 @@ import { newSecret, openSecrets } from './signing-secret.ts'
 import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
 
 export type RegisterOutcome =
-  /** `secret` is shown this once. */
+  /** `secret` is agencyView only once. */
   | { readonly kind: 'registered'; readonly endpoint: WebhookEndpoint; readonly secret: string }
   | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
   | { readonly kind: 'too_many'; readonly max: number }
@@ -33,7 +33,7 @@ export type RotateOutcome =
 export type PingOutcome =
   | { readonly kind: 'pinged'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' }
-  /** `PINGS_AT_ONCE_MAX` are under way. */
+  /** `PINGS_AT_ONCE_MAX` pings are in flight. */
   | { readonly kind: 'busy' }
 
 export type ResendOutcome =
@@ -41,15 +41,15 @@ export type ResendOutcome =
   | { readonly kind: 'not_found' }
   | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }
 
-/** Pings are sent by the process that serves requests, so only a few at once; for all agencies together. */
+/** Concurrent pings, over all agencies. The process that serves requests sends them, so only a few are allowed. */
 export const PINGS_AT_ONCE_MAX = 8
 /** How long a registration may wait for the name to resolve. */
 const RESOLVE_MS_MAX = 5_000
 
 /**
- * What an agency can do with its webhook endpoints; the portal's routes call it. Expected refusals are values.
- * Every method rejects with an operational error when the database does not answer; each change is written in one statement with
- * the line of the audit trail it is given, and its error says what is known of the outcome (`EndpointRows`).
+ * The commands of an agency on its webhook endpoints; the portal's routes call them. Expected refusals are values.
+ * Every method rejects with an operational error when the database does not answer. Each change is one statement that
+ * also writes the given audit line, and its error says what is known of the outcome (`EndpointRows`).
  */
 export class WebhookCommands {
   readonly #rows: EndpointRows
@@ -72,9 +72,9 @@ export class WebhookCommands {
     newId: IdSource
     /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
     allowHosts: readonly string[]
-    /** The sender should look again: something is due, or an endpoint is not what it was. */
+    /** The sender must look again: a delivery is due, or an endpoint changed. */
     onChange: (change: { agencyId: string; endpointId: string }) => void
-    /** The agency may have an endpoint from now on; told before it is stored. */
+    /** The agency may have an endpoint from now on. Called before the endpoint is stored. */
     onRegister?: (agencyId: string) => void
   }) {
     this.#rows = options.rows
@@ -116,26 +116,31 @@ export class WebhookCommands {
     this.#onRegister(agencyId)
     const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, audit)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
-    return { kind: 'registered', endpoint: shown(endpoint, now), secret }
+    return { kind: 'registered', endpoint: agencyView(endpoint, now), secret }
   }
 
   /** Newest first; at most `ENDPOINTS_PER_AGENCY_MAX`. */
   async list(agencyId: string): Promise<readonly WebhookEndpoint[]> {
     const now = this.#clock.now()
-    return (await this.#rows.list(agencyId)).map((endpoint) => shown(endpoint, now))
+    return (await this.#rows.list(agencyId)).map((endpoint) => agencyView(endpoint, now))
   }
 
   async find(agencyId: string, endpointId: string): Promise<WebhookEndpoint | null> {
     const endpoint = await this.#rows.find(agencyId, endpointId)
-    return endpoint === null ? null : shown(endpoint, this.#clock.now())
+    return endpoint === null ? null : agencyView(endpoint, this.#clock.now())
   }
 
   /**
-   * All of it or, where the address is refused, nothing. With another address the secret stays, and failures of the old one do not
-   * count. Of an active endpoint `pending` changes nothing.
+   * Makes all changes, or none when the URL is refused. With a new URL the secret stays, and failures of the old URL no
+   * longer count. `pending` has no effect on an active endpoint.
    */
-  async change(agencyId: string, endpointId: string, asked: EndpointChange, audit: AuditDraft): Promise<ChangeOutcome> {
-    let { url } = asked
+  async change(
+    agencyId: string,
+    endpointId: string,
+    requested: EndpointChange,
+    audit: AuditDraft,
+  ): Promise<ChangeOutcome> {
+    let { url } = requested
     if (url !== undefined) {
       if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
       const checked = await this.#check(url)
@@ -143,20 +148,20 @@ export class WebhookCommands {
       url = checked.url
     }
     const at = this.#clock.now()
-    const change = { ...asked, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
-    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.change(change, audit))
-    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: shown(endpoint, at) }
+    const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
+    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: agencyView(endpoint, at) }
   }
 
   /** @returns the endpoint as it was, null when there is none */
   async delete(agencyId: string, endpointId: string, audit: AuditDraft): Promise<WebhookEndpoint | null> {
     const at = this.#clock.now()
     const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
-    const endpoint = await this.#changing({ agencyId, endpointId }, deletion)
-    return endpoint === null ? null : shown(endpoint, at)
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, deletion)
+    return endpoint === null ? null : agencyView(endpoint, at)
   }
 
-  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: so long the old secret signs beside the new one */
+  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs beside the new one */
   async rotateSecret(
     agencyId: string,
     endpointId: string,
@@ -173,12 +178,12 @@ export class WebhookCommands {
       previousSecretUntil: overlapHours === 0 ? null : at + overlapHours * HOUR_MS,
       at,
     }
-    const endpoint = await this.#changing({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
     if (endpoint === null) return { kind: 'not_found' }
-    return { kind: 'rotated', endpoint: shown(endpoint, at), secret }
+    return { kind: 'rotated', endpoint: agencyView(endpoint, at), secret }
   }
 
-  /** One attempt, now, whatever the endpoint's status; it neither counts as a failure nor resets any. */
+  /** Makes one attempt immediately, whatever the endpoint's status. It does not change the failure count. */
   async ping(agencyId: string, endpointId: string, audit: AuditDraft): Promise<PingOutcome> {
     if (this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
     this.#pingsAtOnce += 1
@@ -191,7 +196,7 @@ export class WebhookCommands {
     }
   }
 
-  /** Newest first, pings too. Null when there is no such endpoint. */
+  /** Newest first, including pings. Null when there is no such endpoint. */
   async deliveries(
     agencyId: string,
     endpointId: string,
@@ -206,8 +211,8 @@ export class WebhookCommands {
   }
 
   /**
-   * Sends one delivery again, whatever became of it: the same id and bytes, on a new schedule, at once. That of an
-   * endpoint that is switched off is held until it is enabled.
+   * Sends a delivery again, whatever its status: the same id and bytes, on a new schedule that starts now. If the
+   * endpoint is disabled, the delivery is held until it is enabled.
    */
   async resend(agencyId: string, deliveryId: string, audit: AuditDraft): Promise<ResendOutcome> {
     const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
@@ -215,11 +220,13 @@ export class WebhookCommands {
     if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
     const { endpointId } = delivery
     const writing = this.#rows.resend(delivery, agencyId, this.#clock.now(), audit)
-    const resent = await this.#changing({ agencyId, endpointId }, writing)
+    const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
   }
 
-  /** The URL's own rules, then every address its name has now. It is checked again before each send. */
+  /**
+   * Checks the URL itself, then every address its name has now. The addresses are checked again before each attempt.
+   */
   async #check(
     url: string,
   ): Promise<{ kind: 'accepted'; url: string } | { kind: 'url_refused'; refusal: EndpointRefusal }> {
@@ -238,8 +245,8 @@ export class WebhookCommands {
     }
   }
 
-  /** The sender looks again whatever becomes of the change: one whose answer was lost may have been made. */
-  async #changing<T>(which: { agencyId: string; endpointId: string }, change: Promise<T>): Promise<T> {
+  /** Notifies the sender even when the change fails: a change whose reply was lost may have been made. */
+  async #notifyAfter<T>(which: { agencyId: string; endpointId: string }, change: Promise<T>): Promise<T> {
     try {
       return await change
     } finally {
@@ -279,8 +286,8 @@ export class WebhookCommands {
   }
 }
 
-/** Without the secrets, and without a rotation that is over. */
-function shown(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
+/** The endpoint as the agency sees it: without the secrets, and without an overlap that has ended. */
+function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
   const { id, url, description, status, disabledReason, consecutiveFailures, createdAt, updatedAt } = endpoint
   const until = endpoint.previousSecretUntil
   return {

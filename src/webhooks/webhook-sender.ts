@@ -11,40 +11,45 @@ import { newStats, type SenderStats } from './sender-stats.ts'
 import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
 import { signedHeaders } from './signature.ts'
 import { openSecrets } from './signing-secret.ts'
-import { type Begun, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
+import { type StartedAttempt, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
 
 /*
- * W1  An attempt counts when it has finished and is recorded. One that a crash cuts is made again, with the same number.
- * W2  Only the newest sender's claims hold; what a replaced one still sends may arrive twice, and nothing is lost.
- * W3  Id and body bytes of an event are the same on every attempt; only the signature's time is new.
- * W4  No attempt is made before its time, and none to an endpoint that is off.
+ * W1  An attempt counts once it is finished and recorded. An attempt interrupted by a crash is repeated with the same
+ *     number.
+ * W2  Only the claims of the newest sender are valid. What a replaced sender still sends may arrive twice; nothing is
+ *     lost.
+ * W3  The id and body bytes of an event are identical on every attempt. Only the time in the signature changes.
+ * W4  No attempt is made before it is due, and none to a disabled endpoint.
  */
 
-/** Claimed and not recorded, at most; bounds the sender's memory. */
+/** Deliveries claimed and not yet recorded, at most. Bounds the memory of the sender. */
 const CLAIMED_MAX = 4_096
-/** Between two claims, so that wakes that come together are one claim. */
+/** Pause between two claims, so that wakes close together share one claim. */
 const CLAIM_GAP_MS = 4
-/** Looks even if nobody called: the safety net under wakes and the timer of the next one due. */
+/** Polls even without a wake, as a safety net under wakes and the timer for the next due delivery. */
 export const POLL_MS = 2_000
-/** What falls due next is asked for at most so often, and else looked for as often. */
+/** Minimum time between two queries for the next due delivery. In between, the sender claims at this interval. */
 export const LOOK_AHEAD_MS = 250
 const AFTER_FAILURE_MS = 250
-/** A secret that cannot be opened is a fault of ours: the delivery waits for it to be mended. */
+/** A secret that cannot be decrypted is an internal fault: the delivery waits until it is fixed. */
 const POSTPONE_MS = 60_000
-/** A statement whose answer is awaited no longer has ended after so long, in one way or the other. */
+/** A statement whose reply was lost has ended one way or the other after this time. */
 const LOST_CLAIM_MS = 10_000
 const ACTOR_IDLE_MS = 60_000
 
-/** What the sender reports of itself; a log line each. Fields never carry a secret, a URL or a body. */
+/** Events the sender reports, one log line each. Fields never contain a secret, a URL or a body. */
 export interface SenderWatch {
   onSwitchedOff(fields: { agencyId: string; endpointId: string; reason: string | null }): void
   onFailure(fields: { action: 'claim' | 'record'; err: unknown }): void
-  onSecretClosed(fields: { agencyId: string; endpointId: string }): void
-  /** Another sender has taken over; this one sends nothing more. */
+  onSecretUnreadable(fields: { agencyId: string; endpointId: string }): void
+  /** Another sender has replaced this one, which sends nothing more. */
   onOver(cause: unknown): void
 }
 
-/** Sends what is due: claims, attempts, records. One per service; many endpoints side by side. */
+/**
+ * Sends due deliveries: claims them, attempts them, records the outcomes. One per service; serves many endpoints
+ * concurrently.
+ */
 export class WebhookSender {
   readonly #store: SenderStore
   readonly #post: PostOnce
@@ -57,33 +62,42 @@ export class WebhookSender {
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
   readonly #settledBy = new WeakMap<Settled, WebhookActor>()
-  /** Endpoints with something to send: those that answer, those nothing is known of, those that fail or keep us waiting. */
+  /**
+   * Endpoints with queued deliveries: those that answer reliably, those about which nothing is known, and those that
+   * fail or are slow.
+   */
   readonly #proven = new FairTurns<WebhookActor>()
   readonly #fresh = new FairTurns<WebhookActor>()
   readonly #suspect = new FairTurns<WebhookActor>()
   readonly #stats: SenderStats
   #state: 'running' | 'stopping' | 'over' = 'running'
-  /** Claimed and not recorded: deliveries, and how often; one given back may be claimed anew before its record is known. */
-  readonly #held = new Map<string, number>()
-  /** When a claim whose answer never came is surely over, so that what it took can be let go; null when there is none. */
+  /**
+   * Number of unrecorded claims by delivery id. A requeued delivery may be claimed again before its requeue is
+   * recorded.
+   */
+  readonly #claimed = new Map<string, number>()
+  /**
+   * When a claim whose reply was lost has certainly ended, so that its deliveries can be released; null when there is
+   * none.
+   */
   #releaseAt: Instant | null = null
   #claimNumber = 0
   #turn = 0
   #lookedAheadAt = Number.NEGATIVE_INFINITY
   #isClaiming = false
-  #isWanted = false
-  /** The last claim ended at its own limit, not at what is due. */
-  #isShort = false
-  #callOffTimer = () => {}
-  #onQuiet = () => {}
+  #isClaimWanted = false
+  /** The last claim was limited by `room`: more deliveries may be due. */
+  #wasClaimFull = false
+  #cancelTimer = () => {}
+  #onIdle = () => {}
 
-  /** @param term as `takeOver` of the store gave it */
+  /** @param options.term as returned by `takeOver` of the store */
   constructor(options: {
     store: SenderStore
     post: PostOnce
     box: SecretBox
     clock: Clock
-    /** 0 up to 1. */
+    /** Random number in [0, 1). */
     dice: () => number
     watch: SenderWatch
     term: number
@@ -97,7 +111,7 @@ export class WebhookSender {
     this.#watch = options.watch
     this.#term = options.term
     this.#stats = newStats(options.term)
-    this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#pump())
+    this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#startAttempts())
     this.#recorder = new OutcomeRecorder({
       store: options.store,
       clock: options.clock,
@@ -107,7 +121,7 @@ export class WebhookSender {
         this.#stats.recordFailures += 1
         this.#watch.onFailure({ action: 'record', err })
       },
-      onOver: (cause) => this.#end(cause),
+      onOver: (cause) => this.#stopForGood(cause),
     })
   }
 
@@ -116,56 +130,56 @@ export class WebhookSender {
       ...this.#stats,
       inFlightFast: this.#pool.fast,
       inFlightParked: this.#pool.parked,
-      claimed: this.#held.size,
+      claimed: this.#claimed.size,
       endpoints: this.#actors.size,
     }
   }
 
-  /** Something may be due. Cheap, and may be called as often as there is news. */
+  /** Something may be due. Cheap: can be called at any rate. */
   wake(): void {
-    this.#isWanted = true
+    this.#isClaimWanted = true
     if (this.#state === 'running' && !this.#isClaiming) void this.#claimAll()
   }
 
-  /** The agency changed an endpoint: what waits for it is looked up again, so that nothing goes out as it was before. */
+  /** The agency changed an endpoint. Requeues its deliveries, so that none is sent with the old settings. */
   endpointChanged(endpointId: string): void {
     const actor = this.#actors.get(endpointId)
     if (actor !== undefined) this.#requeue(actor)
     this.wake()
   }
 
-  /** Begins nothing more, and waits for what is under way. What is cut off then is sent again by the next sender (W1). */
+  /** Starts no more attempts and waits for those in flight. The next sender repeats attempts that are cut off (W1). */
   async stop(withinMs: number): Promise<void> {
     if (this.#state !== 'running') return
     this.#state = 'stopping'
-    this.#callOffTimer()
+    this.#cancelTimer()
     for (const actor of this.#actors.values()) this.#requeue(actor)
-    const quiet = new Promise<void>((resolve) => {
-      this.#onQuiet = resolve
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
     })
-    if (this.#isQuiet) return
-    await Promise.race([quiet, sleep(this.#clock, withinMs)])
+    if (this.#isIdle) return
+    await Promise.race([idle, sleep(this.#clock, withinMs)])
   }
 
-  get #isQuiet(): boolean {
-    return this.#held.size === 0 && !this.#isClaiming
+  get #isIdle(): boolean {
+    return this.#claimed.size === 0 && !this.#isClaiming
   }
 
   async #claimAll(): Promise<void> {
     assert(!this.#isClaiming, 'Cannot claim: a claim is in flight')
     this.#isClaiming = true
-    this.#callOffTimer()
+    this.#cancelTimer()
     let waitMs: number | null = AFTER_FAILURE_MS
     try {
-      while (this.#isWanted && this.#state === 'running') {
-        this.#isWanted = false
+      while (this.#isClaimWanted && this.#state === 'running') {
+        this.#isClaimWanted = false
         const since = this.#clock.monotonicMs()
         waitMs = await this.#claimOnce()
-        // As long again as it took: the database has other work too.
+        // Pause for as long as the claim took, to leave the database time for other work.
         await sleep(this.#clock, Math.max(CLAIM_GAP_MS, this.#clock.monotonicMs() - since))
       }
     } catch (error) {
-      if (error instanceof SenderOverError) this.#end(error)
+      if (error instanceof SenderOverError) this.#stopForGood(error)
       else {
         this.#stats.claimFailures += 1
         this.#releaseAt = this.#clock.now() + LOST_CLAIM_MS
@@ -173,15 +187,15 @@ export class WebhookSender {
       }
     }
     this.#isClaiming = false
-    if (this.#state === 'running') this.#callOffTimer = this.#clock.after(waitMs ?? POLL_MS, () => this.wake())
-    else if (this.#isQuiet) this.#onQuiet()
+    if (this.#state === 'running') this.#cancelTimer = this.#clock.after(waitMs ?? POLL_MS, () => this.wake())
+    else if (this.#isIdle) this.#onIdle()
   }
 
-  /** @returns how long to wait for the next claim, unless something calls earlier */
+  /** @returns milliseconds until the next claim, unless a wake comes first */
   async #claimOnce(): Promise<number> {
     await this.#releaseLost()
     const dueUntil = this.#clock.now()
-    const room = CLAIMED_MAX - this.#held.size
+    const room = CLAIMED_MAX - this.#claimed.size
     const windows = this.#windows()
     this.#claimNumber += 1
     let isEmpty = false
@@ -194,7 +208,7 @@ export class WebhookSender {
         windows,
       })
       this.#stats.claims += 1
-      this.#isShort = claimed.length >= room
+      this.#wasClaimFull = claimed.length >= room
       isEmpty = claimed.length === 0
       this.#take(claimed, windows)
     }
@@ -205,14 +219,16 @@ export class WebhookSender {
     return next === null ? POLL_MS : Math.min(POLL_MS, Math.max(0, next - this.#clock.now()))
   }
 
-  /** A claim may have been made though its answer was lost; nobody would ever send what it took. */
+  /**
+   * A claim may have succeeded although its reply was lost. Without this release nobody would ever send its deliveries.
+   */
   async #releaseLost(): Promise<void> {
     if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return
-    await this.#store.release(this.#term, [...this.#held.keys()])
+    await this.#store.release(this.#term, [...this.#claimed.keys()])
     this.#releaseAt = null
   }
 
-  /** Endpoints that may have another number than a fresh one. */
+  /** The endpoints whose limit differs from that of a fresh endpoint. */
   #windows(): Record<string, number> {
     const windows: Record<string, number> = {}
     for (const actor of this.#actors.values()) {
@@ -223,97 +239,100 @@ export class WebhookSender {
 
   #take(claimed: readonly ClaimedDelivery[], windows: Readonly<Record<string, number>>): void {
     const now = this.#clock.now()
-    const given = new Map<WebhookActor, number>()
+    const received = new Map<WebhookActor, number>()
     for (const delivery of claimed) {
       const { endpoint, agencyId } = delivery
       const actor = this.#actors.get(endpoint.id) ?? new WebhookActor(agencyId, endpoint, now)
       this.#actors.set(endpoint.id, actor)
       actor.take(delivery, this.#claimNumber)
-      this.#held.set(delivery.deliveryId, (this.#held.get(delivery.deliveryId) ?? 0) + 1)
-      given.set(actor, (given.get(actor) ?? 0) + 1)
+      this.#claimed.set(delivery.deliveryId, (this.#claimed.get(delivery.deliveryId) ?? 0) + 1)
+      received.set(actor, (received.get(actor) ?? 0) + 1)
       this.#stats.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
     }
     for (const actor of this.#actors.values()) {
-      actor.isHungry = (given.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
+      actor.mayHaveMore = (received.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
     }
-    for (const actor of given.keys()) {
-      if (this.#state === 'running') this.#offer(actor)
+    for (const actor of received.keys()) {
+      if (this.#state === 'running') this.#enqueue(actor)
       else this.#requeue(actor)
     }
-    this.#pump()
+    this.#startAttempts()
   }
 
-  #offer(actor: WebhookActor): void {
+  #enqueue(actor: WebhookActor): void {
     if (!actor.canBegin) return
     if (actor.isSuspect) this.#suspect.add(actor)
     else if (actor.isProven) this.#proven.add(actor)
     else this.#fresh.add(actor)
   }
 
-  /** Those that are known to answer go first, as many unknown ones may turn out to hang; every fourth turn is theirs. */
-  #takeQuick(mayGo: (agencyId: string) => boolean): WebhookActor | undefined {
+  /**
+   * Reliable endpoints go first, because many unknown ones may turn out to hang. Every fourth turn, unknown ones go
+   * first.
+   */
+  #nextFast(mayGo: (agencyId: string) => boolean): WebhookActor | undefined {
     this.#turn += 1
     const [first, second] = this.#turn % 4 === 0 ? [this.#fresh, this.#proven] : [this.#proven, this.#fresh]
     return first.take(mayGo) ?? second.take(mayGo)
   }
 
-  /** Begins whatever may begin. */
-  #pump(): void {
+  /** Starts every attempt that the pools have room for. */
+  #startAttempts(): void {
     const mayGo = (agencyId: string) => this.#pool.hasRoomFor(agencyId)
     while (this.#state === 'running') {
-      const quick = this.#pool.hasRoom('fast') ? this.#takeQuick(mayGo) : undefined
-      const actor = quick ?? (this.#pool.hasRoom('parked') ? this.#suspect.take(mayGo) : undefined)
+      const fast = this.#pool.hasRoom('fast') ? this.#nextFast(mayGo) : undefined
+      const actor = fast ?? (this.#pool.hasRoom('parked') ? this.#suspect.take(mayGo) : undefined)
       if (actor === undefined) return
-      // It may have changed since it was offered.
-      if (quick !== undefined && actor.isSuspect) this.#offer(actor)
-      else if (actor.canBegin) this.#begin(actor, quick === undefined ? 'parked' : 'fast')
+      // The endpoint may have become suspect since it was queued.
+      if (fast !== undefined && actor.isSuspect) this.#enqueue(actor)
+      else if (actor.canBegin) this.#startAttempt(actor, fast === undefined ? 'parked' : 'fast')
     }
   }
 
-  #begin(actor: WebhookActor, place: 'fast' | 'parked'): void {
+  #startAttempt(actor: WebhookActor, place: 'fast' | 'parked'): void {
     const startedAt = this.#clock.now()
-    const begun = actor.takeAttempt(startedAt)
-    const headers = this.#headers(actor, begun, startedAt)
+    const started = actor.takeAttempt(startedAt)
+    const headers = this.#headers(actor, started, startedAt)
     if (headers === null) {
       this.#stats.postponed += 1
-      this.#settle(actor, [actor.postpone(begun, { now: startedAt, until: startedAt + POSTPONE_MS })])
+      this.#settle(actor, [actor.postpone(started, { now: startedAt, until: startedAt + POSTPONE_MS })])
       return
     }
     const slot = this.#pool.start(actor.agencyId, place)
     let wasSlow = false
-    const callOff = this.#clock.after(PARK_AFTER_MS, () => {
+    const cancelSlowTimer = this.#clock.after(PARK_AFTER_MS, () => {
       wasSlow = true
       actor.slowed()
       slot.park()
     })
-    void this.#post(begun.url, { headers, body: begun.delivery.body }).then((result) => {
-      callOff()
-      this.#finish(actor, begun, result, { startedAt, wasSlow })
+    void this.#post(started.url, { headers, body: started.delivery.body }).then((result) => {
+      cancelSlowTimer()
+      this.#finish(actor, started, result, { startedAt, wasSlow })
       slot.end()
     })
-    this.#offer(actor)
+    this.#enqueue(actor)
   }
 
-  #headers(actor: WebhookActor, { delivery }: Begun, at: Instant): Record<string, string> | null {
+  #headers(actor: WebhookActor, { delivery }: StartedAttempt, at: Instant): Record<string, string> | null {
     try {
       const owner = { agencyId: actor.agencyId, endpointId: actor.endpointId }
       const secrets = openSecrets(actor.endpoint, { owner, at, box: this.#box })
       return signedHeaders({ eventId: delivery.eventId, body: delivery.body, at, secrets })
     } catch (error) {
       if (!(error instanceof SecretBoxError)) throw error
-      this.#watch.onSecretClosed({ agencyId: actor.agencyId, endpointId: actor.endpointId })
+      this.#watch.onSecretUnreadable({ agencyId: actor.agencyId, endpointId: actor.endpointId })
       return null
     }
   }
 
   #finish(
     actor: WebhookActor,
-    begun: Begun,
+    started: StartedAttempt,
     result: PostResult,
     { startedAt, wasSlow }: { startedAt: Instant; wasSlow: boolean },
   ): void {
     const endedAt = this.#clock.now()
-    const settled = actor.finish(begun, result, { startedAt, endedAt, dice: this.#dice(), wasSlow })
+    const settled = actor.finish(started, result, { startedAt, endedAt, dice: this.#dice(), wasSlow })
     this.#count(settled, result)
     this.#settle(actor, [settled])
     if (settled.endpoint?.status === 'disabled') {
@@ -321,8 +340,8 @@ export class WebhookSender {
       this.#watch.onSwitchedOff({ agencyId, endpointId, reason: settled.endpoint.disabledReason })
       this.#requeue(actor)
     }
-    this.#offer(actor)
-    if (actor.isHungry || this.#isShort) this.wake()
+    this.#enqueue(actor)
+    if (actor.mayHaveMore || this.#wasClaimFull) this.wake()
   }
 
   #requeue(actor: WebhookActor): void {
@@ -338,12 +357,12 @@ export class WebhookSender {
   #recorded(settled: readonly Settled[]): void {
     for (const one of settled) {
       this.#settledBy.get(one)?.recorded(this.#claimNumber)
-      const times = (this.#held.get(one.deliveryId) ?? 0) - 1
-      if (times > 0) this.#held.set(one.deliveryId, times)
-      else this.#held.delete(one.deliveryId)
+      const times = (this.#claimed.get(one.deliveryId) ?? 0) - 1
+      if (times > 0) this.#claimed.set(one.deliveryId, times)
+      else this.#claimed.delete(one.deliveryId)
     }
-    if (this.#state === 'stopping' && this.#isQuiet) this.#onQuiet()
-    // What was given back may be due.
+    if (this.#state === 'stopping' && this.#isIdle) this.#onIdle()
+    // A requeued delivery may be due.
     if (settled.some(({ attempt }) => attempt === null)) this.wake()
   }
 
@@ -367,11 +386,11 @@ export class WebhookSender {
     if (settled.endpoint?.status === 'disabled') stats.switchedOff += 1
   }
 
-  #end(cause: unknown): void {
+  #stopForGood(cause: unknown): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    this.#callOffTimer()
-    this.#onQuiet()
+    this.#cancelTimer()
+    this.#onIdle()
     this.#watch.onOver(cause)
   }
 }

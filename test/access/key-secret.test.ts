@@ -26,16 +26,16 @@ function catalogueOf({ key = {}, agency = {} }: { key?: Partial<ApiKey>; agency?
 }
 
 describe('a new key', () => {
-  test('is hr_live_ and 32 random bytes, recognised by its first 14 characters, stored as its hash', () => {
+  test('is hr_live_ and 32 random bytes, recognized by its first 14 characters, stored as its hash', () => {
     expect(secret).toBe(`hr_live_${Buffer.alloc(32, 7).toString('base64url')}`)
     expect(prefix).toBe(secret.slice(0, 14))
     expect(sha256).toBe(createHash('sha256').update(secret).digest('hex'))
   })
-  test('is another one each time', () => {
+  test('is different each time', () => {
     const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))
     expect(new Set(Array.from({ length: 100 }, () => newKeySecret(random).secret)).size).toBe(100)
   })
-  test('is accepted as a bearer token, whatever its bytes', () => {
+  test('is accepted as a bearer token, for any bytes', () => {
     const wide = newKeySecret((bytes) => new Uint8Array(bytes).fill(255))
     const catalogue = catalogueOf({ key: { secretSha256: wide.sha256 } })
     expect(authenticate(`Bearer ${wide.secret}`, catalogue, NOW)?.key.id).toBe('key_a')
@@ -43,7 +43,7 @@ describe('a new key', () => {
 })
 
 describe('sha256Hex', () => {
-  test.each(['', 'abc', 'ünïcode €'])('hashes the UTF-8 of %p as everybody else does', (text) => {
+  test.each(['', 'abc', 'ünïcode €'])('hashes the UTF-8 of %p as other implementations do', (text) => {
     expect(sha256Hex(text)).toBe(createHash('sha256').update(text, 'utf8').digest('hex'))
   })
 })
@@ -55,31 +55,31 @@ describe('a valid key', () => {
   test('is accepted after several spaces', () => {
     expect(authenticate(`Bearer   ${secret}`, catalogueOf(), NOW)).not.toBeNull()
   })
-  test('passes up to the moment it expires, and not after it', () => {
+  test('passes up to the moment it expires, and not after', () => {
     const catalogue = catalogueOf({ key: { expiresAt: NOW } })
     expect(authenticate(`Bearer ${secret}`, catalogue, NOW)).not.toBeNull()
     expect(authenticate(`Bearer ${secret}`, catalogue, NOW + 1)).toBeNull()
   })
 })
 
-describe('nobody is', () => {
+describe('no holder is authenticated by', () => {
   test.each<[string, string | null]>([
     ['a missing header', null],
     ['an empty header', ''],
     ['a scheme alone', 'Bearer'],
-    ['a scheme and a blank', 'Bearer '],
+    ['a scheme and a space', 'Bearer '],
     ['a key without its scheme', secret],
     ['another scheme', `Basic ${secret}`],
-    ['a scheme that only begins alike', `Bearers ${secret}`],
-    ['a scheme and its key without a blank', `Bearer${secret}`],
-    ['a tab for the blank', `Bearer\t${secret}`],
+    ['a longer scheme that begins the same', `Bearers ${secret}`],
+    ['a scheme and its key without a space', `Bearer${secret}`],
+    ['a tab instead of the space', `Bearer\t${secret}`],
     ['two keys', `Bearer ${secret} ${secret}`],
     ['two headers in one', `Bearer ${secret}, Bearer ${secret}`],
-    ['a character that no token has', `Bearer ${secret}\u00e9`],
+    ['a character not allowed in tokens', `Bearer ${secret}\u00e9`],
     ['a quoted key', `Bearer "${secret}"`],
     ['an unknown key', `Bearer ${secret}x`],
-    ['the hash for the key', `Bearer ${sha256}`],
-    ['the prefix for the key', `Bearer ${prefix}`],
+    ['the hash instead of the key', `Bearer ${sha256}`],
+    ['the prefix instead of the key', `Bearer ${prefix}`],
   ])('%s', (_, header) => {
     expect(authenticate(header, catalogueOf(), NOW)).toBeNull()
   })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Counters, lastFlush } from '../../src/access/last-flush.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-/** Counters whose database is away for the first `awayMs`. */
+/** Counters whose database is unavailable for the first `awayMs`. */
 function countersOf(clock: FakeClock, awayMs: number): Counters & { attempts: number } {
   return {
     attempts: 0,
@@ -19,25 +19,25 @@ async function outcome(clock: FakeClock, counters: Counters[]): Promise<string[]
   return (await ended).map((failure) => (failure as Error).message)
 }
 
-test('what can be written at once is written once, and no timer is left', async () => {
+test('counters that can be written immediately are written once, and no timer is left', async () => {
   const clock = new FakeClock()
   const counters = countersOf(clock, 0)
   expect(await lastFlush([counters], clock, 2_000)).toEqual([])
   expect([counters.attempts, clock.nextTimerIn]).toEqual([1, null])
 })
 
-test('a database that comes back in time gets what was counted', async () => {
+test('a database that comes back in time receives the counts', async () => {
   const clock = new FakeClock()
   expect(await outcome(clock, [countersOf(clock, 1_850)])).toEqual([])
 })
 
-test('one that does not is given up after the time, with the reason for each', async () => {
+test('a database that does not is given up after the deadline, with the reason for each counter', async () => {
   const clock = new FakeClock()
   const answer = await outcome(clock, [countersOf(clock, 0), countersOf(clock, 60_000)])
   expect(answer).toEqual(['no database for 60000 ms'])
 })
 
-test('one that says nothing does not hold up the end, and a rejection that comes after it goes nowhere', async () => {
+test('a database that never answers does not delay the exit, and a later rejection is ignored', async () => {
   const clock = new FakeClock()
   const silent = Promise.withResolvers<void>()
   const ended = outcome(clock, [{ stop: () => silent.promise }])
@@ -46,7 +46,7 @@ test('one that says nothing does not hold up the end, and a rejection that comes
   await clock.advance(1_000)
 })
 
-test('with no time left it is tried once and not waited for, whatever becomes of it', async () => {
+test('with no time left, one write is attempted and its outcome is not awaited', async () => {
   const clock = new FakeClock()
   const [there, away] = [countersOf(clock, 0), countersOf(clock, 60_000)]
   const silent = { stop: () => new Promise<void>(() => {}) }

@@ -14,7 +14,7 @@ function passed(limiter: RateLimiter, { requests, limit }: { requests: number; l
   return allowed
 }
 
-/** Set by hand, to fractions of a millisecond. */
+/** A manual clock, with fractions of a millisecond. */
 class HandClock extends FakeClock {
   wall = Date.UTC(2027, 0, 1)
   monotonic = 0
@@ -23,12 +23,12 @@ class HandClock extends FakeClock {
 }
 
 describe('a rolling minute', () => {
-  test('600 requests at once pass exactly as often as the budget says', () => {
+  test('of 600 concurrent requests exactly as many pass as the budget allows', () => {
     const { limiter } = limiterAt()
     expect(passed(limiter, { requests: 600, limit: 60 })).toBe(60)
   })
 
-  test('a request counts for 60,000 ms: at 59,999 ms nobody takes its place, at 60,000 ms one does', async () => {
+  test('a request counts for 60,000 ms: at 59,999 ms no other passes, at 60,000 ms one does', async () => {
     const { clock, limiter } = limiterAt()
     await clock.advance(1_000)
     passed(limiter, { requests: 60, limit: 60 })
@@ -46,7 +46,7 @@ describe('a rolling minute', () => {
     expect(passed(limiter, { requests: 100, limit: 60 })).toBe(0)
   })
 
-  test('places come back one by one, as they were taken', async () => {
+  test('capacity returns one by one, as it was used', async () => {
     const { clock, limiter } = limiterAt()
     for (let i = 0; i < 3; i++) {
       limiter.take('key_a', 3)
@@ -81,7 +81,7 @@ describe('a rolling minute', () => {
     expect(limiter.take('key_a', 1).allowed).toBe(false)
   })
 
-  test('the wall clock may jump: the budget does not notice', () => {
+  test('a jump of the wall clock does not affect the budget', () => {
     const { clock, limiter } = limiterAt()
     passed(limiter, { requests: 60, limit: 60 })
     clock.jumpWall(HOUR_MS)
@@ -92,7 +92,7 @@ describe('a rolling minute', () => {
 })
 
 describe('a decision', () => {
-  test('counts down, and tells in wall-clock seconds, rounded up, when the oldest request leaves', async () => {
+  test('counts down, and says in wall-clock seconds, rounded up, when the oldest request leaves', async () => {
     const clock = new FakeClock(Date.UTC(2027, 0, 1) + 400)
     const { limiter } = limiterAt(clock)
     const resetAtS = Date.UTC(2027, 0, 1) / 1_000 + 61
@@ -102,7 +102,7 @@ describe('a decision', () => {
     expect(limiter.take('key_a', 2)).toEqual({ allowed: false, limit: 2, remaining: 0, resetAtS, retryAfterS: 55 })
   })
 
-  test('asks to wait for 60 s at first and for 1 s at last', async () => {
+  test('asks for a wait of 60 s at first and 1 s at last', async () => {
     const { clock, limiter } = limiterAt()
     limiter.take('key_a', 1)
     expect(limiter.take('key_a', 1).retryAfterS).toBe(60)
@@ -112,13 +112,13 @@ describe('a decision', () => {
 })
 
 describe('a plan that changes', () => {
-  test('to a higher limit lets more pass at once', () => {
+  test('to a higher limit lets more pass immediately', () => {
     const { limiter } = limiterAt()
     passed(limiter, { requests: 10, limit: 2 })
     expect(passed(limiter, { requests: 10, limit: 5 })).toBe(3)
   })
 
-  test('to a lower one asks to wait until enough requests have left, not only the oldest', async () => {
+  test('to a lower limit asks for a wait until enough requests have left, not only the oldest', async () => {
     const { clock, limiter } = limiterAt()
     for (let i = 0; i < 5; i++) {
       limiter.take('key_a', 5)
@@ -134,14 +134,14 @@ describe('a plan that changes', () => {
 })
 
 describe('memory', () => {
-  test('a key that is idle is gone within two minutes, one that is not keeps its count', async () => {
+  test('an idle key is gone within two minutes, an active one keeps its count', async () => {
     const { clock, limiter } = limiterAt()
     for (let i = 0; i < 1_000; i++) limiter.take(`key_${i}`, 60)
     for (let i = 0; i < 24; i++) {
       await clock.advance(5_001)
       limiter.take('key_busy', 60)
     }
-    expect(limiter.keysHeld).toBe(1)
+    expect(limiter.keyCount).toBe(1)
     expect(limiter.take('key_busy', 60).remaining).toBe(60 - 13)
   })
 
@@ -162,7 +162,7 @@ describe('memory', () => {
     },
   )
 
-  test('10,000,000 a minute are counted exactly, in milliseconds that each are one place', async () => {
+  test('10,000,000 a minute are counted exactly, with one entry per millisecond', async () => {
     const { clock, limiter } = limiterAt()
     const limit = 10_000_000
     for (let ms = 0; ms < 1_000; ms++) {
@@ -191,7 +191,10 @@ describe('against a list of timestamps', () => {
     key: fc.constantFrom('key_a', 'key_b'),
   })
 
-  /** Slow and plain: every request that passed, looked through each time. To the millisecond, in nobody's favour. */
+  /**
+   * Slow and simple: a list of all admitted requests, searched each time. Exact to the millisecond, never in the
+   * caller's favor.
+   */
   class NaiveLimiter {
     readonly #passed: { key: string; at: number }[] = []
 
@@ -216,7 +219,7 @@ describe('against a list of timestamps', () => {
     }
   }
 
-  test('every decision is the same, whatever the arrivals, keys and limits', () => {
+  test('every decision is the same, for any arrivals, keys and limits', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps: Step[]) => {
         const clock = new HandClock()
@@ -236,7 +239,7 @@ describe('against a list of timestamps', () => {
     )
   })
 
-  test('in no window of 60 s do more pass than the limit, and after Retry-After seconds one does', () => {
+  test('no window of 60 s admits more than the limit, and one request passes after Retry-After seconds', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps: Step[]) => {
         const clock = new HandClock()

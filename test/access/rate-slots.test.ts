@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type PassedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
-import { passedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
+import { type AdmittedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
+import { admittedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
 import type { BootTime } from '../../src/lib/boot-clock.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { HOUR_MS } from '../../src/lib/duration.ts'
@@ -9,10 +9,10 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const LIMIT = 20
 
-/** A machine with a database: what survives its processes. */
+/** A machine with a database: the state that survives processes. */
 class Machine {
   readonly clock = new FakeClock()
-  /** By epoch and slot, as `keep_rate` in sql/ keeps them. */
+  /** By epoch and slot, as stored by `keep_rate` in sql/. */
   readonly rows = new Map<
     string,
     { epoch: number; slot: number; endedAt: number; stored: StoredRateSlot; total: number }
@@ -49,7 +49,7 @@ class Machine {
   }
 }
 
-/** A process on it: its monotonic clock begins when it starts. */
+/** A process on the machine: its monotonic clock starts with it. */
 class Process {
   readonly slots: RateSlots
   readonly limiter: RateLimiter
@@ -71,7 +71,7 @@ class Process {
       onFailure: () => {},
     })
     this.limiter = new RateLimiter(own, (keyId, atMs) => this.slots.count(keyId, atMs))
-    this.limiter.restore(passedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
+    this.limiter.restore(admittedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
   }
 
   take(keyId = 'key_a', limit = LIMIT): boolean {
@@ -95,7 +95,7 @@ function burst(process: Process, requests: number): number {
 }
 
 describe('the rolling minute across restarts', () => {
-  test('in any 60 s no more pass than the budget and what each crash in them forgot, its last half second', async () => {
+  test('any 60 s admit no more than the budget, plus the last half second lost in each crash', async () => {
     const steps = fc.array(
       fc.oneof(
         {
@@ -153,7 +153,7 @@ describe('the rolling minute across restarts', () => {
     )
   })
 
-  test('a restart refuses what the process before would have refused, and says when the next one passes', async () => {
+  test('after a restart the process refuses what the previous one would have refused, and says when the next request passes', async () => {
     const machine = new Machine()
     const first = new Process(machine)
     expect(burst(first, 30)).toBe(LIMIT)
@@ -167,7 +167,7 @@ describe('the rolling minute across restarts', () => {
     expect(burst(second, 30)).toBe(LIMIT)
   })
 
-  test('a second restart within the minute still knows what passed before the first', async () => {
+  test('a second restart within the minute still knows what was admitted before the first', async () => {
     const machine = new Machine()
     burst(new Process(machine), 30)
     await machine.clock.advance(1_000)
@@ -179,7 +179,7 @@ describe('the rolling minute across restarts', () => {
     }
   })
 
-  test('a stop forgets nothing, whenever it comes', async () => {
+  test('a clean stop loses nothing, whenever it happens', async () => {
     const machine = new Machine()
     const first = new Process(machine)
     burst(first, 13)
@@ -187,7 +187,7 @@ describe('the rolling minute across restarts', () => {
     expect(burst(new Process(machine), 30)).toBe(LIMIT - 13)
   })
 
-  test('with the database away for a while, everything of the last minute is written once it is back', async () => {
+  test('after a database outage, everything of the last minute is written once it is back', async () => {
     const machine = new Machine()
     const first = new Process(machine)
     machine.isAway = true
@@ -234,7 +234,7 @@ describe('a clock that jumps between two processes', () => {
         machine.databaseOffsetMs = 30 * HOURS
       },
     ],
-  ])('%s: nobody gets a second budget, nor waits for more than a minute', async (_, jump) => {
+  ])('%s: no key gets a second budget, or waits more than a minute', async (_, jump) => {
     const machine = new Machine()
     const first = new Process(machine)
     burst(first, 30)
@@ -247,23 +247,23 @@ describe('a clock that jumps between two processes', () => {
   })
 })
 
-describe('the boot clock of a container, which keeps its id and begins anew with each start', () => {
+describe('the boot clock of a container, which keeps its id and restarts with each start', () => {
   const slot = { wallMs: 0, bootId: 'boot-1', bootMs: 900_000, counts: { key_a: 2 } }
   const readAfter = (ageMs: number, bootMs: number) =>
-    passedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
+    admittedRequests([{ ...slot, ageMs }], { wallMs: ageMs, boot: { bootId: 'boot-1', ms: bootMs } })
 
-  test('is not asked when it is behind what was written: an old burst is not one of now', () => {
+  test('is ignored when it is behind the stored value: an old burst is not a current one', () => {
     expect(readAfter(600_000, 5_000)).toEqual([])
     expect(readAfter(30_000, 5_000)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 30_000 }])
   })
 
-  test('is asked when it is behind by no more than it goes by: the other clocks may have jumped', () => {
+  test('is used when it is behind by no more than its resolution: the other clocks may have jumped', () => {
     expect(readAfter(600_000, 900_000 - 10)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 0 }])
   })
 })
 
-describe('what is kept', () => {
-  test('is one row for each half second in which something passed, however many keys, and only the last minute', async () => {
+describe('the stored slots', () => {
+  test('are one row for each half second with an admitted request, for any number of keys, and only for the last minute', async () => {
     const machine = new Machine()
     const process = new Process(machine)
     for (let second = 0; second < 300; second++) {
@@ -271,10 +271,10 @@ describe('what is kept', () => {
       await machine.clock.advance(1_000)
     }
     expect(machine.rows.size).toBeLessThanOrEqual(123)
-    expect(process.slots.held).toBeLessThanOrEqual(2)
+    expect(process.slots.slotCount).toBeLessThanOrEqual(2)
   })
 
-  test('of earlier writers goes when it is a minute old', async () => {
+  test('of earlier writers are deleted when they are a minute old', async () => {
     const machine = new Machine()
     const first = new Process(machine)
     burst(first, 5)
@@ -286,7 +286,7 @@ describe('what is kept', () => {
     expect([...machine.rows.values()].map(({ epoch }) => epoch)).toEqual([2])
   })
 
-  test('in memory is bounded while the database is away', async () => {
+  test('are bounded in memory while the database is unavailable', async () => {
     const machine = new Machine()
     machine.isAway = true
     const process = new Process(machine)
@@ -294,14 +294,14 @@ describe('what is kept', () => {
       process.take('key_a', 1_000)
       await machine.clock.advance(1_000)
     }
-    expect(process.slots.held).toBeLessThanOrEqual(123)
+    expect(process.slots.slotCount).toBeLessThanOrEqual(123)
   })
 
-  test('counts from the end of its half second, so never in the favour of the caller', () => {
+  test('count from the end of their half second, never in the caller’s favor', () => {
     const slot = { ageMs: 500, wallMs: 0, bootId: null, bootMs: null, counts: { key_a: 2 } }
-    const passed: PassedRequests[] = passedRequests([slot], { wallMs: 700, boot: null })
+    const passed: AdmittedRequests[] = admittedRequests([slot], { wallMs: 700, boot: null })
     expect(passed).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 500 }])
-    expect(passedRequests([slot], { wallMs: 60_000_000, boot: null })).toHaveLength(1)
-    expect(passedRequests([{ ...slot, ageMs: 60_000 }], { wallMs: 60_000, boot: null })).toEqual([])
+    expect(admittedRequests([slot], { wallMs: 60_000_000, boot: null })).toHaveLength(1)
+    expect(admittedRequests([{ ...slot, ageMs: 60_000 }], { wallMs: 60_000, boot: null })).toEqual([])
   })
 })

@@ -45,7 +45,7 @@ async function count(counter: RefusalCounter, times: number): Promise<void> {
 const lines = () => ledger.sql`
   select actor_kind, actor_id, route, outcome, booking_id, request_id, count::float8 as count from audit order by at`
 
-test('a flood of refused writes is one line of the audit trail, with its number', async () => {
+test('a burst of refused writes is one audit line with a count', async () => {
   const counter = openCounter()
   for (let i = 0; i < 10; i++) await count(counter, 500)
   expect([...(await lines())]).toEqual([
@@ -61,7 +61,7 @@ test('a flood of refused writes is one line of the audit trail, with its number'
   ])
 })
 
-test('a restart within the minute adds no line, and never makes the number smaller', async () => {
+test('a restart within the minute adds no line and never reduces the count', async () => {
   await count(openCounter(), 40)
   const restarted = openCounter()
   await count(restarted, 3)
@@ -70,14 +70,14 @@ test('a restart within the minute adds no line, and never makes the number small
   expect((await lines()).map(({ count }) => count)).toEqual([53])
 })
 
-test('250 keys refused in the same minute are 250 lines', async () => {
+test('250 keys refused in the same minute have 250 lines', async () => {
   const counter = openCounter()
   for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: `key_${i}` })
   await counter.stop()
   expect(await lines()).toHaveLength(250)
 })
 
-test('a line that the database refuses for its data does not keep the others out', async () => {
+test('a line whose data the database rejects does not block the others', async () => {
   const counter = openCounter()
   counter.count(REFUSED)
   counter.count({ ...REFUSED, keyId: 'key_\u0000' })
@@ -86,7 +86,7 @@ test('a line that the database refuses for its data does not keep the others out
   expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual(['key_a', 'key_b'])
 })
 
-test('a process that was fenced can still write what it has refused', async () => {
+test('a fenced process can still write its refusals', async () => {
   const counter = openCounter()
   await ledger.sql`select take_over('another')`
   await count(counter, 2)

@@ -9,7 +9,7 @@ const REFUSED: RefusedWrite = {
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
 }
-/** On a full minute. */
+/** At the start of a minute. */
 const NOON = Date.UTC(2027, 0, 15, 12)
 
 function openCounter({ clock = new FakeClock(NOON), rowsMax = 100 } = {}) {
@@ -29,7 +29,7 @@ function openCounter({ clock = new FakeClock(NOON), rowsMax = 100 } = {}) {
 }
 
 describe('refused write attempts', () => {
-  test('of one key and minute are one line with their number, time, route and request id of the first', async () => {
+  test('of one key and minute are one line with their count, and the time, route and request id of the first', async () => {
     const { clock, counter, writes } = openCounter()
     await clock.advance(5_000)
     for (let i = 1; i <= 1_000; i++) counter.count({ ...REFUSED, requestId: `req_${i}` })
@@ -50,7 +50,7 @@ describe('refused write attempts', () => {
     ])
   })
 
-  test('are written once a second while they come, under the same id, with the number so far', async () => {
+  test('are written once a second while they arrive, under the same id, with the count so far', async () => {
     const { clock, counter, writes } = openCounter()
     for (let i = 0; i < 30; i++) {
       counter.count(REFUSED)
@@ -62,7 +62,7 @@ describe('refused write attempts', () => {
     expect(writes).toHaveLength(3)
   })
 
-  test('have a line of their own for another key, another code and another minute', async () => {
+  test('have separate lines for another key, another code and another minute', async () => {
     const { clock, counter, writes } = openCounter()
     counter.count(REFUSED)
     counter.count({ ...REFUSED, keyId: 'key_b' })
@@ -74,7 +74,7 @@ describe('refused write attempts', () => {
     expect(writes.map(({ count }) => count)).toEqual([1, 1, 1, 1])
   })
 
-  test('after a restart within the minute go on under the same id', async () => {
+  test('continue under the same id after a restart within the minute', async () => {
     const { clock, counter, writes } = openCounter()
     counter.count(REFUSED)
     await counter.stop()
@@ -86,7 +86,7 @@ describe('refused write attempts', () => {
 })
 
 describe('lines', () => {
-  test('that could not be written are tried again, and those that could are not', async () => {
+  test('that could not be written are retried, and the others are not', async () => {
     const { clock, counter, writes, failures, database } = openCounter()
     counter.count(REFUSED)
     await clock.advance(1_000)
@@ -99,7 +99,7 @@ describe('lines', () => {
     expect(writes.map(({ actor }) => actor.id)).toEqual(['key_a', 'key_b', 'key_b'])
   })
 
-  test('that the database refuses for ever do not hold up the others', async () => {
+  test('that the database always rejects do not delay the others', async () => {
     const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
     const written: RefusalLine[] = []
     database.persist = async (lines) => {
@@ -113,7 +113,7 @@ describe('lines', () => {
     expect(written.some(({ actor }) => actor.id === 'key_a')).toBe(true)
   })
 
-  test('that are counted on while they are written are written again', async () => {
+  test('whose count grows during a write are written again', async () => {
     const { clock, counter, writes, database } = openCounter()
     const held = Promise.withResolvers<void>()
     database.persist = () => held.promise
@@ -125,7 +125,7 @@ describe('lines', () => {
     expect(writes.map(({ count }) => count)).toEqual([1, 2])
   })
 
-  test('of a minute that is over are forgotten once they are written', async () => {
+  test('of a past minute are dropped once they are written', async () => {
     const { clock, counter } = openCounter()
     counter.count(REFUSED)
     await clock.advance(60_000)
@@ -133,7 +133,7 @@ describe('lines', () => {
     expect(counter.stats.rows).toBe(1)
   })
 
-  test('of a minute that is over are not forgotten before', async () => {
+  test('of a past minute are not dropped before they are written', async () => {
     const { clock, counter, writes, database } = openCounter()
     database.persist = () => Promise.reject(new Error('no database'))
     counter.count(REFUSED)
@@ -147,7 +147,7 @@ describe('lines', () => {
     expect(counter.stats.rows).toBe(1)
   })
 
-  test('beyond the bound are not made, and what they would have counted is told', async () => {
+  test('beyond the limit are not created, and the attempts they would have counted are reported', async () => {
     const { clock, counter, writes } = openCounter({ rowsMax: 2 })
     for (const keyId of ['key_a', 'key_b', 'key_c', 'key_a', 'key_c']) counter.count({ ...REFUSED, keyId })
     expect(counter.stats).toEqual({ rows: 2, uncounted: 2 })
@@ -155,7 +155,7 @@ describe('lines', () => {
     expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 2', 'key_b 1'])
   })
 
-  test('with no place for another minute, the line of the minute before goes on counting for its key', async () => {
+  test('without room for another minute, the line of the previous minute keeps counting for its key', async () => {
     const { clock, counter, writes, database } = openCounter({ rowsMax: 2 })
     database.persist = () => Promise.reject(new Error('no database'))
     counter.count(REFUSED)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { RollingMinute } from '../../src/access/rolling-minute.ts'
 
-test('holds what a list of the last 60,000 ms holds, however often its ring went round and grew', () => {
+test('counts what a list of the last 60,000 ms counts, however often the ring wraps and grows', () => {
   const gap = fc.oneof({ weight: 8, arbitrary: fc.nat({ max: 40 }) }, { weight: 2, arbitrary: fc.nat({ max: 8_000 }) })
   fc.assert(
     fc.property(fc.array(gap, { minLength: 200, maxLength: 600 }), (gaps) => {
@@ -25,7 +25,7 @@ test('holds what a list of the last 60,000 ms holds, however often its ring went
   )
 })
 
-test('is empty again after a minute in which nothing came', () => {
+test('is empty after a minute without requests', () => {
   const minute = new RollingMinute()
   for (let ms = 0; ms < 1_000; ms++) minute.count(ms)
   minute.forget(60_998)
@@ -34,13 +34,13 @@ test('is empty again after a minute in which nothing came', () => {
   expect(minute.counted).toBe(0)
 })
 
-test('takes a place per millisecond, not per request, and never more than a window has', () => {
+test('uses an entry per millisecond, not per request, and never more than a window has', () => {
   const minute = new RollingMinute()
   for (let i = 0; i < 100_000; i++) minute.count(Math.floor(i / 10_000))
-  expect(minute.places).toBe(16)
+  expect(minute.capacity).toBe(16)
   for (let ms = 10; ms < 200_000; ms++) {
     minute.forget(ms)
     minute.count(ms)
   }
-  expect(minute.places).toBe(65_536)
+  expect(minute.capacity).toBe(65_536)
 })

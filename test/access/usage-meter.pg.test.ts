@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** A meter as a process opens it: from the rows, writing through the journal. */
+/** A meter as a process opens it: loads the rows and writes through the journal. */
 async function openMeter(): Promise<UsageMeter> {
   const meter = new UsageMeter({
     clock,
@@ -41,7 +41,7 @@ function taken(meter: UsageMeter, requests: number): Promise<number> {
   return Promise.all(takes).then((allowed) => allowed.filter(Boolean).length)
 }
 
-describe('use of the month', () => {
+describe('the usage of the month', () => {
   test('200 requests in parallel at 49,990 of 50,000 let exactly 10 pass, and after a restart none', async () => {
     const before = await openMeter()
     await taken(before, 49_990)
@@ -55,7 +55,7 @@ describe('use of the month', () => {
     expect(await taken(await openMeter(), 200)).toBe(0)
   })
 
-  test('a process that ends without a word loses what was counted after its last write, nothing else', async () => {
+  test('a process that is killed loses only what was counted after its last write', async () => {
     const killed = await openMeter()
     await taken(killed, 100)
     await killed.flush()
@@ -63,7 +63,7 @@ describe('use of the month', () => {
     expect((await openMeter()).position('agc_a', QUOTA).used).toBe(100)
   })
 
-  test('a late write of an older total does not take anything back', async () => {
+  test('a late write of an older total does not reduce the stored one', async () => {
     const stale = await openMeter()
     await taken(stale, 5)
     const fresh = await openMeter()
@@ -73,7 +73,7 @@ describe('use of the month', () => {
     expect((await openMeter()).position('agc_a', QUOTA).used).toBe(9)
   })
 
-  test('is shown month by month, newest first, of one agency only', async () => {
+  test('is listed by month, newest first, for one agency only', async () => {
     const meter = await openMeter()
     await taken(meter, 4)
     meter.take('agc_b', QUOTA)
@@ -87,7 +87,7 @@ describe('use of the month', () => {
     expect(await new PostgresUsageRows(ledger.sql).usageOf('agc_c')).toEqual([])
   })
 
-  test('of 2,500 agencies is written and read in one go', async () => {
+  test('of 2,500 agencies is written and read in one call', async () => {
     const meter = await openMeter()
     for (let i = 0; i < 2_500; i++) meter.take(`agc_${i}`, QUOTA)
     await meter.stop()

@@ -35,13 +35,13 @@ describe('the quota', () => {
     expect(taken(meter, { requests: 200, quota: 50_000 })).toBe(10)
   })
 
-  test('goes on from the highest total that is known, whatever is loaded after it', () => {
+  test('continues from the highest known total, whatever is loaded after it', () => {
     const { meter } = openMeter()
     for (const used of [7, 9, 8]) meter.load([{ agencyId: 'agc_a', month: '2027-01', used }])
     expect(meter.take('agc_a', 100).used).toBe(10)
   })
 
-  test('tells the position with every decision', () => {
+  test('reports the usage with every decision', () => {
     const { meter } = openMeter()
     const at = { month: '2027-01', quota: 2, resetsAt: '2027-02-01T00:00:00.000Z' }
     const untilReset = 17 * 86_400
@@ -58,19 +58,19 @@ describe('the quota', () => {
     })
   })
 
-  test('a refused request costs nothing: a larger plan lets all of the difference pass', () => {
+  test('a refused request does not count: after an upgrade the whole difference passes', () => {
     const { meter } = openMeter()
     taken(meter, { requests: 10, quota: 3 })
     expect(taken(meter, { requests: 10, quota: 5 })).toBe(2)
   })
 
-  test('of a smaller plan than what is used already leaves nothing, not less', () => {
+  test('of a smaller plan than what is already used leaves 0, not less', () => {
     const { meter } = openMeter()
     taken(meter, { requests: 5, quota: 5 })
     expect(meter.take('agc_a', 3)).toMatchObject({ allowed: false, used: 5, remaining: 0 })
   })
 
-  test('agencies do not share it', () => {
+  test('is not shared between agencies', () => {
     const { meter } = openMeter()
     meter.take('agc_a', 1)
     expect(meter.take('agc_b', 1).allowed).toBe(true)
@@ -78,7 +78,7 @@ describe('the quota', () => {
 })
 
 describe('the month', () => {
-  test('turns at midnight UTC: refused until then, a whole quota after it', async () => {
+  test('changes at midnight UTC: refused until then, a full quota after it', async () => {
     const { clock, meter } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
     taken(meter, { requests: 3, quota: 3 })
     await clock.advance(9_999)
@@ -92,7 +92,7 @@ describe('the month', () => {
     })
   })
 
-  test('that is over is written with its own total, after midnight', async () => {
+  test('that has ended is written with its own total, after midnight', async () => {
     const { clock, meter, writes } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
     await clock.advance(9_900)
     taken(meter, { requests: 3, quota: 9 })
@@ -105,7 +105,7 @@ describe('the month', () => {
     ])
   })
 
-  test('a clock that is set back over midnight finds the old count, and the new one afterwards', async () => {
+  test('a clock set back across midnight finds the old count, and later the new one', async () => {
     const { clock, meter } = openMeter(new FakeClock(BEFORE_MIDNIGHT))
     taken(meter, { requests: 3, quota: 9 })
     clock.jumpWall(10_000)
@@ -116,7 +116,7 @@ describe('the month', () => {
     expect(meter.take('agc_a', 9)).toMatchObject({ month: '2027-02', used: 2 })
   })
 
-  test('an agency that was idle for a month is no longer held', async () => {
+  test('an agency that was idle for a month is no longer in memory', async () => {
     const { clock, meter } = openMeter()
     meter.take('agc_a', 9)
     await clock.advance(31 * DAY_MS)
@@ -138,7 +138,7 @@ describe('the month', () => {
 })
 
 describe('writing', () => {
-  test('happens within half a second of a request, as a total, and not again while nothing is counted', async () => {
+  test('happens within half a second of a request, as a total, and not again until something is counted', async () => {
     const { clock, meter, writes } = openMeter()
     meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 100 }])
     taken(meter, { requests: 7, quota: 50_000 })
@@ -148,7 +148,7 @@ describe('writing', () => {
     expect(writes).toHaveLength(1)
   })
 
-  test('of refused requests and of positions does not happen', async () => {
+  test('does not happen for refused requests and usage queries', async () => {
     const { clock, meter, writes } = openMeter()
     meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 5 }])
     taken(meter, { requests: 3, quota: 5 })
@@ -157,7 +157,7 @@ describe('writing', () => {
     expect(writes).toEqual([])
   })
 
-  test('that fails is reported, and tried again with what has been counted since', async () => {
+  test('that fails is reported, and retried including what has been counted since', async () => {
     const { clock, meter, writes, failures, database } = openMeter()
     database.persist = () => Promise.reject(new Error('no database'))
     meter.take('agc_a', 9)
@@ -170,7 +170,7 @@ describe('writing', () => {
     expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
   })
 
-  test('waits for the one in flight, and counts what came during it', async () => {
+  test('waits for the write in flight, and then writes what was counted during it', async () => {
     const { clock, meter, writes, database } = openMeter()
     const held = Promise.withResolvers<void>()
     database.persist = () => held.promise
@@ -184,14 +184,14 @@ describe('writing', () => {
     expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
   })
 
-  test('of many agencies is done in parts of 1,000', async () => {
+  test('of many agencies is split into parts of 1,000', async () => {
     const { clock, meter, writes } = openMeter()
     for (let i = 0; i < 2_500; i++) meter.take(`agc_${i}`, 9)
     await clock.advance(500)
     expect(writes.map((usage) => usage.length)).toEqual([1_000, 1_000, 500])
   })
 
-  test('at once, by flush, leaves nothing for the timer', async () => {
+  test('immediately, by flush, leaves nothing for the timer', async () => {
     const { clock, meter, writes } = openMeter()
     meter.take('agc_a', 9)
     await meter.flush()
@@ -199,7 +199,7 @@ describe('writing', () => {
     expect(clock.nextTimerIn).toBeNull()
   })
 
-  test('by flush waits for the write in flight, then writes what came after it', async () => {
+  test('by flush waits for the write in flight, then writes what was counted after it', async () => {
     const { clock, meter, writes, database } = openMeter()
     const held = Promise.withResolvers<void>()
     database.persist = () => held.promise
@@ -214,7 +214,7 @@ describe('writing', () => {
     expect(writes.map(([usage]) => usage?.used)).toEqual([1, 2])
   })
 
-  test('by flush that fails is told to the caller, and tried again by the timer', async () => {
+  test('by flush that fails is reported to the caller, and retried by the timer', async () => {
     const { clock, meter, writes, failures, database } = openMeter()
     database.persist = () => Promise.reject(new Error('no database'))
     meter.take('agc_a', 9)
@@ -226,7 +226,7 @@ describe('writing', () => {
     expect(writes).toHaveLength(2)
   })
 
-  test('ends with stop, which writes a last time and sets no timer any more', async () => {
+  test('ends with stop, which writes one last time and disables the timer', async () => {
     const { clock, meter, writes } = openMeter()
     meter.take('agc_a', 9)
     await meter.stop()

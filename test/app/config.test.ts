@@ -39,7 +39,7 @@ describe('readConfig', () => {
     })
   })
 
-  test('a variable set to nothing counts as not set', () => {
+  test('an empty variable counts as not set', () => {
     const names = ['PORT', 'DATABASE_URL', 'SECRET_KEY', 'WEBHOOK_ALLOW_HOSTS', 'DATA_DIR', 'MAILBOX_MAX']
     expect(readConfig(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(readConfig({}))
   })
@@ -49,7 +49,7 @@ describe('readConfig', () => {
     for (const part of [config, config.limits, config.webhookAllowHosts]) expect(Object.isFrozen(part)).toBe(true)
   })
 
-  test('every bad variable is named in one message, with what would pass', () => {
+  test('one message names every bad variable and its accepted values', () => {
     const env = {
       PORT: '70000',
       HOST: 'a b',
@@ -69,13 +69,13 @@ describe('readConfig', () => {
     )
   })
 
-  test('no secret, and no password in a URL, gets into the message', () => {
+  test('the message contains no secret and no password of a URL', () => {
     const env = { DATABASE_URL: 'mysql://u:hunter2@db/n', PORTAL_TOKEN: 'hunter2', SECRET_KEY: 'hunter2' }
     expect(faultsOf(env)).toHaveLength(3)
     expect(faultsOf(env).join()).not.toContain('hunter2')
   })
 
-  test('with DATABASE_URL the two secrets are required', () => {
+  test('with DATABASE_URL both secrets are required', () => {
     expect(faultsOf(SERVER)).toEqual([])
     const { DATABASE_URL } = SERVER
     expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(',')[0])).toEqual([

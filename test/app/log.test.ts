@@ -9,7 +9,7 @@ const LAST_WORDS = `
   process.exit(1)
 `
 
-test('the last line before the end of the process arrives, also through a pipe as a container has it', async () => {
+test('the last line before the process exits arrives, also through a pipe as in a container', async () => {
   for (let round = 0; round < 10; round++) {
     const run = Bun.spawn(['sh', '-c', '"$0" -e "$1" 2>&1 | cat', process.execPath, LAST_WORDS], {
       stdout: 'pipe',

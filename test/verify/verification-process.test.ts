@@ -10,14 +10,14 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const SCRIPT = join(import.meta.dir, 'support/scripted-verifier.ts')
 
-/** A verification whose process plays `part`. */
+/** A verification whose process follows the script `part`. */
 function scripted(part: string, peek: PeekUnit = () => null) {
   const clock = new FakeClock()
   const command = [process.execPath, SCRIPT, part]
   return { clock, verification: new VerificationProcess({ databaseUrl: 'postgres://x', command, peek, clock }) }
 }
 
-/** Settled before it is looked at: an expectation on what never settles would spin. */
+/** Returns the outcome of a promise before the assertion: an assertion on a promise that never settles would hang. */
 async function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.catch((error: unknown) => (error instanceof VerificationError ? error.kind : error))
 }
@@ -29,7 +29,7 @@ async function pidOf(verification: VerificationProcess): Promise<number> {
   return verification.pid ?? 0
 }
 
-describe('a verification comes to no result, and the service goes on', () => {
+describe('a verification ends without a result, and the service continues', () => {
   test.each([
     ['its process ends', 'dies', 'ended'],
     ['its process cannot read the ledger', 'fails', 'failed'],
@@ -42,7 +42,7 @@ describe('a verification comes to no result, and the service goes on', () => {
       pids.add(verification.pid ?? 0)
       expect([await outcome, verification.pid]).toEqual([kind, null])
     }
-    // Whoever asks after the end gets a new one.
+    // A later caller gets a new process.
     expect([pids.size, pids.has(0)]).toEqual([2, false])
   })
 
@@ -54,7 +54,7 @@ describe('a verification comes to no result, and the service goes on', () => {
     expect([verification.pid, clock.nextTimerIn]).toEqual([null, null])
   })
 
-  test('when its time is over; its process is ended', async () => {
+  test('when it takes too long; its process is killed', async () => {
     const { clock, verification } = scripted('hangs')
     const asked = outcomeOf(verification.verify(forever()))
     const pid = await pidOf(verification)
@@ -63,7 +63,7 @@ describe('a verification comes to no result, and the service goes on', () => {
     await eventually('it has ended', () => !isAlive(pid))
   })
 
-  test('when the last of those who asked is gone; its process is ended', async () => {
+  test('when the last caller is gone; its process is killed', async () => {
     const { verification } = scripted('hangs')
     const [first, second] = [new AbortController(), new AbortController()]
     const outcomes = [first, second].map(({ signal }) => outcomeOf(verification.verify(signal)))
@@ -76,7 +76,7 @@ describe('a verification comes to no result, and the service goes on', () => {
   })
 })
 
-test('whoever asks while one runs gets its result; a page of states at most is given at a time', async () => {
+test('a caller that arrives during a verification shares its result; at most one page of states is sent at a time', async () => {
   const peeked: string[] = []
   const { verification } = scripted('asks', (unitId) => {
     peeked.push(unitId)
@@ -84,14 +84,14 @@ test('whoever asks while one runs gets its result; a page of states at most is g
   })
   const [a, b] = await Promise.all([verification.verify(forever()), verification.verify(forever())])
   expect(a).toBe(b)
-  // The script asks for a thousand, and answers how many it was given.
+  // The script asks for a thousand states, and reports how many it received.
   expect([a.lastSeq, peeked.length]).toEqual([UNITS_PER_PAGE, UNITS_PER_PAGE])
 })
 
-describe('the process that verifies', () => {
+describe('the verification process', () => {
   const MAIN = join(import.meta.dir, '../../src/main.ts')
 
-  /** What it says of a ledger at `databaseUrl`, and what it logs. */
+  /** Its last message about a ledger at `databaseUrl`, and what it logs. */
   async function saidOf(databaseUrl: string): Promise<{ last: FromVerifier; stderr: string }> {
     const said = Promise.withResolvers<FromVerifier>()
     const child = Bun.spawn([process.execPath, MAIN, RUN_VERIFICATION], {
@@ -107,7 +107,7 @@ describe('the process that verifies', () => {
     return { last, stderr: await new Response(child.stderr).text() }
   }
 
-  test('says that the database did not answer when it is away, and logs nothing', async () => {
+  test('reports that the database did not answer, and logs nothing', async () => {
     const { last, stderr } = await saidOf('postgres://nobody@127.0.0.1:1/none')
     expect([last.kind, stderr]).toEqual(['failed', ''])
   })

@@ -24,13 +24,13 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The command line as a process: what it printed, and its exit code. */
+/** Runs the command line as a process and returns its output and exit code. */
 function cli(...args: string[]): Promise<CliRun> {
   const env = { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, DATABASE_URL: database.url }
   return runCliProcess(args, { env })
 }
 
-test('GET /portal/v1/verification compares the running actors, too, and needs the portal token', async () => {
+test('GET /portal/v1/verification also compares the resident actors, and requires the portal token', async () => {
   const ask = (token: string) =>
     fetch(`${service.baseUrl}/portal/v1/verification`, { headers: { authorization: `Bearer ${token}` } })
   expect((await ask('hr_live_none')).status).toBe(401)
@@ -40,7 +40,7 @@ test('GET /portal/v1/verification compares the running actors, too, and needs th
   expect(verification).toMatchObject({ units: 12, differences: [] })
 })
 
-/** The processes that the service `pid` has started to verify. */
+/** The verification processes that the service `pid` has started. */
 function verifiersOf(pid: number): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return []
@@ -49,14 +49,14 @@ function verifiersOf(pid: number): number[] {
       const parent = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
       return parent === pid && command?.includes(RUN_VERIFICATION) && isAlive(Number(name)) ? [Number(name)] : []
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
       return []
     }
   })
 }
 
 describe.if(process.platform === 'linux')('while a verification runs', () => {
-  /** One that gets no further than its first look at the deliveries, and the only process that runs it. */
+  /** A verification that blocks at its first read of deliveries, and the only process that runs it. */
   async function underWay(on: ServiceProcess, work: (verifier: number, answer: Promise<Response>) => Promise<void>) {
     const lock = connect(database.url, { purpose: 'admin' })
     const asking = new AbortController()
@@ -66,7 +66,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
         headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}` },
         signal: asking.signal,
       })
-      // Its end may be expected.
+      // The test may end it deliberately.
       answer.catch(() => {})
       await eventually('it waits for the lock', async () => (await waiting()).length > 0)
       const verifiers = verifiersOf(on.pid)
@@ -82,14 +82,14 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     select application_name as "name" from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`
 
-  test('none of its statements is of the service, which answers meanwhile', async () => {
+  test('uses no connection of the service, which keeps answering', async () => {
     await underWay(service, async () => {
       expect(await waiting()).toEqual([{ name: 'nightledger verification' }] as never)
       expect((await fetch(`${service.baseUrl}/readyz`)).status).toBe(200)
     })
   })
 
-  test('the end of its process is a 500 that says so, and the service goes on', async () => {
+  test('answers 500 when its process ends, and the service continues', async () => {
     await underWay(service, async (verifier, answer) => {
       process.kill(verifier, 'SIGKILL')
       const { status, body } = await answer.then(async (response) => ({
@@ -105,7 +105,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     expect((await cli('verify')).code).toBe(0)
   })
 
-  test('its process ends with the request', async () => {
+  test('ends its process with the request', async () => {
     let pid = 0
     await underWay(service, async (verifier) => {
       pid = verifier
@@ -113,7 +113,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     await eventually('it has ended', () => !isAlive(pid))
   })
 
-  test('a stop of the service ends it, and is not held up by it', async () => {
+  test('ends when the service stops, without delaying it', async () => {
     const other = await startServiceOn(database.url)
     try {
       await underWay(other, async (verifier, answer) => {
@@ -139,7 +139,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     }
   })
 
-  test('neither secrets nor the database’s password stand in its process’s environment or arguments', async () => {
+  test('has neither secrets nor the database password in the environment or arguments of its process', async () => {
     await underWay(service, async (verifier) => {
       const environment = readFileSync(`/proc/${verifier}/environ`, 'utf8')
       const all = environment + readFileSync(`/proc/${verifier}/cmdline`, 'utf8')
@@ -151,7 +151,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     })
   })
 
-  test('its process ends with the service, however that ends', async () => {
+  test('ends its process with the service, however the service ends', async () => {
     const other = await startServiceOn(database.url)
     try {
       await underWay(other, async (verifier) => {
@@ -169,7 +169,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
   })
 })
 
-test('the command says that all is well and ends with 0; of the database alone as well', async () => {
+test('the command reports success and exits with 0, also for the database alone', async () => {
   for (const args of [['verify'], ['verify', '--database']]) {
     const { code, stdout } = await cli(...args)
     expect(stdout).toContain('Everything is as the journal says.')
@@ -177,7 +177,7 @@ test('the command says that all is well and ends with 0; of the database alone a
   }
 })
 
-test('a difference is named, in a table and as JSON, and ends the command with 1', async () => {
+test('the command reports a difference, as a table and as JSON, and exits with 1', async () => {
   const [damaged] = await database.sql`
     update booking set total_amount = total_amount + 1
     where booking_id = (select min(booking_id) from booking) returning booking_id as "id"`

@@ -38,7 +38,7 @@ function idOf(outcome: FoundOutcome): string {
   return outcome.booking.id
 }
 
-/** Bookings, a cancellation, a move and a change that is no news. */
+/** Bookings, a cancellation, a move, and a change that sends no event. */
 async function live(): Promise<{ kept: string; cancelled: string; moved: string }> {
   const [a, b] = units as [Unit, Unit]
   const book = async (unit: Unit, from: string, to: string) =>
@@ -65,7 +65,7 @@ function check(limit?: number) {
   return verify(new PostgresVerifyStore(database.sql), { live: memory, ...(limit === undefined ? {} : { limit }) })
 }
 
-/** Answers as `store` does, and notes of every answer that is a list how long it was. */
+/** Wraps `store`, and records the length of every list it returns. */
 function counting(store: VerifyStore): { store: VerifyStore; largest: Map<string, number> } {
   const largest = new Map<string, number>()
   const counted = new Proxy(store, {
@@ -81,7 +81,7 @@ function counting(store: VerifyStore): { store: VerifyStore; largest: Map<string
   return { store: counted, largest }
 }
 
-test('a ledger that nobody has touched is as its journal says, memory included', async () => {
+test('an intact ledger matches its journal, including memory', async () => {
   await live()
   await eventually('a snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
   const report = await check()
@@ -90,7 +90,7 @@ test('a ledger that nobody has touched is as its journal says, memory included',
   expect(report.snapshots).toBeGreaterThan(0)
 })
 
-test('no page has more rows than the limit, whatever the ledger has, and pages make no difference', async () => {
+test('no page has more rows than the limit, and the page size does not change the result', async () => {
   await live()
   await eventually('a snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
   const whole = await check()
@@ -98,7 +98,7 @@ test('no page has more rows than the limit, whatever the ledger has, and pages m
   for (const limit of [1, 2, 3]) {
     const { store, largest } = counting(new PostgresVerifyStore(database.sql))
     expect(await verify(store, { live: memory, limit })).toEqual(whole)
-    // Of a unit, only a few snapshots are kept.
+    // Only a few snapshots are kept per unit.
     largest.delete('snapshots')
     expect([...largest].filter(([, rows]) => rows > limit)).toEqual([])
     expect([...largest.keys()].sort()).toEqual(
@@ -116,7 +116,7 @@ test('no page has more rows than the limit, whatever the ledger has, and pages m
   }
 })
 
-test('a ledger that is damaged as a whole: the first differences, and how many there are', async () => {
+test('a completely damaged ledger is reported as its first differences and their number', async () => {
   await live()
   await database.sql`
     insert into booking select agency_id, 'bkg_x' || i, unit_id, type, status, source, source_ref,
@@ -129,7 +129,7 @@ test('a ledger that is damaged as a whole: the first differences, and how many t
   expect(report.differenceCount).toBeGreaterThan(DIFFERENCES_MAX)
 })
 
-test('it runs beside a service that writes', async () => {
+test('it runs while the service writes', async () => {
   const [a] = units as [Unit, Unit]
   let stop = false
   const writing = (async () => {
@@ -146,7 +146,7 @@ test('it runs beside a service that writes', async () => {
 })
 
 describe('it finds', () => {
-  /** The damage, and what must be reported. */
+  /** Each damage, and the kind of difference it must be reported as. */
   const DAMAGE: Record<string, { what: string; damage: (ids: Awaited<ReturnType<typeof live>>) => Promise<unknown> }> =
     {
       'a flipped byte in the journal': {
@@ -159,39 +159,39 @@ describe('it finds', () => {
         what: 'snapshot',
         damage: () => database.sql`update snapshot set state = state || ' '`,
       },
-      'a snapshot that is whole but wrong': {
+      'a readable but wrong snapshot': {
         what: 'snapshot',
         damage: () => database.sql`
         update snapshot set state = replace(state, '"minStay":1', '"minStay":2'), hash = encode(sha256(
           convert_to(unit_id || chr(10) || replace(state, '"minStay":1', '"minStay":2'), 'UTF8')), 'hex')`,
       },
-      'a booking with other dates': {
+      'a booking with changed dates': {
         what: 'booking',
         damage: ({ kept }) => database.sql`update booking set departure = departure + 1 where booking_id = ${kept}`,
       },
-      'a booking that is gone': {
+      'a missing booking': {
         what: 'booking',
         damage: ({ moved }) => database.sql`delete from booking where booking_id = ${moved}`,
       },
-      'a booking that nobody journaled': {
+      'a booking that is not in the journal': {
         what: 'booking',
         damage: () => database.sql`
         insert into booking select agency_id, 'bkg_x', unit_id, type, status, source, source_ref, '2029-01-01',
           '2029-01-02', adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at, expected_until,
           cancelled_at, cancel_reason, created_at, updated_at, version, 1 from booking limit 1`,
       },
-      'a booking whose row is of an entry before its last': {
+      'a booking whose row names an entry before its last one': {
         what: 'booking',
         damage: ({ moved }) => database.sql`update booking set seq = seq - 1 where booking_id = ${moved}`,
       },
-      'a booking whose row is of an entry that is not its own': {
+      'a booking whose row names an entry of another booking': {
         what: 'booking',
         damage: ({ moved }) => database.sql`
         update booking set seq = (select max(seq) from journal) where booking_id = ${moved}`,
       },
-      'a guest that is gone': { what: 'guest', damage: () => database.sql`delete from guest` },
+      'a missing guest': { what: 'guest', damage: () => database.sql`delete from guest` },
       'a missing event': { what: 'event', damage: () => database.sql`delete from webhook_event where seq = 4` },
-      'an event with another body': {
+      'an event with a changed body': {
         what: 'event',
         damage: () => database.sql`update webhook_event set body = replace(body, 'confirmed', 'option') where seq = 4`,
       },
@@ -199,11 +199,11 @@ describe('it finds', () => {
         what: 'event',
         damage: () => database.sql`update webhook_event set body = left(body, 20) where seq = 4`,
       },
-      'an event of another kind': {
+      'an event with a changed kind': {
         what: 'event',
         damage: () => database.sql`update webhook_event set kind = 'booking.updated' where seq = 4`,
       },
-      'an event of a change that is no news': {
+      'an event for a change that sends none': {
         what: 'event',
         damage: () => database.sql`
         insert into webhook_event select agency_id, 'evt_x', (select max(seq) from journal), kind, booking_id, body,
@@ -229,7 +229,7 @@ describe('it finds', () => {
         what: 'audit',
         damage: ({ cancelled }) => database.sql`delete from audit where booking_id = ${cancelled}`,
       },
-      'a delivery of no event': {
+      'a delivery without an event': {
         what: 'delivery',
         damage: () => database.sql`
         insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
@@ -239,16 +239,17 @@ describe('it finds', () => {
   for (const [damage, { what, damage: inflict }] of Object.entries(DAMAGE)) {
     test(damage, async () => {
       const ids = await live()
-      // Two units of more than three entries each, three in a snapshot: it is written after its change is answered.
+      // Two units with more than three entries each, three of them in a snapshot, which is written after its change is
+      // answered.
       await eventually('the snapshot is written', async () => (await database.sql`select from snapshot`).length > 0)
       await inflict(ids)
-      // A row at a time as well: whatever is found must not depend on where a page ends.
+      // Also with one row per page: the result must not depend on where a page ends.
       for (const limit of [undefined, 1])
         expect((await check(limit)).differences.map((difference) => difference.what)).toContain(what as never)
     })
   }
 
-  test('an actor whose memory is not what the journal says', async () => {
+  test('an actor whose state differs from the journal', async () => {
     await live()
     const state = ledger.directory.peek('unt_a')
     state?.occupied.setRange(21_000 as never, 21_001 as never)

@@ -9,7 +9,7 @@ import { parseEndpointUrl } from '../../src/webhooks/endpoint-url.ts'
 import { guardedPost } from '../../src/webhooks/guarded-post.ts'
 import type { NameResolver } from '../../src/webhooks/name-resolver.ts'
 
-/** Hosts as an agency may write them in a URL: every spelling of a bad address, and why it is refused. */
+/** Hosts as an agency may write them in a URL: every notation of a refused address, and the reason. */
 const BAD: [string, AddressRefusal][] = [
   ['127.0.0.1', 'loopback'],
   ['127.255.255.254', 'loopback'],
@@ -121,7 +121,7 @@ const NEVER: NameResolver = {
 }
 
 describe('an address', () => {
-  test.each(BAD)('https://%s/ is refused as %s before anything is connected to', async (host, refusal) => {
+  test.each(BAD)('https://%s/ is refused as %s before any connection', async (host, refusal) => {
     const target = parseEndpointUrl(`https://${host}/`, [])
     if (typeof target === 'string') throw new Error(target)
     expect(target.isLiteral).toBe(true)
@@ -158,7 +158,7 @@ describe('an address', () => {
     expect(refusalOfAddress(text)).toBe('unparsable')
   })
 
-  test('every refused range is refused from its first to its last address, and not beyond', () => {
+  test('every refused range is refused from its first to its last address, and no further', () => {
     const number = (text: string) => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
     const text = (n: number) => [24, 16, 8, 0].map((shift) => Math.floor(n / 2 ** shift) % 256).join('.')
     const ranges = REFUSED_IPV4.map(([range]) => {
@@ -178,7 +178,7 @@ describe('an address', () => {
   })
 })
 
-/** Counts what `fetch` is asked for meanwhile. */
+/** Counts the calls of `fetch` meanwhile. */
 function countConnects(): { end(): number } {
   const real = globalThis.fetch
   let asked = 0

@@ -23,7 +23,7 @@ describe('the schedule', () => {
     expect(RETRY_DELAYS_S).toEqual([60, 300, 1_800, 7_200, 21_600])
   })
 
-  test('is never early, and late by a twentieth at most', () => {
+  test('is never early, and at most a twentieth late', () => {
     for (const [index, seconds] of RETRY_DELAYS_S.entries()) {
       for (const dice of [0, 1e-9, 0.3, 0.5, 0.999_999]) {
         const ms = retryDelayMs(index + 1, dice) ?? 0
@@ -40,7 +40,7 @@ describe('after an attempt', () => {
   // Every try × every failure count × both states × every outcome.
   for (const status of ['active', 'disabled'] as const) {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      test(`number ${tries + 1} of a schedule, endpoint ${status}`, () => {
+      test(`number ${tries + 1} of a schedule, with the endpoint ${status}, decides delivery and endpoint`, () => {
         for (let consecutiveFailures = 0; consecutiveFailures <= 20; consecutiveFailures++) {
           for (const outcome of [...FAILURES, ...SUCCESSES]) {
             const endpoint = { status, consecutiveFailures }
@@ -61,7 +61,7 @@ describe('after an attempt', () => {
     }
   }
 
-  test('the reason of a switch-off says what the last attempt met', () => {
+  test('the reason for disabling names the result of the last attempt', () => {
     const at = { endedAt: ENDED, dice: 0 }
     const off = (outcome: AttemptOutcome) =>
       afterAttempt({ attempts: 0, tries: 0 }, { status: 'active', consecutiveFailures: 19 }, outcome, at).endpoint

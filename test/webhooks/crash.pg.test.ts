@@ -12,9 +12,7 @@ import { AGENCY, CALLER } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
-/*
- * The real service and its sender, killed. Receivers are plain http on loopback, which WEBHOOK_ALLOW_HOSTS permits.
- */
+/* Kills the real service and its sender. Receivers use plain http on loopback, which WEBHOOK_ALLOW_HOSTS permits. */
 
 let database: TestDatabase
 let receiver: Receiver
@@ -48,7 +46,7 @@ async function start(): Promise<ServiceProcess> {
   return running
 }
 
-/** The sender's process ids so far, in order. */
+/** The process ids of the senders so far, in order. */
 function senderPids(service: ServiceProcess): number[] {
   return service
     .log()
@@ -81,7 +79,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
       await eventually('the sender is up', () => senderPids(service).length === 1)
       const killed = Promise.withResolvers<void>()
       receiver.answer = () => {
-        // Answered, and nothing recorded yet: the answer is on its way when the process dies.
+        // The receiver has answered and nothing is recorded yet: the response is in transit when the process dies.
         setTimeout(() => {
           if (victim !== 'the service') kill(senderPids(service)[0])
           if (victim !== 'the sender') service.kill('SIGKILL')
@@ -90,7 +88,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
         receiver.answer = () => new Response(null, { status: 200 })
         return new Response(null, { status: 200 })
       }
-      // Killed before it could answer, perhaps: nothing is claimed about that here.
+      // The service may be killed before it can answer the booking. This test makes no claim about that.
       await new Load(() => service.baseUrl).book().catch(() => null)
       await killed.promise
       if (victim !== 'the sender') {
@@ -110,14 +108,14 @@ test.each(['the sender', 'the service', 'both'] as const)(
       expect(bodies.get(id) ?? body).toBe(body)
       bodies.set(id, body)
     }
-    // A cut attempt has no row: the one that finished has its number.
+    // An interrupted attempt has no row; the attempt that finished has its number.
     const attempts = await database.sql`select attempt from webhook_attempt`
     expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
   },
   60_000,
 )
 
-test('kill -9 under load, 6 rounds of service, sender or both: every change is delivered at least once, few twice', async () => {
+test('kill -9 of service, sender or both under load, 6 rounds: every change is delivered at least once, and few twice', async () => {
   let service = await start()
   const load = new Load(() => service.baseUrl)
   for (let round = 0; round < 6; round++) {
@@ -145,14 +143,14 @@ test('kill -9 under load, 6 rounds of service, sender or both: every change is d
   expect(events).toHaveLength(sum?.n ?? 0)
   const twice = [...times.values()].filter((count) => count > 1).length
   console.log(`${events.length} events, all delivered; ${twice} of them more than once after 6 kills`)
-  // What was in flight at a kill, at most.
+  // At most the attempts in flight at each kill.
   expect(twice).toBeLessThan(6 * 16)
   service.kill('SIGTERM')
   expect(await service.exited).toBe(0)
   running = null
 }, 120_000)
 
-test('a sender that ends is started again, and the service drains with it', async () => {
+test('a sender that ends is restarted, and drains with the service', async () => {
   const service = await start()
   await eventually('the sender is up', () => senderPids(service).length === 1)
   kill(senderPids(service)[0])
@@ -165,7 +163,7 @@ test('a sender that ends is started again, and the service drains with it', asyn
   await eventually('the sender is gone', () => !isAlive(pid))
 })
 
-test('a sender whose service is gone ends by itself', async () => {
+test('a sender exits on its own when its service is gone', async () => {
   const service = await start()
   await eventually('the sender is up', () => senderPids(service).length === 1)
   service.kill('SIGKILL')
@@ -174,7 +172,7 @@ test('a sender whose service is gone ends by itself', async () => {
   await eventually('the sender is gone', () => !isAlive(senderPids(service)[0] ?? 0))
 })
 
-/** One that has not started yet, or has ended, is passed over. */
+/** Ignores a process that has not started yet or has ended. */
 function kill(pid: number | undefined): void {
   if (pid !== undefined && isAlive(pid)) process.kill(pid, 'SIGKILL')
 }

@@ -44,7 +44,7 @@ describe('an endpoint’s URL', () => {
     expect(parseEndpointUrl('ftp://localhost:9000/in', allow)).toBe('not_https')
   })
 
-  test('what is behind a name is told in the contract’s words only', () => {
+  test('a refused address is described only in the contract’s words', () => {
     expect(refusalSentence('private')).toBe('endpoint address is not publicly routable')
     expect(refusalSentence('loopback')).toBe('endpoint address is not publicly routable')
     expect(refusalSentence('not_https')).toBe('url must begin with https://')

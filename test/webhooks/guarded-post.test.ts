@@ -11,17 +11,17 @@ import { startReceiver } from './support/receiver.ts'
 import { type ServerCertificate, selfSigned, TestAuthority } from './support/test-authority.ts'
 
 /*
- * The one way out, against real TLS servers on loopback. `127.0.0.1` stands for the Internet here, every other loopback
- * address for the inside that must never be connected to.
+ * Runs against real TLS servers on loopback. `127.0.0.1` stands for the Internet, every other loopback address for the
+ * internal network that must never be connected to.
  */
 
 const NAME = 'hooks.example'
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
-/** Of the sends that end by it. */
+/** The deadline of sends that are expected to reach it. */
 const DEADLINE_MS = 400
-/** Of all others, on a machine that may be busy. */
+/** The deadline of all other sends, on a machine that may be busy. */
 const PATIENT_MS = 15_000
-/** Past a limit that did not hold, nothing would end for a long time: this much may a busy machine be late. */
+/** How late a busy machine may be. Without the limit under test, an attempt would take far longer. */
 const LATE_MS_MAX = 5_000
 
 let authority: TestAuthority
@@ -50,7 +50,7 @@ function post(options: Partial<GuardedPostOptions> = {}) {
 }
 
 describe('an attempt', () => {
-  test('reaches the receiver with name, bytes and headers as they are', async () => {
+  test('reaches the receiver with name, bytes and headers unchanged', async () => {
     zone = onLoopback
     const receiver = startReceiver(certificate)
     const { outcome } = await post()(`https://${NAME}:${receiver.port}/in?a=1`, {
@@ -65,7 +65,7 @@ describe('an attempt', () => {
     await receiver.stop()
   })
 
-  test.each([200, 299, 301, 404, 410, 500, 503])('passes the receiver’s own %i through unchanged', async (status) => {
+  test.each([200, 299, 301, 404, 410, 500, 503])('reports the status %i of the receiver unchanged', async (status) => {
     zone = onLoopback
     const receiver = startReceiver(certificate)
     const headers = { location: `https://${NAME}:${receiver.port}/elsewhere` }
@@ -77,7 +77,7 @@ describe('an attempt', () => {
     await receiver.stop()
   })
 
-  test('tries the next address when the first refuses the connection, and judges all of them first', async () => {
+  test('checks all addresses first, and tries the next one when a connection is refused', async () => {
     const receiver = startReceiver(certificate)
     zone = (_, family) => (family === 'A' ? ['127.0.0.3', '127.0.0.1'] : [])
     const both = post({ refusalOf: (address) => (address.startsWith('127.0.0.') ? null : 'private') })
@@ -91,10 +91,10 @@ describe('an attempt', () => {
   })
 })
 
-describe('what cannot be reached', () => {
+describe('an unreachable endpoint', () => {
   test.each([
     ['a name that does not resolve', 'https://nowhere.example/', 'name'],
-    ['a port nobody listens on', `https://${NAME}:1/`, 'connection'],
+    ['a port on which nothing listens', `https://${NAME}:1/`, 'connection'],
   ])('%s is "endpoint not reachable"', async (_, url, cause) => {
     zone = onLoopback
     const { outcome } = await post()(url, MESSAGE)
@@ -102,7 +102,7 @@ describe('what cannot be reached', () => {
     expect(coarseReason(outcome)).toBe('endpoint not reachable')
   })
 
-  test('a receiver that hangs up is "endpoint not reachable"', async () => {
+  test('a receiver that closes the connection is "endpoint not reachable"', async () => {
     zone = onLoopback
     const receiver = await startOddReceiver(certificate, (socket) => socket.destroy())
     const { outcome } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
@@ -111,11 +111,11 @@ describe('what cannot be reached', () => {
   })
 })
 
-describe('a certificate is refused, and no request is sent,', () => {
+describe('without sending a request, a certificate is refused', () => {
   const cases: [string, () => Promise<ServerCertificate>][] = [
     ['for another name', () => authority.issue({ names: ['other.example'] })],
-    ['for the address only', () => authority.issue({ addresses: ['127.0.0.1'] })],
-    ['that vouches for itself', () => selfSigned(NAME)],
+    ['for the IP address only', () => authority.issue({ addresses: ['127.0.0.1'] })],
+    ['that is self-signed', () => selfSigned(NAME)],
     ['that has expired', () => authority.issue({ names: [NAME], endedMs: 60_000 })],
     ['of an unknown authority', async () => (await TestAuthority.create()).issue({ names: [NAME] })],
   ]
@@ -128,7 +128,7 @@ describe('a certificate is refused, and no request is sent,', () => {
     await receiver.stop()
   })
 
-  test('even if the environment says that none need be checked', async () => {
+  test('even if the environment disables certificate checks', async () => {
     zone = onLoopback
     const receiver = startReceiver(await selfSigned(NAME))
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
@@ -146,7 +146,7 @@ describe('the deadline ends', () => {
   }
   const cases: [string, boolean, (socket: Socket) => void][] = [
     ['a TLS handshake that stalls', false, () => {}],
-    ['an answer that never begins', true, () => {}],
+    ['a response that never starts', true, () => {}],
     [
       'headers that never end',
       true,
@@ -163,8 +163,12 @@ describe('the deadline ends', () => {
         every(socket, 20, 'K')
       },
     ],
-    ['endless 1xx', true, (socket) => every(socket, 5, 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n')],
-    ['endless 100 Continue in a flood', true, (socket) => every(socket, 1, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50))],
+    ['endless 1xx responses', true, (socket) => every(socket, 5, 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n')],
+    [
+      'an endless stream of 100 Continue',
+      true,
+      (socket) => every(socket, 1, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50)),
+    ],
   ]
   test.each(cases)('%s', async (_, isTls, onRequest) => {
     zone = onLoopback
@@ -188,7 +192,7 @@ describe('the deadline ends', () => {
     expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS_MAX)
   })
 
-  test('a slow body a second after its headers at the latest, and the answer counts', async () => {
+  test('a slow body at most a second after its headers, and the response counts', async () => {
     zone = onLoopback
     const receiver = await startOddReceiver(certificate, (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n')
@@ -197,15 +201,15 @@ describe('the deadline ends', () => {
     const since = performance.now()
     const { outcome, durationMs } = await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
     expect(outcome).toEqual({ kind: 'answered', httpStatus: 200 })
-    // The body alone would take twenty seconds.
+    // The whole body would take twenty seconds.
     expect(durationMs).toBeLessThan(LATE_MS_MAX)
     expect(performance.now() - since).toBeLessThan(1_000 + LATE_MS_MAX)
     await receiver.stop()
   })
 })
 
-describe('what an answer may cost', () => {
-  /** The bytes of each answer's body that the program takes from `fetch`, chunk by chunk. */
+describe('the cost of a response', () => {
+  /** The body chunks of each response that the code under test reads from `fetch`. */
   async function takenBy(send: () => Promise<unknown>): Promise<Uint8Array[][]> {
     const taken: Uint8Array[][] = []
     const fetching = globalThis.fetch
@@ -230,7 +234,7 @@ describe('what an answer may cost', () => {
     return taken
   }
 
-  test('a gzip bomb is never unpacked: what is read of it are the bytes that were sent', async () => {
+  test('does not include decompressing a gzip bomb: only the bytes on the wire are read', async () => {
     zone = onLoopback
     const bomb = gzipSync(Buffer.alloc(210_000_000))
     const receiver = startReceiver(certificate)
@@ -242,7 +246,7 @@ describe('what an answer may cost', () => {
     await receiver.stop()
   })
 
-  test('an endless body is cut off when enough of it was read', async () => {
+  test('is limited for an endless body, which is cut off once enough of it is read', async () => {
     zone = onLoopback
     const closed = Promise.withResolvers<void>()
     const receiver = await startOddReceiver(certificate, (socket) => {
@@ -256,7 +260,7 @@ describe('what an answer may cost', () => {
       more()
     })
     const [chunks = []] = await takenBy(() => post()(`https://${NAME}:${receiver.port}/`, MESSAGE))
-    // With the last chunk it was enough, and not before.
+    // Reading stopped exactly at the chunk that reached the limit.
     const before = chunks.slice(0, -1).reduce((bytes, { length }) => bytes + length, 0)
     expect(before).toBeLessThan(ANSWER_BYTES_MAX)
     await closed.promise
@@ -265,12 +269,13 @@ describe('what an answer may cost', () => {
 })
 
 describe('a DNS answer that changes', () => {
-  test('between check and connect gains nothing: 1,000 sends, no connection to the forbidden address', async () => {
-    // A name of its own, counted anew for each send: a query that another test left behind, or that the resolver sent
-    // twice on a busy machine, must not shift whose turn it is.
+  test('between check and connection has no effect: 1,000 sends, no connection to the forbidden address', async () => {
+    // Each send uses a fresh name and counter: a query left over from another test, or sent twice by the resolver on a
+    // busy machine, must not shift the sequence of answers.
     const name = 'changing.example'
     let asked = 0
-    // Half the sends find it good at first and forbidden the next time: whoever asks twice connects inside.
+    // In half of the sends the name resolves to a good address first and to the forbidden one next: code that resolves
+    // twice connects to it.
     zone = (queried, family) => {
       if (queried !== name || family !== 'A') return []
       asked += 1

@@ -83,9 +83,9 @@ async function openTables(): Promise<SenderTables> {
 
 senderStoreContract('in Postgres', openTables)
 
-test('a claim walks past a flood: 200,000 pending of one endpoint cost the others nothing', async () => {
+test('a claim skips a large backlog: 200,000 pending deliveries of one endpoint cost the others nothing', async () => {
   const { addEndpoint, addDelivery, epoch } = await openTables()
-  // Writing the flood may take its time.
+  // Inserting the backlog can take long.
   const sql = connect(database.url, { purpose: 'admin' })
   for (const id of ['a', 'b', 'c']) await addEndpoint({ id: `whe_${id}`, agencyId: `agc_${id}` })
   await addDelivery('dlv_c', { id: 'whe_c', agencyId: 'agc_c' }, 1_800_000_000_000)
@@ -102,13 +102,13 @@ test('a claim walks past a flood: 200,000 pending of one endpoint cost the other
   expect(await store.claim(options)).toHaveLength(17)
   const before = await rowsRead()
   for (let i = 0; i < 20; i++) await store.claim(options)
-  // Beside those of the claims, some that earlier claims have left dead; one look at the flood would be 200,000.
+  // Allows for rows left dead by earlier claims. Reading the whole backlog would be 200,000.
   expect((await rowsRead()) - before).toBeLessThan(50_000)
 })
 
-/** Rows of deliveries that statements of the store have looked at, in tables and indexes. */
+/** Delivery rows read by statements of the store, in tables and indexes. */
 async function rowsRead(): Promise<number> {
-  // A session tells its counts once a second, with its next statement.
+  // A session reports its counters once a second, with its next statement.
   await Bun.sleep(1_100)
   for (let i = 0; i < 4; i++) await Promise.all([store.nextDue(4_000_000_000_000), store.nextDue(4_000_000_000_000)])
   await Bun.sleep(100)

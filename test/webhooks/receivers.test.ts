@@ -5,9 +5,7 @@ import { dirname, join } from 'node:path'
 import { signedHeaders } from '../../src/webhooks/signature.ts'
 import { newSecret } from '../../src/webhooks/signing-secret.ts'
 
-/*
- * The receivers of docs/webhooks/receivers, run as the guide says. Those whose language is not on the machine are skipped.
- */
+/* Runs the receivers in docs/webhooks/receivers as the guide says. Skips those whose language is not installed. */
 
 const FOLDER = 'docs/webhooks/receivers'
 const GO_PROGRAM = join(mkdtempSync(join(tmpdir(), 'nightledger-receiver-')), 'receiver')
@@ -17,7 +15,7 @@ const RECEIVERS: { name: string; program: string; command: (program: string, por
   { name: 'Bun', program: process.execPath, command: (bun) => [bun, `${FOLDER}/receiver.js`] },
   { name: 'Node', program: 'node', command: (node) => [node, `${FOLDER}/receiver.js`] },
   { name: 'Python', program: 'python3', command: (python) => [python, `${FOLDER}/receiver.py`] },
-  // As `go run` does it, which would leave the program behind when it is ended itself.
+  // Builds the program as `go run` does, which would leave the program running when it is killed itself.
   {
     name: 'Go',
     program: 'go',
@@ -31,7 +29,7 @@ const BODY = '{"id":"evt_1","event":"booking.created","data":{"id":"bkg_1","unit
 
 for (const { name, program, command } of RECEIVERS) {
   describe.skipIf(Bun.which(program) === null)(`the receiver for ${name}`, () => {
-    test('accepts what is genuine, also during a rotation, and refuses the rest', async () => {
+    test('accepts genuine events, also during a rotation, and refuses everything else', async () => {
       const port = freePort()
       const child = Bun.spawn(command(program, port), {
         env: {

@@ -6,7 +6,7 @@ describe('turns', () => {
   const member = (agencyId: string, name: string) => ({ agencyId, name })
   const anybody = () => true
 
-  test('go round the agencies, however many members one of them has', () => {
+  test('rotate among agencies, however many members one of them has', () => {
     const turns = new FairTurns<{ agencyId: string; name: string }>()
     for (let i = 0; i < 5; i++) turns.add(member('flood', `f${i}`))
     turns.add(member('b', 'b0'))
@@ -15,7 +15,7 @@ describe('turns', () => {
     expect(order).toEqual(['f0', 'b0', 'c0', 'f1', 'f2', 'f3', 'f4', undefined])
   })
 
-  test('a member that waits keeps its place, and a skipped agency its own', () => {
+  test('a queued member keeps its place, and so does a skipped agency', () => {
     const turns = new FairTurns<{ agencyId: string; name: string }>()
     const a = member('a', 'a0')
     turns.add(a)
@@ -26,7 +26,7 @@ describe('turns', () => {
     expect(turns.take(anybody)).toBeUndefined()
   })
 
-  test('a member taken away gets no turn', () => {
+  test('a deleted member gets no turn', () => {
     const turns = new FairTurns<{ agencyId: string; name: string }>()
     const a = member('a', 'a0')
     turns.add(a)
@@ -38,7 +38,7 @@ describe('turns', () => {
 describe('the pools', () => {
   const LIMITS = { fastMax: 2, parkedMax: 3, parkedAtStartMax: 2, perAgencyMax: 4 }
 
-  test('an attempt that is slow makes place for a quick one', () => {
+  test('a slow attempt makes room for a fast one', () => {
     let freed = 0
     const pool = new SendPool(LIMITS, () => {
       freed += 1
@@ -50,7 +50,7 @@ describe('the pools', () => {
     expect(pool.hasRoom('fast')).toBe(true)
   })
 
-  test('what begins parked leaves room for what turns out slow', () => {
+  test('attempts that start parked leave room for attempts that turn out slow', () => {
     const pool = new SendPool(LIMITS, () => {})
     pool.start('a', 'parked')
     pool.start('b', 'parked')
@@ -59,7 +59,7 @@ describe('the pools', () => {
     expect([pool.fast, pool.parked]).toEqual([0, 3])
   })
 
-  test('a slow one stays where it is while no parked place is free, and moves when one is', () => {
+  test('a slow attempt stays in the fast pool until the parked pool has room', () => {
     const pool = new SendPool(LIMITS, () => {})
     const parked: Slot[] = [pool.start('a', 'parked'), pool.start('b', 'parked')]
     pool.start('c', 'fast').park()
@@ -72,7 +72,7 @@ describe('the pools', () => {
     expect([pool.fast, pool.parked]).toEqual([0, 2])
   })
 
-  test('one agency never has more than its share', () => {
+  test('one agency never gets more than its share', () => {
     const pool = new SendPool({ ...LIMITS, fastMax: 10 }, () => {})
     const slots = Array.from({ length: 4 }, () => pool.start('a', 'fast'))
     expect(pool.hasRoomFor('a')).toBe(false)

@@ -5,12 +5,12 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const GONE = '/no/such/program'
 
-test('a sender whose program is gone is told of before anything is taken over', () => {
+test('a missing sender program is reported before the ledger is taken over', () => {
   expect(() => checkSenderCommand([process.execPath, GONE])).toThrow(SenderCommandError)
   expect(() => checkSenderCommand()).not.toThrow()
 })
 
-test('a sender that cannot be started later is tried again, and the service goes on', async () => {
+test('a sender that cannot be started later is retried while the service continues', async () => {
   const clock = new FakeClock()
   const exits: SenderExit[] = []
   const sender = new SenderProcess({

@@ -15,7 +15,7 @@ import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { TestAuthority } from './support/test-authority.ts'
 
-/** The sender in its own process, against a real https receiver. */
+/** Runs the sender in its own process, against a real https receiver. */
 
 const KEY = crypto.getRandomValues(new Uint8Array(32))
 
@@ -72,7 +72,7 @@ async function book(arrival: string, departure: string): Promise<void> {
   expect(outcome.kind).toBe('done')
 }
 
-test('a booking arrives, verified by the secret that was shown and by the standardwebhooks package', async () => {
+test('a booking arrives, and verifies with the secret shown at registration and with the standardwebhooks package', async () => {
   const { endpoint, secret } = await register()
   await book('2027-03-01', '2027-03-04')
   await eventually('it has arrived', () => receiver.received.length > 0)
@@ -92,11 +92,11 @@ test('a booking arrives, verified by the secret that was shown and by the standa
   })
 })
 
-test('a booking wakes the sender, which would look by itself every two seconds only', async () => {
+test('a booking wakes the sender, which would otherwise poll only every two seconds', async () => {
   await register()
   const tookMs: number[] = []
   for (let n = 1; n <= 5; n++) {
-    // Until it has seen that nothing is left, and has just begun to wait.
+    // Wait until the sender has found nothing left to do and has just started to wait.
     await Bun.sleep(LOOK_AHEAD_MS + 250)
     const since = performance.now()
     await book(`2028-03-${10 + n}`, `2028-03-${11 + n}`)
@@ -121,7 +121,7 @@ test('200 bookings at once all arrive', async () => {
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'neither secrets nor the database’s password stand in the process’s environment or arguments',
+  'neither secrets nor the database password appear in the environment or arguments of the process',
   async () => {
     const { pid } = webhooks.sender
     const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { SenderOverError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
 import type { MemoryDelivery, MemoryEndpoint } from './support/memory-sender-store.ts'
 
-/** A store and the tables behind it, as a test fills and reads them. */
+/** A store and its tables, which tests fill and read. */
 export interface SenderTables {
   readonly store: SenderStore
-  /** The writer's epoch, which may take over. */
+  /** The epoch of the current writer, with which a sender can take over. */
   readonly epoch: number
   addEndpoint(endpoint: { id: string; agencyId: string; status?: 'active' | 'disabled' }): Promise<void>
   addDelivery(deliveryId: string, endpoint: { id: string; agencyId: string }, at: number): Promise<void>
@@ -24,7 +24,7 @@ const A2 = { id: 'whe_a2', agencyId: 'agc_a' }
 const B = { id: 'whe_b', agencyId: 'agc_b' }
 const NOW = 1_800_000_000_000
 
-/** What every store of the sender must do alike. */
+/** The contract of every sender store. */
 export function senderStoreContract(name: string, open: () => Promise<SenderTables>): void {
   describe(`the sender's store ${name}`, () => {
     let tables: SenderTables
@@ -72,7 +72,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       }
     }
 
-    test('gives what is due, once, with everything that is needed to send it', async () => {
+    test('returns a due delivery once, with everything needed to send it', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW + 1)
       const [claimed, ...more] = await claim()
@@ -89,7 +89,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(ids(await claim({ dueUntil: NOW + 1 }))).toEqual(['dlv_2'])
     })
 
-    test('gives nothing of an endpoint that is off, or deleted', async () => {
+    test('returns nothing for a disabled or deleted endpoint', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', B, NOW)
       await tables.setEndpoint('whe_a', { status: 'disabled' })
@@ -98,7 +98,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(await store.nextDue(NOW - 1)).toBeNull()
     })
 
-    test('gives an endpoint no more than its window', async () => {
+    test('returns no more for an endpoint than its window', async () => {
       for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_a${i}`, A, NOW - 5 + i)
       for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_b${i}`, B, NOW)
       expect(ids(await claim({ windows: { whe_b: 0 } }))).toEqual(['dlv_a0', 'dlv_a1'])
@@ -111,7 +111,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       ])
     })
 
-    test('lets agencies take turns where there is not room for all, whatever waits longer', async () => {
+    test('lets agencies take turns when there is not room for all, regardless of age', async () => {
       for (let i = 0; i < 4; i++) {
         await tables.addDelivery(`dlv_a${i}`, A, NOW - 1_000)
         await tables.addDelivery(`dlv_c${i}`, A2, NOW - 1_000)
@@ -122,7 +122,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(claimed).toContain('dlv_b0')
     })
 
-    test('a new sender has all that the old one had not finished; the old one claims and changes nothing', async () => {
+    test('a new sender gets everything the old one had not finished; the old one can claim and change nothing', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       expect(ids(await claim())).toEqual(['dlv_1'])
       const newer = await store.takeOver(tables.epoch)
@@ -143,7 +143,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       await expect(store.takeOver(tables.epoch + 1)).rejects.toBeInstanceOf(SenderOverError)
     })
 
-    test('records an attempt, the next time and the counter together, and nothing twice', async () => {
+    test('records an attempt, the next due time and the failure count together, and only once', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await claim()
       await store.record(term, [failed('dlv_1')])
@@ -161,13 +161,13 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       })
       expect(await tables.endpoint('whe_a')).toMatchObject({ status: 'active', consecutiveFailures: 1 })
       expect(await store.nextDue(NOW)).toBe(NOW + 60_000)
-      // Claimed again, the late repetition of the first record still changes nothing.
+      // After the delivery is claimed again, a late repetition of the first record still changes nothing.
       await claim({ dueUntil: NOW + 60_000 })
       await store.record(term, [failed('dlv_1')])
       expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1, claimedBy: term })
     })
 
-    test('records a success, and gives back what was not tried as it was', async () => {
+    test('records a success, and requeues a delivery that was not attempted unchanged', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
@@ -195,7 +195,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(ids(await claim())).toEqual(['dlv_2'])
     })
 
-    test('the last of several outcomes of an endpoint counts', async () => {
+    test('applies the last of several outcomes of an endpoint', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
@@ -213,7 +213,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       })
     })
 
-    test('a counter of an earlier revision, or of a deleted endpoint, is not written; the delivery is', async () => {
+    test('does not write the failure count of an earlier revision or a deleted endpoint, but writes the delivery', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await claim()
       await tables.setEndpoint('whe_a', { revision: 1 })
@@ -222,7 +222,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1 })
     })
 
-    test('a failure does not bring back what the agency has dropped meanwhile, a success is told', async () => {
+    test('does not revive a delivery that the agency dropped meanwhile after a failure, but records a success', async () => {
       for (const id of ['dlv_1', 'dlv_2']) await tables.addDelivery(id, A, NOW)
       await claim()
       for (const id of ['dlv_1', 'dlv_2']) await tables.setDelivery(id, { status: 'dropped' })
@@ -234,7 +234,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect((await tables.delivery('dlv_2')).status).toBe('delivered')
     })
 
-    test('lets go of what a lost claim took, and of nothing that is held', async () => {
+    test('releases the deliveries of a lost claim, and none that the sender still has', async () => {
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW)
       await claim()
@@ -244,7 +244,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(ids(await claim())).toEqual(['dlv_1', 'dlv_2'])
     })
 
-    test('knows when the next one falls due', async () => {
+    test('returns when the next delivery falls due', async () => {
       expect(await store.nextDue(NOW)).toBeNull()
       await tables.addDelivery('dlv_1', A, NOW)
       await tables.addDelivery('dlv_2', A, NOW + 500)

@@ -9,12 +9,12 @@ import { makeVectors, VECTORS_FILE } from './support/make-vectors.ts'
 const { vectors } = makeVectors()
 
 describe('the test vectors', () => {
-  test('in docs/ are what this program signs', async () => {
+  test('in docs/ match the signatures of this program', async () => {
     expect(await Bun.file(VECTORS_FILE).json()).toEqual(makeVectors())
   })
 
-  // Computed with Python's hmac from the contract's words, so that a change of both code and file is seen.
-  test('begin with a signature known from elsewhere', () => {
+  // Computed with Python's hmac from the contract's text, so that a simultaneous change of code and file is noticed.
+  test('begin with an independently computed signature', () => {
     expect(vectors[0]?.headers['x-service-signature']).toBe(
       't=1795236025, v1=8cdd20beb81d918b211b55afb71396d2a9798e7a1da115231a8a00ef608bc506',
     )
@@ -46,14 +46,14 @@ describe('the standardwebhooks package', () => {
   const secret = newSecret()
   const headers = (at = Date.now()) => signedHeaders({ eventId: 'evt_1', body, at, secrets: [secret] })
 
-  test('accepts what is sent now, by the new and by the old secret of a rotation', () => {
+  test('accepts a current message, with either secret of a rotation', () => {
     const other = newSecret()
     const both = signedHeaders({ eventId: 'evt_1', body, at: Date.now(), secrets: [other, secret] })
     expect(new Webhook(secret).verify(body, both)).toEqual(JSON.parse(body))
     expect(new Webhook(other).verify(body, both)).toEqual(JSON.parse(body))
   })
 
-  test('refuses another endpoint’s secret, other bytes, another id and an old time', () => {
+  test('refuses another endpoint’s secret, changed bytes, another id and an old time', () => {
     expect(() => new Webhook(newSecret()).verify(body, headers())).toThrow()
     expect(() => new Webhook(secret).verify(`${body} `, headers())).toThrow()
     expect(() => new Webhook(secret).verify(body, { ...headers(), 'webhook-id': 'evt_2' })).toThrow()
@@ -62,7 +62,7 @@ describe('the standardwebhooks package', () => {
 })
 
 describe('a secret', () => {
-  test('is whsec_ and 32 random bytes, never the same', () => {
+  test('is whsec_ and 32 random bytes, different each time', () => {
     const secrets = Array.from({ length: 100 }, newSecret)
     expect(new Set(secrets).size).toBe(100)
     for (const secret of secrets) {
@@ -74,7 +74,7 @@ describe('a secret', () => {
   const key = crypto.getRandomValues(new Uint8Array(32))
   const owner = { agencyId: 'agc_a', endpointId: 'whe_a' }
 
-  test('opens for its owner with its key only, and not when a bit has changed', () => {
+  test('opens only for its owner with its key, and not after any bit has changed', () => {
     const box = new SecretBox(key)
     const sealed = box.seal('whsec_x', owner)
     expect(box.open(sealed, owner)).toBe('whsec_x')
@@ -93,7 +93,7 @@ describe('a secret', () => {
       expect(() => box.open(text, owner)).toThrow(SecretBoxError)
   })
 
-  test('before a rotation signs until the overlap ends, and not a moment longer', () => {
+  test('from before a rotation signs until the overlap ends, and no longer', () => {
     const box = new SecretBox(key)
     const endpoint = {
       secretSealed: box.seal('new', owner),

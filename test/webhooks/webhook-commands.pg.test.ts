@@ -39,7 +39,7 @@ const post: PostOnce = async (url, message) => {
   posted.push({ url, ...message })
   return { outcome: answer, durationMs: 7 }
 }
-/** What names resolve to in these tests. */
+/** The addresses of names in these tests. */
 const NAMES: Record<string, readonly string[] | 'unresolved' | 'timed_out'> = {
   'hooks.example': ['93.184.216.34', '2606:4700::1'],
   'inside.example': ['93.184.216.34', '10.0.0.7'],
@@ -74,7 +74,7 @@ beforeEach(async () => {
 })
 afterEach(() => ledger.close())
 
-/** Of the audit trail, a new one for each change. */
+/** A new audit line for each change. */
 const line = () => successLine({ clock, newId: systemIds }, CALLER)
 
 async function register(url = 'https://hooks.example/in') {
@@ -91,7 +91,7 @@ async function book(): Promise<void> {
   nights += 1
 }
 
-/** Sends what is due in this process, until nothing is. */
+/** Sends due deliveries in this process until none is left. */
 async function sendDue(): Promise<void> {
   const store = new PostgresSenderStore(database.url)
   const at = Date.now() + 1_000
@@ -102,10 +102,10 @@ async function sendDue(): Promise<void> {
     dice: () => 0,
     box,
     post,
-    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretClosed: () => {}, onOver: () => {} },
+    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
   })
   sender.wake()
-  // A pause of the sender says nothing: on a busy machine it is only waiting for the database.
+  // A pause of the sender proves nothing: on a busy machine it may only be waiting for the database.
   await eventually('everything due is sent', async () => {
     const isIdle = () => sender.stats.claims > 0 && sender.stats.claimed === 0
     return isIdle() && (await countDue(at)) === 0 && isIdle()
@@ -127,7 +127,7 @@ async function statuses(endpointId: string): Promise<string[]> {
 }
 
 describe('registering', () => {
-  test('shows the secret once, and keeps it sealed', async () => {
+  test('shows the secret once, and stores it encrypted', async () => {
     const { endpoint, secret } = await register('https://hooks.example/in#part')
     expect(secret).toMatch(/^whsec_/)
     expect(endpoint).toEqual({
@@ -166,7 +166,7 @@ describe('registering', () => {
     expect(await commands.list(agency.id)).toEqual([])
   })
 
-  test('takes a development receiver, and no more endpoints than the limit', async () => {
+  test('accepts a development receiver, and no more endpoints than the limit', async () => {
     await register(`http://${ALLOWED}/in`)
     for (let i = 1; i < ENDPOINTS_PER_AGENCY_MAX; i++) await register()
     expect(await commands.register(agency.id, { url: 'https://hooks.example/', description: null }, line())).toEqual({
@@ -175,7 +175,7 @@ describe('registering', () => {
     })
   })
 
-  test('another agency sees nothing of it', async () => {
+  test('another agency cannot see or change the endpoint', async () => {
     const { endpoint } = await register()
     await commands.ping(agency.id, endpoint.id, line())
     const [delivery] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
@@ -197,7 +197,7 @@ describe('registering', () => {
 })
 
 describe('a ping', () => {
-  test('is one attempt, told at once and kept in the log', async () => {
+  test('is one attempt, returned immediately and kept in the log', async () => {
     const { endpoint, secret } = await register()
     const outcome = await commands.ping(agency.id, endpoint.id, line())
     if (outcome.kind !== 'pinged') throw new Error(outcome.kind)
@@ -217,7 +217,7 @@ describe('a ping', () => {
     expect(sent?.headers['x-service-signature']).toBe(`t=${t}, v1=${serviceSignature(secret, t, sent?.body ?? '')}`)
   })
 
-  test('that fails is dead, and neither counts nor resets', async () => {
+  test('that fails is dead, and neither increases nor resets the failure count', async () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 19`
     answer = FAIL
@@ -234,7 +234,7 @@ describe('a ping', () => {
     expect(await commands.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
   })
 
-  test('beyond the few that may be under way is told to wait', async () => {
+  test('beyond the limit of concurrent pings is refused as busy', async () => {
     const { endpoint } = await register()
     const outcomes = await Promise.all(
       Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => commands.ping(agency.id, endpoint.id, line())),
@@ -244,7 +244,7 @@ describe('a ping', () => {
 })
 
 describe('an event', () => {
-  test('goes to every active endpoint as one delivery, with bytes and snapshot of its moment', async () => {
+  test('creates one delivery for every active endpoint, with a snapshot of its moment as the body', async () => {
     const first = await register()
     const second = await register('https://hooks.example/second')
     const off = await register('https://hooks.example/off')
@@ -259,7 +259,7 @@ describe('an event', () => {
     expect(await statuses(off.endpoint.id)).toEqual([])
   })
 
-  test('keeps every attempt, and a resend is the same id and bytes on a new schedule', async () => {
+  test('keeps every attempt, and a resend has the same id and bytes on a new schedule', async () => {
     const { endpoint } = await register()
     answer = FAIL
     await book()
@@ -290,7 +290,7 @@ describe('an event', () => {
   })
 })
 
-describe('an endpoint that is off', () => {
+describe('a disabled endpoint', () => {
   async function switchedOff() {
     const { endpoint } = await register()
     answer = FAIL
@@ -300,7 +300,7 @@ describe('an endpoint that is off', () => {
     return endpoint.id
   }
 
-  test('says why; what is pending is held, and new events are not queued', async () => {
+  test('says why; its pending deliveries are held, and new events create none', async () => {
     const id = await switchedOff()
     expect(await commands.find(agency.id, id)).toMatchObject({
       status: 'disabled',
@@ -313,7 +313,7 @@ describe('an endpoint that is off', () => {
     expect(held?.nextAttemptAt).toBeNull()
   })
 
-  test('enabled with resend, sends all that was held', async () => {
+  test('enabled with resend, sends all held deliveries', async () => {
     const id = await switchedOff()
     answer = OK
     expect(await commands.change(agency.id, id, { pending: 'resend' }, line())).toMatchObject({
@@ -325,7 +325,7 @@ describe('an endpoint that is off', () => {
     expect(new Set(posted.slice(20).map(({ body }) => body)).size).toBe(22)
   })
 
-  test('enabled with drop, sends only what comes after', async () => {
+  test('enabled with drop, sends only later events', async () => {
     const id = await switchedOff()
     answer = OK
     await commands.change(agency.id, id, { pending: 'drop' }, line())
@@ -333,14 +333,14 @@ describe('an endpoint that is off', () => {
     await sendDue()
     expect((await statuses(id)).sort()).toEqual(['delivered', ...new Array(22).fill('dropped')])
     expect(posted).toHaveLength(21)
-    // What was dropped can still be sent one by one.
+    // Dropped deliveries can still be resent one by one.
     const dropped = (await commands.deliveries(agency.id, id, PAGE))?.rows.find(({ status }) => status === 'dropped')
     await commands.resend(agency.id, dropped?.id ?? '', line())
     await sendDue()
     expect((await commands.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
   })
 
-  test('of an active endpoint enabling drops nothing', async () => {
+  test('enabling an active endpoint drops nothing', async () => {
     const { endpoint } = await register()
     await book()
     await commands.change(agency.id, endpoint.id, { pending: 'drop' }, line())
@@ -349,7 +349,7 @@ describe('an endpoint that is off', () => {
 })
 
 describe('a change', () => {
-  test('of the url is checked like a new one, and begins without failures', async () => {
+  test('of the url is checked like a new one, and resets the failure count', async () => {
     const { endpoint } = await register()
     await database.sql`update webhook_endpoint set consecutive_failures = 7`
     expect(await commands.change(agency.id, endpoint.id, { url: 'https://inside.example/' }, line())).toEqual({
@@ -360,7 +360,7 @@ describe('a change', () => {
       kind: 'changed',
       endpoint: { url: 'https://hooks.example/new', consecutiveFailures: 0 },
     })
-    // So that an attempt at the old address, still under way, does not count.
+    // Ensures that an attempt at the old address, still in flight, does not count.
     expect(await database.sql`select revision from webhook_endpoint`).toMatchObject([{ revision: 1 }])
     expect(await commands.change(agency.id, endpoint.id, { description: null }, line())).toMatchObject({
       endpoint: { description: null },
@@ -370,7 +370,7 @@ describe('a change', () => {
     expect(posted[0]?.url).toBe('https://hooks.example/new')
   })
 
-  test('of the secret with an overlap sends both signatures, without one only the new', async () => {
+  test('of the secret sends both signatures with an overlap, and only the new one without', async () => {
     const { endpoint, secret: first } = await register()
     const rotated = await commands.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
     if (rotated.kind !== 'rotated') throw new Error(rotated.kind)
@@ -396,7 +396,7 @@ describe('a change', () => {
     expect((await commands.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
   })
 
-  test('deleting drops what is pending, forgets the secret, and nothing more is sent', async () => {
+  test('that deletes the endpoint drops pending deliveries, erases the secret, and ends all sending', async () => {
     const { endpoint } = await register()
     await book()
     const [pending] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
@@ -416,7 +416,7 @@ describe('a change', () => {
   })
 })
 
-test('what counts as accepted is any 2xx and nothing else', () => {
+test('only a 2xx counts as accepted', () => {
   for (let httpStatus = 100; httpStatus < 600; httpStatus++) {
     expect(isAccepted({ kind: 'answered', httpStatus })).toBe(httpStatus >= 200 && httpStatus < 300)
   }

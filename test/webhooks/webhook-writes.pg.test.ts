@@ -20,8 +20,8 @@ import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 
 /*
- * What the agency's webhook commands write: under the fence, with their line of the audit trail, and beside batches that
- * still take an endpoint for active.
+ * The writes of the agency's webhook commands: fenced, audited, and concurrent with batches that still consider an
+ * endpoint active.
  */
 
 const URL_OF_NOBODY = 'http://localhost:9000/in'
@@ -32,7 +32,7 @@ let ledger: Ledger
 let agency: Agency
 let unit: Unit
 let commands: WebhookCommands
-/** One connection that holds the latch. */
+/** One connection, which holds the latch. */
 let latch: Sql
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ async function book(): Promise<void> {
   expect(outcome.kind).toBe('done')
 }
 
-/** All that the commands write. */
+/** All tables the commands write. */
 async function contents(): Promise<unknown> {
   const { sql } = database
   return JSON.stringify([
@@ -111,18 +111,18 @@ async function countOf(status: string): Promise<number> {
   return row?.n ?? 0
 }
 
-/** What it throws, settled first: a promise that never settles would hang the test. */
+/** Returns the error, and waits for it first: a promise that never settles would hang the test. */
 async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   const [result] = await Promise.allSettled([promise])
   return result?.status === 'rejected' ? result.reason : null
 }
 
-/** A line of the audit trail that breaks a rule of its table. */
+/** An audit line that violates a constraint of its table. */
 function refusedLine(): ReturnType<typeof line> {
   return { ...line(), actor: { kind: 'nobody' as 'portal', id: null } }
 }
 
-/** Every command that writes, on an endpoint that is switched off with one delivery pending. */
+/** Every command that writes, applied to a disabled endpoint with one pending delivery. */
 async function everyWrite(on: WebhookCommands, audit: typeof line): Promise<[string, () => Promise<unknown>][]> {
   const id = await registered()
   await book()
@@ -141,7 +141,7 @@ async function everyWrite(on: WebhookCommands, audit: typeof line): Promise<[str
 }
 
 describe('every write', () => {
-  test('J5: of a stale writer is refused as fenced, and nothing is written', async () => {
+  test('J5: by a stale writer is refused as fenced, and nothing is written', async () => {
     const writes = await everyWrite(commandsOf(ledger.epoch - 1), line)
     const before = await contents()
     for (const [name, write] of writes) {
@@ -151,7 +151,7 @@ describe('every write', () => {
     expect(await contents()).toBe(before)
   })
 
-  test('has one line in the audit trail, and is not made where that cannot be written', async () => {
+  test('has one audit line, and is not made when that line cannot be written', async () => {
     const writes = await everyWrite(commands, line)
     const before = await contents()
     for (const [name, write] of await everyWriteAgain(refusedLine())) {
@@ -166,7 +166,7 @@ describe('every write', () => {
       expect([name, await lines()]).toEqual([name, already + 1])
     }
 
-    /** The same commands on the same rows, each with a line that the database refuses. */
+    /** The same commands on the same rows, each with an audit line that the database rejects. */
     async function everyWriteAgain(audit: ReturnType<typeof line>): Promise<[string, () => Promise<unknown>][]> {
       const [id = ''] = (await commands.list(agency.id)).filter(({ status }) => status === 'disabled').map((e) => e.id)
       const [deliveryId = ''] = await deliveryIds()
@@ -182,7 +182,7 @@ describe('every write', () => {
   })
 })
 
-test('a change of address, description and status is one change: all of it or nothing', async () => {
+test('a change of address, description and status is atomic', async () => {
   const id = await registered()
   await book()
   await database.sql`update webhook_endpoint set status = 'disabled', disabled_reason = 'x', consecutive_failures = 20`
@@ -204,10 +204,10 @@ test('a change of address, description and status is one change: all of it or no
   expect(rows).toMatchObject([{ revision: 1 }])
 })
 
-describe('a flood of pending deliveries', () => {
+describe('a large backlog of pending deliveries', () => {
   const FLOOD = 2 * PENDING_CHUNK + 1
 
-  async function flooded(): Promise<string> {
+  async function withBacklog(): Promise<string> {
     const id = await registered()
     await book()
     await database.sql`
@@ -218,23 +218,28 @@ describe('a flood of pending deliveries', () => {
     return id
   }
 
-  test.each(['drop', 'resend'] as const)('is settled as a whole before switching on: %s', async (pending) => {
-    const id = await flooded()
-    expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({ endpoint: { status: 'active' } })
-    expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
-    const [late] = await database.sql<{ n: number }[]>`
+  test.each(['drop', 'resend'] as const)(
+    'is completely finished before the endpoint is enabled: %s',
+    async (pending) => {
+      const id = await withBacklog()
+      expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({
+        endpoint: { status: 'active' },
+      })
+      expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
+      const [late] = await database.sql<{ n: number }[]>`
       select count(*)::int as n from webhook_delivery where status = 'pending' and (tries > 0 or next_attempt_at > now())`
-    expect(late?.n).toBe(0)
-  })
+      expect(late?.n).toBe(0)
+    },
+  )
 
-  test('is dropped as a whole with its endpoint', async () => {
-    const id = await flooded()
+  test('is completely dropped with its endpoint', async () => {
+    const id = await withBacklog()
     await commands.delete(agency.id, id, line())
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 
-  test('of which a part was settled before a failure is no longer unchanged; repeating finishes it', async () => {
-    const id = await flooded()
+  test('of which part was finished before a failure is finished by a repeated call', async () => {
+    const id = await withBacklog()
     const change = commands.change(agency.id, id, { pending: 'drop' }, refusedLine())
     expect(await failureOf(change)).toMatchObject({ outcome: 'begun' })
     expect(await countOf('dropped')).toBeGreaterThan(0)
@@ -243,8 +248,8 @@ describe('a flood of pending deliveries', () => {
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 
-  test('that an interrupted deletion has left is dropped when the deletion is repeated', async () => {
-    const id = await flooded()
+  test('that an interrupted deletion has left behind is dropped when the deletion is repeated', async () => {
+    const id = await withBacklog()
     await database.sql`update webhook_endpoint set status = 'deleted'`
     expect(await commands.delete(agency.id, id, line())).toBeNull()
     expect(await countOf('dropped')).toBe(FLOOD)
@@ -252,7 +257,7 @@ describe('a flood of pending deliveries', () => {
 })
 
 describe('an endpoint is deleted while', () => {
-  /** Rows of `table` are written, and then their transaction waits for as long as the latch is held. */
+  /** Rows of `table` are written, and then their transaction waits while the latch is held. */
   async function held(table: 'webhook_delivery' | 'webhook_endpoint', when: 'insert' | 'update') {
     await database.sql.unsafe(
       `create trigger latch after ${when} on ${table} for each statement execute function wait_for_latch()`,
@@ -273,7 +278,7 @@ describe('an endpoint is deleted while', () => {
     return rows.count > 0
   }
 
-  test('a booking that takes it for active is on its way: nothing stays pending', async () => {
+  test('a booking that still considers it active is being written: nothing stays pending', async () => {
     const id = await registered()
     await using access = await held('webhook_delivery', 'insert')
     const booking = book()
@@ -288,7 +293,7 @@ describe('an endpoint is deleted while', () => {
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
   })
 
-  test('the outcome of an attempt is being recorded: both are written, and neither is a deadlock', async () => {
+  test('the outcome of an attempt is being recorded: both are written, without a deadlock', async () => {
     const id = await registered()
     await book()
     const [delivery] = await database.sql<{ id: string; revision: number }[]>`
@@ -332,7 +337,7 @@ describe('an endpoint is deleted while', () => {
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
   })
 
-  test('one of its deliveries is to be sent again: that is refused, and nothing stays pending', async () => {
+  test('one of its deliveries is being resent: the resend is refused, and nothing stays pending', async () => {
     const id = await registered()
     await book()
     await database.sql`update webhook_delivery set status = 'dead', next_attempt_at = null, finished_at = now()`
@@ -349,7 +354,7 @@ describe('an endpoint is deleted while', () => {
   })
 })
 
-test('verify names a delivery that is pending for a deleted endpoint', async () => {
+test('verify reports a pending delivery of a deleted endpoint', async () => {
   await registered()
   await book()
   const store = new PostgresVerifyStore(database.sql)
@@ -357,6 +362,6 @@ test('verify names a delivery that is pending for a deleted endpoint', async () 
   await database.sql`update webhook_endpoint set status = 'deleted'`
   const [at = ''] = await deliveryIds()
   expect((await verify(store)).differences).toEqual([
-    { what: 'delivery', unitId: null, at, message: 'it is pending, and its endpoint is deleted' },
+    { what: 'delivery', unitId: null, at, message: 'the delivery is pending, but its endpoint is deleted' },
   ])
 })

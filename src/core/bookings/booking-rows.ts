@@ -12,7 +12,7 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
-  /** Holds of all agencies whose lifetime has elapsed at `at`: as `HoldBook.lapsed`. */
+  /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.lapsed`. */
   lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
   /** When the first hold that has not lapsed at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>

@@ -1,6 +1,6 @@
 import type { Instant } from '../domain/booking.ts'
 
-/** What an agency has bought. */
+/** The plan an agency has bought. */
 export interface Plan {
   readonly apiAccess: boolean
   /** Per API key, rolling minute. */
@@ -16,11 +16,11 @@ export interface Agency {
   readonly name: string
   /** ISO 4217; all amounts are in its minor unit. */
   readonly currency: string
-  /** IANA name; day boundaries are meant in it. */
+  /** IANA name. Days begin and end in this time zone. */
   readonly timezone: string
   readonly status: 'active' | 'suspended'
   readonly plan: Plan
-  /** Lifetime of a hold for which none was asked, 1 to 2160. */
+  /** Hours a hold lasts when the request does not say, 1 to 2160. */
   readonly defaultHoldHours: number
   readonly createdAt: Instant
 }
@@ -38,15 +38,15 @@ export type Scope = (typeof SCOPES)[number]
 /** Pre-selected at key creation (contract, Authentication rule 7). */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']
 
-/** Every key begins with it (contract, Authentication rule 2). */
+/** The prefix of every key (contract, Authentication rule 2). */
 export const KEY_PREFIX = 'hr_live_'
 
-/** An API key; of the secret only the hash is known (contract, Authentication rule 2). */
+/** An API key. Only the hash of its secret is stored (contract, Authentication rule 2). */
 export interface ApiKey {
   readonly id: string
   readonly agencyId: string
   readonly name: string | null
-  /** The leading part of the secret, for recognition. */
+  /** The first characters of the secret, to recognize the key by. */
   readonly prefix: string
   /** SHA-256 of the secret, lower-case hex. */
   readonly secretSha256: string

@@ -1,33 +1,36 @@
 /**
- * Agencies, keys, units' master data and fee types in memory: they serve every request. Agencies and keys are loaded at
- * start; an agency's inventory of units and fees on first touch, so that start-up does not grow with the units stored. A
- * change is committed first and then put here, in the same tick as its answer, so it applies from the next request on. A change that
- * revokes access is put here first and then committed, so it applies even while the database is away.
+ * Agencies, keys, units' master data and fee types in memory: every request needs them. Agencies and keys are loaded at
+ * start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
+ * number of units.
+ *
+ * A change is committed first and then put into the catalogue, in the same tick as its answer, so it applies from the
+ * next request on. A change that revokes access is put into the catalogue first and then committed, so it applies even
+ * while the database is unavailable.
  */
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { Agency, ApiKey } from './agency.ts'
 import type { Inventory } from './inventory.ts'
 
-/** What the catalogue is filled from. */
+/** The port that the catalogue is loaded from. */
 export interface CatalogueStore {
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }
 
-/** Who sent a request. */
+/** The key of a request, and the agency it belongs to. */
 export interface KeyHolder {
   readonly key: ApiKey
   readonly agency: Agency
 }
 
-/** Units on all inventories in memory; beyond it the inventories untouched for longest are put back. */
-export const SHELVED_UNITS_MAX = 200_000
+/** Units of all inventories in memory. Above this, the least recently used inventories are evicted. */
+export const CACHED_UNITS_MAX = 200_000
 
 interface Loading {
   readonly inventory: Promise<Inventory>
-  /** Something of the agency changed while it was being read: read again. */
+  /** The agency changed while its inventory was being loaded: load it again. */
   stale: boolean
 }
 
@@ -37,16 +40,16 @@ export class Catalogue {
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #holderByHash = new Map<string, KeyHolder>()
   readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
-  /** Least recently used first: a look at one puts it last. */
+  /** Least recently used first: using an inventory moves it to the end. */
   readonly #inventories = new Map<string, Inventory>()
   readonly #loading = new Map<string, Loading>()
-  #shelvedUnits = 0
+  #cachedUnits = 0
 
   constructor(store: CatalogueStore) {
     this.#store = store
   }
 
-  /** Reads agencies and keys. Before it the catalogue is empty. */
+  /** Loads agencies and keys. The catalogue is empty before. */
   async load(): Promise<void> {
     for (const agency of await this.#store.loadAgencies()) this.putAgency(agency)
     for (const key of await this.#store.loadKeys()) this.putKey(key)
@@ -65,7 +68,10 @@ export class Catalogue {
     return agencyId === undefined ? null : this.agencyById(agencyId)
   }
 
-  /** Of any state, revoked and expired too; null for an unknown hash. `sha256`: lower-case hex of the whole key. */
+  /**
+   * The holder in any state, even with a revoked or expired key; null for an unknown hash. `sha256`: lower-case hex of
+   * the whole key.
+   */
   holderByHash(sha256: string): KeyHolder | null {
     return this.#holderByHash.get(sha256) ?? null
   }
@@ -79,7 +85,7 @@ export class Catalogue {
     return this.#keysByAgency.get(agencyId)?.get(keyId) ?? null
   }
 
-  /** The agency's inventory if it is in memory. */
+  /** The agency's inventory; null when it is not in memory. */
   peekInventory(agencyId: string): Inventory | null {
     const inventory = this.#inventories.get(agencyId)
     if (inventory === undefined) return null
@@ -98,7 +104,10 @@ export class Catalogue {
     for (const key of this.keysOf(agency.id)) this.#holderByHash.set(key.secretSha256, { key, agency })
   }
 
-  /** A key that is revoked here stays revoked, whatever is put later: a revocation is permanent (contract, Authentication rule 8). */
+  /**
+   * A key that is revoked here stays revoked, whatever is put later: revocation is permanent
+   * (contract, Authentication rule 8).
+   */
   putKey(given: ApiKey): void {
     const agency = this.#agencies.get(given.agencyId)
     if (agency === undefined) return
@@ -116,11 +125,11 @@ export class Catalogue {
     this.#change(agencyId, (inventory) => inventory.withFeeType(feeType))
   }
 
-  /** The inventory in memory may differ from what is stored: the next caller that needs it reads it again. */
+  /** Drops an inventory that may differ from what is stored. The next caller that needs it loads it again. */
   dropInventory(agencyId: string): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    this.#shelvedUnits -= this.#inventories.get(agencyId)?.size ?? 0
+    this.#cachedUnits -= this.#inventories.get(agencyId)?.size ?? 0
     this.#inventories.delete(agencyId)
   }
 
@@ -128,12 +137,12 @@ export class Catalogue {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
     const inventory = this.#inventories.get(agencyId)
-    if (inventory !== undefined) this.#keep(agencyId, change(inventory))
+    if (inventory !== undefined) this.#cache(agencyId, change(inventory))
   }
 
   #load(agencyId: string): Promise<Inventory> {
-    const underWay = this.#loading.get(agencyId)
-    if (underWay !== undefined) return underWay.inventory
+    const inProgress = this.#loading.get(agencyId)
+    if (inProgress !== undefined) return inProgress.inventory
     const inventory = this.#loadUntilCurrent(agencyId).finally(() => this.#loading.delete(agencyId))
     this.#loading.set(agencyId, { inventory, stale: false })
     return inventory
@@ -144,21 +153,21 @@ export class Catalogue {
       const inventory = await this.#store.loadInventory(agencyId)
       const loading = this.#loading.get(agencyId)
       if (loading?.stale !== true) {
-        this.#keep(agencyId, inventory)
+        this.#cache(agencyId, inventory)
         return inventory
       }
       loading.stale = false
     }
   }
 
-  #keep(agencyId: string, inventory: Inventory): void {
-    this.#shelvedUnits += inventory.size - (this.#inventories.get(agencyId)?.size ?? 0)
+  #cache(agencyId: string, inventory: Inventory): void {
+    this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.size ?? 0)
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, inventory)
     for (const [oldest, old] of this.#inventories) {
-      if (this.#shelvedUnits <= SHELVED_UNITS_MAX || oldest === agencyId) break
+      if (this.#cachedUnits <= CACHED_UNITS_MAX || oldest === agencyId) break
       this.#inventories.delete(oldest)
-      this.#shelvedUnits -= old.size
+      this.#cachedUnits -= old.size
     }
   }
 }

@@ -1,11 +1,11 @@
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 
-/** What one agency offers: its units and fees. Immutable; a change makes a new one. */
+/** The units and fees of one agency. Immutable: a change creates a new one. */
 export class Inventory {
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
-  /** All but archived ones, ordered by name, ties by id (contract, GET /units). */
+  /** All units except archived ones, ordered by name, ties by id (contract, GET /units). */
   readonly listed: readonly Unit[]
   readonly #byId: ReadonlyMap<string, Unit>
   readonly #bySlug: ReadonlyMap<string, Unit>
@@ -26,17 +26,17 @@ export class Inventory {
     return this.#byId.size
   }
 
-  /** Of any status: a booking keeps its unit when that is archived. */
+  /** A unit of any status: a booking keeps its unit when the unit is archived. */
   unitById(unitId: string): Unit | null {
     return this.#byId.get(unitId) ?? null
   }
 
-  /** Of any status, archived too: slugs are never given twice. */
+  /** A unit of any status, archived included: slugs are never reused. */
   unitBySlug(slug: string): Unit | null {
     return this.#bySlug.get(slug) ?? null
   }
 
-  /** The unit a partner may address; an archived one is unknown (design, Order of checks). */
+  /** The unit a partner may address; archived units count as unknown (design, Order of checks). */
   sellableUnit(slug: string): Unit | null {
     const unit = this.#bySlug.get(slug)
     return unit === undefined || unit.status === 'archived' ? null : unit

@@ -11,7 +11,7 @@ export type BookingType = (typeof BOOKING_TYPES)[number]
 export const BOOKING_STATUSES = ['draft', 'option', 'confirmed', 'checked_in', 'checked_out', 'cancelled'] as const
 export type BookingStatus = (typeof BOOKING_STATUSES)[number]
 
-/** The status machine: from each status, the ones that may follow (design, Statuses). */
+/** The state machine: from each status, the statuses it can change to (design, Statuses). */
 export const TRANSITIONS = {
   draft: ['option', 'confirmed', 'cancelled'],
   option: ['confirmed', 'cancelled'],
@@ -24,12 +24,12 @@ export const TRANSITIONS = {
 /** The longest that a hold may be asked to last: 90 days (contract, Limits). */
 export const HOLD_HOURS_MAX = 2_160
 
-/** The reason of a cancellation by lapse (design, Statuses). */
+/** The cancellation reason of an expired hold (design, Statuses). */
 export const HOLD_EXPIRED = 'hold_expired'
 
 /**
- * A booking as the ledger keeps it. Guest and notes are not part of it: they are personal data, live in Postgres only,
- * and no rule depends on them.
+ * A booking as the ledger keeps it. It contains neither guest nor notes: those are personal data, exist only in
+ * Postgres, and no rule depends on them.
  */
 export interface Booking {
   readonly id: string
@@ -44,24 +44,27 @@ export interface Booking {
   readonly children: number
   readonly extraBed: boolean
   readonly totalAmount: MinorUnits
-  /** Null unless the booking is a live hold. */
+  /** Null unless the booking is an active hold. */
   readonly holdExpiresAt: Instant | null
-  /** Set by the agency on a guest in house who is expected to stay on; the new departure. */
+  /** The new departure of a guest in house who is expected to extend the stay. Set by the agency. */
   readonly expectedUntil: Night | null
   readonly cancelledAt: Instant | null
   readonly cancelReason: string | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
-  /** Counts the changes of this booking, from 1. */
+  /** Counts the changes of this booking, starting at 1. */
   readonly version: number
 }
 
-/** Whether the booking occupies its nights: every type, every status but cancelled. */
+/** Whether the booking occupies its nights: true for every type and every status except cancelled. */
 export function isLive(booking: { readonly status: BookingStatus }): boolean {
   return booking.status !== 'cancelled'
 }
 
-/** A draft or option releases itself when its lifetime elapses (contract, States and transitions). */
+/**
+ * Whether the status is a hold: a draft or option is released when its lifetime has elapsed
+ * (contract, States and transitions).
+ */
 export function isHold(status: BookingStatus): boolean {
   return status === 'draft' || status === 'option'
 }

@@ -1,4 +1,4 @@
-/** What the agency may change of a booking (design, Portal API, PATCH bookings). Pure (U3). */
+/** Decides which changes the agency can make to a booking (design, Portal API, PATCH bookings). Pure (U3). */
 import { assert } from '../../lib/assert.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
 import { cancelled, type Decision, reject, type Tariff, totalOf } from './decide.ts'
@@ -15,7 +15,7 @@ export interface BookingChange {
   readonly arrival?: Night
   readonly departure?: Night
   readonly unitId?: string
-  /** An instant at or before the command's ends the hold now. */
+  /** An instant at or before the command's time ends the hold now. */
   readonly holdExpiresAt?: Instant
   readonly expectedUntil?: Night | null
 }
@@ -29,8 +29,8 @@ export interface ChangeBooking {
 }
 
 /**
- * Decides a change with the unit the booking is in and the unit it shall be in: the same state twice unless it moves
- * (U4). New dates or another unit are priced anew by the same engine; nothing else changes a total.
+ * Decides a change, given the unit the booking is in and the unit it is to be in: the same state twice unless the
+ * booking moves (U4). New dates or a new unit are priced again by the same engine. Nothing else changes a total.
  */
 export function decideChange(
   from: UnitState,
@@ -53,8 +53,8 @@ export function decideChange(
   }
 
   const moves = from !== to
-  const restays = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
-  if (restays) {
+  const needsNights = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
+  if (needsNights) {
     const conflict = nightConflict(
       to,
       changed,
@@ -64,7 +64,7 @@ export function decideChange(
   }
   const after: Booking = {
     ...changed,
-    totalAmount: restays ? totalOf(to, changed, command.tariff) : booking.totalAmount,
+    totalAmount: needsNights ? totalOf(to, changed, command.tariff) : booking.totalAmount,
     updatedAt: at,
     version: booking.version + 1,
   }
@@ -74,7 +74,7 @@ export function decideChange(
 function refusedTransition(booking: Booking, change: BookingChange): Rejection | null {
   const possible: readonly BookingStatus[] = TRANSITIONS[booking.status]
   const to = change.status ?? booking.status
-  // A cancelled booking has released its nights: nothing of it can change, not even without a new status.
+  // A cancelled booking has released its nights, so it cannot change, even without a new status.
   const stays = to === booking.status && isLive(booking)
   if (stays || possible.includes(to)) return null
   const asksForTheSame = change.status === booking.status && Object.keys(change).length === 1
@@ -110,7 +110,7 @@ function withChange(booking: Booking, change: BookingChange): Booking {
     departure,
     unitId: change.unitId ?? booking.unitId,
     holdExpiresAt: isHold(status) ? (change.holdExpiresAt ?? booking.holdExpiresAt) : null,
-    // The expectation is over once the guest has left, or the booked departure has reached it.
+    // The expected extension ends when the guest has left, or when the booked departure reaches it.
     expectedUntil:
       status === 'checked_in' && expectedUntil !== null && expectedUntil > departure ? expectedUntil : null,
   }

@@ -1,7 +1,7 @@
 /**
- * What a unit answers to a command. Pure (U3): the time, the ids and everything the prices depend on comes in with the command,
- * the answer is a value, and nothing is changed here. Commands on an existing booking carry its current row, which the
- * caller has read while it alone may write to the unit.
+ * Decides what a unit answers to a command. Pure (U3): the time, the ids and everything the prices depend on come with
+ * the command, the answer is a value, and nothing is changed here. Commands on an existing booking carry its current
+ * row, which the caller has read while it is the only writer of the unit.
  */
 import { assert } from '../../lib/assert.ts'
 import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
@@ -13,13 +13,13 @@ import type { FeeType } from './rules.ts'
 import { nightsOf } from './stay.ts'
 import type { UnitState } from './unit-state.ts'
 
-/** What pricing needs beside the unit's own rules. */
+/** What pricing needs besides the unit's own rules. */
 export interface Tariff {
   readonly currency: string
   readonly feeTypes: readonly FeeType[]
 }
 
-/** `totalAmount` is not in it: it comes from the pricing engine at the moment of writing (contract, POST /bookings). */
+/** Without `totalAmount`, which the pricing engine calculates at the time of writing (contract, POST /bookings). */
 export type NewBooking = Omit<Booking, 'totalAmount' | 'updatedAt' | 'version'>
 
 export interface BookStay {
@@ -63,7 +63,7 @@ export interface CancelBooking {
   readonly at: Instant
 }
 
-/** Cancelling twice is not an error: the booking stays as it is (contract, POST /bookings/{id}/cancel). */
+/** Cancelling twice is not an error: the booking is unchanged (contract, POST /bookings/{id}/cancel). */
 export function decideCancel(state: UnitState, command: CancelBooking): Decision<BookingCancelled> {
   const { booking, reason, at } = command
   assert(booking.unitId === state.unitId, 'Cannot cancel a booking: it belongs to another unit')
@@ -71,12 +71,12 @@ export function decideCancel(state: UnitState, command: CancelBooking): Decision
   return { kind: 'accepted', event: cancelled(booking, reason, at) }
 }
 
-/** Ends a hold whose lifetime has elapsed at `at`; anything else stays as it is. Never early. */
+/** Cancels a hold that has expired at `at`, never early. Any other booking is unchanged. */
 export function decideExpiry(state: UnitState, command: Omit<CancelBooking, 'reason'>): Decision<BookingCancelled> {
   const { booking, at } = command
   assert(booking.unitId === state.unitId, 'Cannot expire a hold: it belongs to another unit')
-  const lapsed = isHold(booking.status) && booking.holdExpiresAt !== null && booking.holdExpiresAt <= at
-  if (!lapsed) return { kind: 'unchanged', booking }
+  const isExpired = isHold(booking.status) && booking.holdExpiresAt !== null && booking.holdExpiresAt <= at
+  if (!isExpired) return { kind: 'unchanged', booking }
   return { kind: 'accepted', event: cancelled(booking, HOLD_EXPIRED, at) }
 }
 
@@ -94,7 +94,7 @@ export function cancelled(booking: Booking, reason: string | null, at: Instant):
   return { kind: 'booking_cancelled', before: booking, after }
 }
 
-/** Only a guest pays: owner stays, maintenance and blocks have a total of 0. */
+/** Only guests pay: owner stays, maintenance and blocks have a total of 0. */
 export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): number {
   if (booking.type !== 'guest') return 0
   return priceStay({ rules: state.rules, stay: booking, ...booking, ...tariff }).total

@@ -1,7 +1,7 @@
 import type { Booking } from './booking.ts'
 import type { Unit } from './unit.ts'
 
-/** The unit was created, or its master data, prices or rules changed. Carries all of it. */
+/** The unit was created, or its master data, prices or rules changed. Carries the whole unit. */
 export interface UnitSet {
   readonly kind: 'unit_set'
   readonly unit: Unit
@@ -13,7 +13,7 @@ export interface BookingCreated {
 }
 
 /**
- * Status, dates, unit or hold of a booking changed. When `before.unitId` and `after.unitId` differ the event belongs
+ * Status, dates, unit or hold of a booking changed. When `before.unitId` and `after.unitId` differ, the event belongs
  * to both units (invariant U4).
  */
 export interface BookingChanged {
@@ -22,7 +22,7 @@ export interface BookingChanged {
   readonly after: Booking
 }
 
-/** By a partner, the agency, or because a hold lapsed: `after.cancelReason` says which. */
+/** Cancelled by a partner or the agency, or because a hold expired: `after.cancelReason` says which. */
 export interface BookingCancelled {
   readonly kind: 'booking_cancelled'
   readonly before: Booking
@@ -31,5 +31,5 @@ export interface BookingCancelled {
 
 export type BookingEvent = BookingCreated | BookingChanged | BookingCancelled
 
-/** What the journal keeps, and all that a unit's state is made of. */
+/** The events in the journal; a unit's state is derived from nothing else. */
 export type UnitEvent = UnitSet | BookingEvent

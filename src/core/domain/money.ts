@@ -4,24 +4,25 @@ import { assert } from '../../lib/assert.ts'
 export type MinorUnits = number
 
 /**
- * The largest configured price or fixed fee, in minor units: a thousand million in a currency with two decimals. The
- * dearest quote that passes the bounds in `rules.ts` (366 nights at PRICE_MAX + 1000 %, an extra bed and every fee
- * type at its own maximum) stays below 2^53.
+ * The largest configured price or fixed fee, in minor units: one billion in a currency with two decimals. The highest
+ * quote within the bounds in `rules.ts` (366 nights at PRICE_MAX + 1000 %, an extra bed and every fee type at its own
+ * maximum) stays below 2^53.
  */
 export const PRICE_MAX: MinorUnits = 100_000_000_000
 
-/** One percent is 100 basis points, so a whole is this many. */
+/** Basis points in a whole: one percent is 100 basis points. */
 export const BASIS_POINTS_OF_WHOLE = 10_000
 
 /**
  * `amount × basisPoints / 10 000`, rounded half away from zero (design, Pricing: the one rounding rule). Exact for
- * every pair of safe integers whose result is one. Never -0.
+ * every pair of safe integers whose result is a safe integer. Never -0.
  */
 export function percentOf(amount: MinorUnits, basisPoints: number): MinorUnits {
   const product = amount * basisPoints
   if (!(Math.abs(product) <= FAST_PRODUCT_MAX)) return percentOfBig(amount, basisPoints)
   assert(Number.isInteger(amount) && Number.isInteger(basisPoints), 'Cannot take a percentage: not integers')
-  // The quotient is below 2^40, where doubles are 1/8192 apart and so tell every ten-thousandth from a whole number.
+  // The quotient is below 2^40, where doubles are 1/8192 apart, so every ten-thousandth can be told from a whole
+  // number.
   const rounded = Math.floor((Math.abs(product) + 5_000) / 10_000)
   return product < 0 ? 0 - rounded : rounded
 }
@@ -41,13 +42,13 @@ function percentOfBig(amount: MinorUnits, basisPoints: number): MinorUnits {
 }
 
 /**
- * A percentage as written in the API (12.5, at most two decimals) in basis points; null when it has more decimals or
- * is not finite.
+ * Converts a percentage as written in the API (12.5, at most two decimals) to basis points; null when it has more
+ * decimals or is not finite.
  */
 export function basisPointsOfPct(pct: number): number | null {
   const basisPoints = Math.round(pct * 100)
   if (!Number.isSafeInteger(basisPoints)) return null
-  // Division is correctly rounded, so the quotient is the very double that the two-decimal text parses to.
+  // Division is correctly rounded, so the quotient is exactly the double that the two-decimal text parses to.
   return basisPoints / 100 === pct ? basisPoints + 0 : null
 }
 

@@ -1,17 +1,24 @@
 import { assert } from '../../lib/assert.ts'
 import type { Night } from './night.ts'
 
-/** Words are allocated in blocks of this many, so a unit that is booked ever further ahead is not copied every month. */
+/**
+ * Words are allocated in blocks of this many, so that a unit booked further and further ahead is not copied every
+ * month.
+ */
 const BLOCK_WORDS = 4
 
-/** The nights that a bitmap holds: up to 2149-06-06, far beyond any date, close enough to bound the memory of a bug. */
+/**
+ * The nights a bitmap can hold: up to 2149-06-06, far beyond any date, and close enough to bound the memory a bug can
+ * use.
+ */
 export const BITMAP_SPAN = { from: 0 as Night, to: 65_536 as Night } as const
 
 const NO_WORDS = new Uint32Array(0)
 
 /**
- * A set of nights, one bit each, 32 to a word. The words cover one span that grows both ways; outside it no night is
- * in the set. A year takes 48 bytes, an empty set none. Ranges are half-open; one with from >= to is empty.
+ * A set of nights, one bit each, 32 to a word. The words cover one span that grows in both directions; outside it no
+ * night is in the set. A year takes 48 bytes, an empty set none. Ranges are half-open; a range with from >= to is
+ * empty.
  */
 export class NightBitmap {
   /** Night `n` is bit `n & 31` of word `(n >> 5) - #firstWord`. */
@@ -28,7 +35,7 @@ export class NightBitmap {
     }
   }
 
-  /** Keeps the memory; `clone` gives it back. */
+  /** Does not shrink the allocation; `clone` does. */
   clearRange(from: Night, to: Night): void {
     const first = this.#clampFirst(from)
     const last = this.#clampLast(to)
@@ -60,7 +67,7 @@ export class NightBitmap {
     return null
   }
 
-  /** The first night >= `from` that is not in the set. There always is one. */
+  /** The first night >= `from` that is not in the set. There is always one. */
   firstFreeFrom(from: Night): Night {
     let word = from >> 5
     let free = ~this.wordAt(word) & (-1 << (from & 31))
@@ -82,7 +89,7 @@ export class NightBitmap {
     return count
   }
 
-  /** Equal as sets, whatever each has allocated. */
+  /** Whether both contain the same nights, regardless of what each has allocated. */
   equals(other: NightBitmap): boolean {
     if (this.#words.length === 0) return other.isEmpty()
     if (other.#words.length === 0) return this.isEmpty()
@@ -92,7 +99,7 @@ export class NightBitmap {
     return true
   }
 
-  /** An independent copy, allocated for the nights it holds and no more. */
+  /** An independent copy, allocated for no more than the nights in the set. */
   clone(): NightBitmap {
     const copy = new NightBitmap()
     let start = 0
@@ -120,17 +127,17 @@ export class NightBitmap {
 
   #cover(from: Night, to: Night): void {
     assert(from >= BITMAP_SPAN.from && to <= BITMAP_SPAN.to, 'Cannot hold a night: it is outside 1970 to 2149')
-    const held = this.#words.length
+    const length = this.#words.length
     const fromWord = from >> 5
     const toWord = ((to - 1) >> 5) + 1
-    if (held !== 0 && fromWord >= this.#firstWord && toWord <= this.#firstWord + held) return
+    if (length !== 0 && fromWord >= this.#firstWord && toWord <= this.#firstWord + length) return
 
     const wantedFirst = blockFloor(fromWord)
     const wantedEnd = blockFloor(toWord + BLOCK_WORDS - 1)
-    const first = held === 0 ? wantedFirst : Math.min(wantedFirst, this.#firstWord)
-    const end = held === 0 ? wantedEnd : Math.max(wantedEnd, this.#firstWord + held)
+    const first = length === 0 ? wantedFirst : Math.min(wantedFirst, this.#firstWord)
+    const end = length === 0 ? wantedEnd : Math.max(wantedEnd, this.#firstWord + length)
     const words = new Uint32Array(end - first)
-    if (held !== 0) words.set(this.#words, this.#firstWord - first)
+    if (length !== 0) words.set(this.#words, this.#firstWord - first)
     this.#words = words
     this.#firstWord = first
   }
@@ -154,7 +161,7 @@ export function unionNightsIn(a: NightBitmap, b: NightBitmap, from: Night, to: N
 }
 
 /**
- * Visits the runs of nights of `[from, to)` that are in either set, `[first, end)` each, in ascending order; none touch.
+ * Calls `visit(first, end)` for each maximal run of nights of `[from, to)` that are in either set, in ascending order.
  * Allocates nothing.
  */
 export function forEachRunInUnion(
@@ -166,7 +173,7 @@ export function forEachRunInUnion(
 ): void {
   if (from >= to) return
   const last = (to - 1) >> 5
-  /** Of a run that reached the end of its word; -1 when there is none. */
+  /** First night of a run that reached the end of its word; -1 when there is none. */
   let open = -1
   for (let word = from >> 5; word <= last; word++) {
     const start = word << 5
@@ -193,7 +200,7 @@ export function forEachRunInUnion(
   if (open !== -1) visit(open as Night, to)
 }
 
-/** The bits of `word` that stand for nights of `[from, to)`. `word` lies between those of `from` and `to - 1`. */
+/** The bits of `word` for nights of `[from, to)`. `word` must lie between the words of `from` and `to - 1`. */
 function maskOf(word: number, from: Night, to: Night): number {
   const start = word << 5
   const fromStart = from > start ? -1 << (from - start) : -1
@@ -201,7 +208,7 @@ function maskOf(word: number, from: Night, to: Night): number {
   return fromStart & toEnd
 }
 
-/** The night of the lowest set bit; `bits` is not 0. */
+/** The night of the lowest set bit; `bits` must not be 0. */
 function lowestNight(word: number, bits: number): Night {
   return ((word << 5) + 31 - Math.clz32(bits & -bits)) as Night
 }

@@ -1,8 +1,8 @@
 import { assert } from '../../lib/assert.ts'
 
 /**
- * A night, named by the date the guest sleeps: whole days since 1970-01-01, no time zone. A departure is a `Night`
- * too, the first one the guest does not sleep (contract, conventions: a stay is half-open).
+ * A night, identified by the date on which the guest goes to sleep: whole days since 1970-01-01, without a time zone. A
+ * departure is a `Night` too, the first night after the stay (contract, conventions: a stay is half-open).
  */
 export type Night = number & { readonly __night: never }
 
@@ -18,7 +18,7 @@ export const NIGHT_MAX = 47_481 as Night
 const DAYS_BEFORE_MONTH = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334] as const
 const DAYS_IN_MONTH = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const
 
-/** A number that is known to be a day count. Not limited to the accepted dates: a cleaning block can pass NIGHT_MAX. */
+/** Converts a day number. Not limited to the accepted dates: a cleaning block can extend past NIGHT_MAX. */
 export function asNight(n: number): Night {
   assert(Number.isSafeInteger(n), 'Cannot take a number as a night: it is not an integer')
   return n as Night
@@ -34,8 +34,8 @@ export function isoWeekday(night: Night): IsoWeekday {
 }
 
 /**
- * The night of a date written exactly `YYYY-MM-DD` in ASCII digits; null when it is written otherwise, does not exist
- * (2026-02-30) or lies outside 2000-01-01 … 2099-12-31.
+ * Parses a date written exactly as `YYYY-MM-DD` in ASCII digits; null when it is written in any other way, does not
+ * exist (2026-02-30) or lies outside 2000-01-01 … 2099-12-31.
  */
 export function parseNight(text: string): Night | null {
   if (text.length !== 10 || text.charCodeAt(4) !== HYPHEN || text.charCodeAt(7) !== HYPHEN) return null
@@ -65,10 +65,10 @@ function twoDigits(text: string, at: number): number {
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : -1
 }
 
-/** Filled as dates are asked for: answers list the same few hundred dates over and over. */
+/** Filled on demand: responses repeat the same few hundred dates. */
 const formatted: (string | undefined)[] = new Array(NIGHT_MAX - NIGHT_MIN + 1)
 
-/** `YYYY-MM-DD`. Nights outside the accepted dates (a cleaning block that ends in 2100) are written too, uncached. */
+/** `YYYY-MM-DD`. Nights outside the accepted dates (a cleaning block that ends in 2100) are formatted too, uncached. */
 export function formatNight(night: Night): string {
   if (night < NIGHT_MIN || night > NIGHT_MAX) return writeDate(night)
   const index = night - NIGHT_MIN
@@ -79,7 +79,7 @@ export function formatNight(night: Night): string {
   return text
 }
 
-/** Gregorian date of a day number, with years counted from March so that the leap day comes last. */
+/** The Gregorian date of a day number. Years are counted from March so that the leap day comes last. */
 function writeDate(night: Night): string {
   const days = night + 719_468
   const era = Math.floor(days / 146_097)

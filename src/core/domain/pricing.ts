@@ -13,9 +13,9 @@ export interface Quote {
 }
 
 /**
- * One line of a quote. Members are null where they do not apply: `from`, `to` (exclusive) only on accommodation,
- * `quantity` and `unitAmount` on all but percentages (their product is `amount`), `pct` only on percentages, as
- * configured, `feeTypeId` only on fees. A discount's `amount` is negative.
+ * One line of a quote. Members are null where they do not apply: `from` and `to` (exclusive) are set only on
+ * accommodation, `quantity` and `unitAmount` on everything except percentages (their product is `amount`), `pct` only
+ * on percentages, as configured, and `feeTypeId` only on fees. The `amount` of a discount is negative.
  */
 export interface QuoteLine {
   readonly kind: 'accommodation' | 'discount' | 'cleaning' | 'extra_bed' | 'fee'
@@ -33,24 +33,26 @@ export interface PriceStayInput {
   readonly rules: UnitRules
   readonly stay: Stay
   readonly children: number
-  /** Ignored without children (contract, POST /bookings). */
+  /** Ignored when there are no children (contract, POST /bookings). */
   readonly extraBed: boolean
-  /** The agency's catalogue; fee lines come in its order. */
+  /** All fee types of the agency, in the order of the fee lines. */
   readonly feeTypes: readonly FeeType[]
   readonly currency: string
 }
 
 const NIGHTLY_RATE_LABEL = 'Nightly rate'
 
-/** Nights a stay must have to arrive on `arrival`: its season's minimum, else the unit's (design, Pricing). */
+/**
+ * Minimum nights of a stay that arrives on `arrival`: the minimum of its season, or else of the unit (design, Pricing).
+ */
 export function effectiveMinStay(rules: UnitRules, arrival: Night): number {
   return seasonOn(rules.rates.seasons, arrival)?.minStay ?? rules.minStay
 }
 
 /**
  * Prices a stay of 1 to 366 nights, in integers, each line rounded half away from zero (design, Pricing): nights,
- * length-of-stay discount, cleaning, extra bed, fees of every stay. What is configured at 0 (a cleaning or extra-bed
- * fee, a discount) has no line; a night or a fee type at 0 has one.
+ * length-of-stay discount, cleaning, extra bed, fees of every stay. A cleaning fee, extra-bed fee or discount of 0 has
+ * no line; a night or a fee type of 0 has one.
  */
 export function priceStay(input: PriceStayInput): Quote {
   const { rules, stay, currency } = input
@@ -73,7 +75,9 @@ export function priceStay(input: PriceStayInput): Quote {
   return { nights, currency, total, lines }
 }
 
-/** Walks the stay season by season, so that the seasons are searched once per change of season and not per night. */
+/**
+ * Goes through the stay season by season, so that seasons are searched once per season change and not once per night.
+ */
 function addAccommodation(lines: QuoteLine[], rules: UnitRules, stay: Stay): void {
   const { seasons, weekdayAdjustments } = rules.rates
   const basisPoints = weekdayAdjustments.length === 0 ? null : basisPointsByWeekday(weekdayAdjustments)
@@ -90,7 +94,7 @@ function addAccommodation(lines: QuoteLine[], rules: UnitRules, stay: Stay): voi
   }
 }
 
-/** Nights of one season: those of equal adjusted price that follow one another form one line. */
+/** Nights of one season: consecutive nights with the same adjusted price form one line. */
 function addAdjustedNights(
   lines: QuoteLine[],
   run: { label: string; from: Night; to: Night; price: MinorUnits; basisPoints: readonly number[] },
@@ -133,7 +137,7 @@ function nextSeasonStart(seasons: readonly Season[], night: Night): Night | null
   return next
 }
 
-/** The discount with the most `minNights` the stay reaches, even where one for fewer nights would take off more. */
+/** The discount with the highest `minNights` that the stay reaches, even if one for fewer nights is larger. */
 function addDiscount(
   lines: QuoteLine[],
   discounts: readonly LengthOfStayDiscount[],

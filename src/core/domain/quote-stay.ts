@@ -16,7 +16,10 @@ export type QuoteAnswer =
   | { readonly kind: 'quoted'; readonly quote: Quote; readonly reasons: readonly StayConflict['code'][] }
   | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
 
-/** Prices a stay and says which 409 codes a booking of it would meet now; none means available (design, Quote). */
+/**
+ * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available
+ * (design, Quote).
+ */
 export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
   const { stay, children, extraBed, tariff } = request
   const minStay = effectiveMinStay(state.rules, stay.arrival)

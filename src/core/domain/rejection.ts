@@ -1,30 +1,30 @@
 import type { BookingStatus } from './booking.ts'
 import type { Night } from './night.ts'
 
-/** The stay is shorter than the effective minimum. `minStay` in nights. */
+/** The stay is shorter than the effective minimum of `minStay` nights. */
 export interface BelowMinStay {
   readonly code: 'MIN_STAY'
   readonly minStay: number
 }
 
 /**
- * The arrival falls into the cleaning block after `departure`. `bookableFrom`: the first later arrival on which a stay
- * of the same length would be accepted now; null when there is none within `OFFER_HORIZON_NIGHTS`.
+ * The arrival falls within the cleaning block after `departure`. `bookableFrom`: the first later arrival on which a
+ * stay of the same length would be accepted now; null when there is none within `OFFER_HORIZON_NIGHTS`.
  */
 export interface TurnoverBlockConflict {
   readonly code: 'TURNOVER_BLOCK_CONFLICT'
   readonly conflict: { readonly bookableFrom: Night | null; readonly departure: Night }
 }
 
-/** A guest in house is expected to stay on into the wanted nights. Ranges are half-open. */
+/** A guest in house is expected to extend into the wanted nights. Ranges are half-open. */
 export interface ExpectedExtensionConflict {
   readonly code: 'EXPECTED_EXTENSION_CONFLICT'
   readonly conflicts: readonly { readonly from: Night; readonly to: Night }[]
 }
 
 /**
- * Nights of the wanted stay are taken: `nights` lists them, `[from, to)` spans them. Says neither by which booking nor
- * by whom (design, Night guard).
+ * Nights of the wanted stay are taken: `nights` lists them, `[from, to)` spans them. Reveals neither the booking nor
+ * the guest (design, Night guard).
  */
 export interface BookingConflict {
   readonly code: 'BOOKING_CONFLICT'
@@ -36,7 +36,7 @@ export interface BookingConflict {
   }
 }
 
-/** The status machine has no such move. `possible` are the moves there are from `from`. */
+/** The state machine has no such transition. `possible`: the transitions from `from`. */
 export interface InvalidTransition {
   readonly code: 'INVALID_TRANSITION'
   readonly from: BookingStatus
@@ -44,7 +44,7 @@ export interface InvalidTransition {
   readonly possible: readonly BookingStatus[]
 }
 
-/** A change that fits the schema but not the booking; `field` is the one to mend. */
+/** A change that matches the schema but not the booking; `field` is the one to correct. */
 export interface InvalidChange {
   readonly code: 'VALIDATION'
   readonly field: string

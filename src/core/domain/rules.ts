@@ -2,14 +2,14 @@ import { type MinorUnits, PRICE_MAX, pctOfBasisPoints } from './money.ts'
 import { formatNight, type IsoWeekday, NIGHT_MAX, NIGHT_MIN, type Night } from './night.ts'
 import { STAY_NIGHTS_MAX } from './stay.ts'
 
-/** A run of nights with a price of its own. */
+/** A period with a nightly price of its own. */
 export interface Season {
   readonly name: string
   readonly from: Night
   /** Exclusive. */
   readonly to: Night
   readonly nightlyPrice: MinorUnits
-  /** Nights; applies to stays that arrive in the season. Null: the unit's own. */
+  /** Nights; applies to stays that arrive in the season. Null: the minimum of the unit. */
   readonly minStay: number | null
 }
 
@@ -31,9 +31,9 @@ export interface Rates {
   readonly lengthOfStayDiscounts: readonly LengthOfStayDiscount[]
 }
 
-/** All of a unit that its prices and refusals depend on. */
+/** Everything about a unit that its prices and refusals depend on. */
 export interface UnitRules {
-  /** Per night, where no season says otherwise. */
+  /** Per night, when no season applies. */
   readonly basePrice: MinorUnits
   /** Per stay. */
   readonly cleaningFee: MinorUnits
@@ -46,7 +46,7 @@ export interface UnitRules {
   readonly rates: Rates
 }
 
-/** A fee of the agency's catalogue (contract, FeeType). */
+/** A fee type of the agency (contract, FeeType). */
 export interface FeeType {
   readonly id: string
   /** Shown to the guest verbatim. */
@@ -69,20 +69,20 @@ export const WEEKDAY_BASIS_POINTS_MIN = -10_000
 export const WEEKDAY_BASIS_POINTS_MAX = 100_000
 export const DISCOUNT_BASIS_POINTS_MAX = 10_000
 
-/** Percent fees lie in 0 … 100 %. Checked where fee types are written. */
+/** Percentage fees are 0 … 100 %. Checked where fee types are written. */
 export const FEE_BASIS_POINTS_MAX = 10_000
 
-/** Active fee types with `application` every_stay that one agency may have, so that a quote's total stays exact. */
+/** Active fee types with `application` every_stay per agency. Limited so that a quote's total stays exact. */
 export const EVERY_STAY_FEE_TYPES_MAX = 20
 
 export interface RatesProblem {
-  /** As in the portal's body, for example `seasons[1].from`. */
+  /** The path in the portal's request body, for example `seasons[1].from`. */
   readonly field: string
-  /** Names the field and what would pass. */
+  /** Names the field and the accepted values. */
   readonly message: string
 }
 
-/** Everything that is wrong with a unit's rates; empty when they may be stored and priced with (design, Portal API). */
+/** All problems in a unit's rates; empty when they can be stored and used for pricing (design, Portal API). */
 export function ratesProblems(rates: Rates): RatesProblem[] {
   return [
     ...seasonsProblems(rates.seasons),
@@ -122,7 +122,10 @@ function seasonsProblems(seasons: readonly Season[]): RatesProblem[] {
   return problems
 }
 
-/** Reported on the season that starts later, against the one before it that ends last. Empty seasons cover nothing. */
+/**
+ * Each overlap is reported on the season that starts later, against the earlier season that ends last. Empty seasons
+ * cover nothing.
+ */
 function overlapProblems(seasons: readonly Season[]): RatesProblem[] {
   const problems: RatesProblem[] = []
   const inOrder = seasons.map((season, index) => ({ season, index })).filter(({ season }) => season.from < season.to)

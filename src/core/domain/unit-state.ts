@@ -1,11 +1,11 @@
 /**
- * What a unit actor knows, and how an event changes it.
+ * The state of a unit actor, and how an event changes it.
  *
- * - U3 `apply` is pure in the sense that matters: no clock, no dice, no I/O. The same events in the same order give the
- *   same state, live and in recovery.
+ * - U3 `apply` is deterministic: no clock, no random numbers, no I/O. The same events in the same order give the same
+ *   state, live and in recovery.
  *
- * The state holds no list of bookings: every rule can be answered from two layers of nights and the few guests who are
- * expected to stay on. So a unit costs the same however many bookings it has seen.
+ * The state contains no list of bookings: every rule can be answered from two sets of nights and the few guests who are
+ * expected to extend their stay. A unit therefore needs the same memory however many bookings it has had.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type Booking, isCleanedAfter, isLive } from './booking.ts'
@@ -14,7 +14,7 @@ import { addNights, type Night } from './night.ts'
 import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
 import { NO_RATES, type UnitRules } from './rules.ts'
 
-/** A guest in house who is expected to stay on: `[from, to)` are the nights after the booked departure. */
+/** A guest in house who is expected to extend: `[from, to)` are the nights after the booked departure. */
 export interface ExpectedExtension {
   readonly bookingId: string
   readonly from: Night
@@ -30,11 +30,11 @@ const RULES_BEFORE_CREATION: UnitRules = {
   rates: NO_RATES,
 }
 
-/** Everything a snapshot must hold; `UnitState` is this with its derived layer. */
+/** Everything a snapshot must contain; `UnitState` adds the derived `cleaning`. */
 export interface UnitFacts {
   readonly rules: UnitRules
   readonly occupied: NightBitmap
-  /** The dates on which a guest or owner stay leaves. At most one leaves on a date, so a set is enough. */
+  /** The departure dates of guest and owner stays. At most one stay ends on a date, so a set is sufficient. */
   readonly departures: NightBitmap
   /** Sorted by booking id. */
   readonly extensions: readonly ExpectedExtension[]
@@ -46,7 +46,7 @@ export class UnitState implements UnitFacts {
   readonly unitId: string
   readonly occupied: NightBitmap
   readonly departures: NightBitmap
-  /** The nights after departures that are kept for cleaning. Derived; a night of it may also be occupied. */
+  /** The nights kept free for cleaning after departures. Derived; such a night may also be occupied. */
   cleaning = new NightBitmap()
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
@@ -77,7 +77,7 @@ export class UnitState implements UnitFacts {
     return new UnitState(unitId, facts)
   }
 
-  /** Applies a durable event. `seq` must be higher than any applied before. */
+  /** Applies a durable event. `seq` must be higher than that of any event applied before. */
   apply(event: UnitEvent, seq: number): void {
     assert(seq > this.seq, 'Cannot apply an event: its sequence number is not newer than the state')
     switch (event.kind) {
@@ -133,7 +133,7 @@ export class UnitState implements UnitFacts {
     this.cleaning.setRange(departure, addNights(departure, this.rules.turnoverNights))
   }
 
-  /** Blocks of neighbouring departures may overlap, so those that reach into the cleared range are set again. */
+  /** Cleaning blocks of nearby departures may overlap, so those that extend into the cleared range are set again. */
   #uncleanAfter(departure: Night): void {
     const turnover = this.rules.turnoverNights
     this.cleaning.clearRange(departure, addNights(departure, turnover))
@@ -148,7 +148,7 @@ export class UnitState implements UnitFacts {
   }
 }
 
-/** All nights a bitmap can hold; it skips what it has not allocated. */
+/** All nights in the bitmap. Unallocated ranges are skipped. */
 function allNights(bitmap: NightBitmap): Night[] {
   return bitmap.nightsIn(BITMAP_SPAN.from, BITMAP_SPAN.to)
 }

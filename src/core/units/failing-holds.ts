@@ -1,26 +1,26 @@
-/** Holds that could not be released because of the hold itself or its unit. Each is retried on its own. */
+/** Holds that could not be released because of the hold itself or its unit. Each is retried on its own schedule. */
 import type { LapsedHold } from './lapsed-hold.ts'
 
-/** How long a hold rests after its first, second, … failure; the last delay repeats. */
+/** Delay before the next attempt after the first, second, … failure of a hold; the last delay repeats. */
 export const HOLD_RETRY_DELAYS_MS = [
   500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
 ] as const
 
-/** Holds remembered. Further ones do not rest: they are retried in every round. */
+/** Failing holds remembered. Any others have no delay: they are retried in every round. */
 export const FAILING_HOLDS_MAX = 10_000
 
 interface Failing {
   readonly unitId: string
   failures: number
   retryAtMs: number
-  /** The last round in which it was still there. */
+  /** The last round in which the hold still existed. */
   round: number
 }
 
 /** All times are monotonic milliseconds. */
 export class FailingHolds {
   readonly #holds = new Map<string, Failing>()
-  /** How many of them each unit has. */
+  /** Number of failing holds per unit. */
   readonly #perUnit = new Map<string, number>()
   #round = 0
 
@@ -28,7 +28,7 @@ export class FailingHolds {
     return this.#holds.size
   }
 
-  /** When the next of them is to be tried; null when there is none. */
+  /** When the next retry is due; null when there is none. */
   get nextRetryMs(): number | null {
     let next: number | null = null
     for (const { retryAtMs } of this.#holds.values()) next = Math.min(next ?? retryAtMs, retryAtMs)
@@ -39,16 +39,19 @@ export class FailingHolds {
     return this.#holds.has(bookingId)
   }
 
-  /** Whether to skip the hold for now. If so, it is noted as still existing. */
-  isResting({ bookingId }: LapsedHold, nowMs: number): boolean {
+  /** Whether to skip the hold for now. If so, notes that it still exists. */
+  isBackingOff({ bookingId }: LapsedHold, nowMs: number): boolean {
     const failing = this.#holds.get(bookingId)
     if (failing === undefined) return false
     failing.round = this.#round
     return nowMs < failing.retryAtMs
   }
 
-  /** Puts a hold aside, for longer each time. True for the first hold of its unit: only that one is reported. */
-  putAside({ bookingId, unitId }: LapsedHold, nowMs: number): boolean {
+  /**
+   * Schedules a retry of the hold, after a longer delay each time. True for the first failing hold of its unit: only
+   * that one is reported.
+   */
+  backOff({ bookingId, unitId }: LapsedHold, nowMs: number): boolean {
     const known = this.#holds.get(bookingId)
     if (known === undefined && this.#holds.size >= FAILING_HOLDS_MAX) return false
     const failing = known ?? { unitId, failures: 0, retryAtMs: 0, round: this.#round }
@@ -61,7 +64,7 @@ export class FailingHolds {
     return ofUnit === 1
   }
 
-  ended(bookingId: string): void {
+  remove(bookingId: string): void {
     const failing = this.#holds.get(bookingId)
     if (failing === undefined) return
     this.#holds.delete(bookingId)
@@ -70,9 +73,12 @@ export class FailingHolds {
     else this.#perUnit.delete(failing.unitId)
   }
 
-  /** Every expired hold was looked at. Forgets the holds that were not among them: they have been released by something else. */
+  /**
+   * Call it when every expired hold was seen. Forgets the holds that were not among them: something else has released
+   * them.
+   */
   endRound(): void {
-    for (const [bookingId, { round }] of this.#holds) if (round !== this.#round) this.ended(bookingId)
+    for (const [bookingId, { round }] of this.#holds) if (round !== this.#round) this.remove(bookingId)
     this.#round += 1
   }
 }

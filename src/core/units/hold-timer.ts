@@ -1,9 +1,10 @@
 /**
- * Ends holds on time, whether or not their unit is resident: Postgres knows when the next one lapses, and one timer
- * waits for it. Never early; overdue ones after a restart at once.
+ * Releases holds when they expire, whether or not their unit is resident: Postgres knows when the next hold expires,
+ * and one timer waits for it. A hold is never released early; after a restart, overdue holds are released at once.
  *
- * A hold that cannot be released (its unit's journal is damaged, or the database rejects its record) rests and is retried, and does
- * not delay the others. A failure of the whole journal is not the fault of a hold, so the timer retries soon.
+ * A hold that cannot be released (its unit's journal is damaged, or the database rejects its record) is retried after a
+ * delay and does not delay the others. A failure of the whole journal is not the fault of any hold, so the timer
+ * retries soon.
  */
 
 import { AssertionError } from '../../lib/assert.ts'
@@ -14,54 +15,57 @@ import { FailingHolds } from './failing-holds.ts'
 import type { LapsedHold } from './lapsed-hold.ts'
 import { MailboxFullError } from './unit-actor.ts'
 
-/** Where holds are found and ended. */
-export interface HoldBook {
-  /** The longest overdue first, ties by id. Only those that come after `after` in this order; all when it is null. */
+/** The port behind the timer: finds and releases expired holds. */
+export interface Holds {
+  /**
+   * Holds that have expired at `at`, the longest overdue first, ties by id. Only those after `after` in this order; all
+   * when it is null.
+   */
   lapsed(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
-  /** When the first hold that has not lapsed at `at` does; null when there is none. */
+  /** The earliest expiry after `at`; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
   expire(hold: LapsedHold): Promise<void>
-  /** Whether the error of `expire` comes from the database's present state, not from anything that is stored. */
-  mayPass(error: unknown): boolean
+  /** Whether an error of `expire` is caused by the current state of the database, and not by anything stored. */
+  isTransient(error: unknown): boolean
 }
 
-/** Called when something goes wrong. */
+/** Failures the timer reports. */
 export interface HoldTimerWatch {
-  /** The holds could not be read, or the journal accepted none of their releases. Retried soon. */
+  /** The holds could not be read, or the journal accepted none of the releases. Retried soon. */
   onFailure(error: unknown): void
   /** A hold could not be released. Called for the first one of each unit. */
   onHoldFailure(hold: LapsedHold, error: unknown): void
-  /** A broken invariant: the process must end. The timer has stopped. */
+  /** An invariant is broken: the process must end. The timer has stopped. */
   onBug(error: AssertionError): void
 }
 
-/** The wall clock may jump, so it is looked at again at least this often. */
+/** The wall clock may jump, so it is checked at least this often. */
 const LOOK_AGAIN_MS = 10_000
 const AFTER_FAILURE_MS = 500
 const LAPSED_PER_PAGE = 100
 
 export class HoldTimer {
-  readonly #book: HoldBook
+  readonly #holds: Holds
   readonly #clock: Clock
   readonly #watch: HoldTimerWatch
   readonly #failing = new FailingHolds()
-  #callOff: (() => void) | null = null
+  #cancel: (() => void) | null = null
   /** When the armed timer fires. */
   #armedFor: Instant = Number.POSITIVE_INFINITY
   #round: Promise<void> | null = null
-  /** The round looks for holds that have expired at this time. */
+  /** The current round looks for holds that have expired by this time. */
   #roundAt: Instant = 0
-  /** The earliest expiry told of while a round ran: its own look at the database may have been too early for it. */
-  #toldOf: Instant = Number.POSITIVE_INFINITY
+  /** The earliest expiry announced during a round, whose own query may have been too early to see it. */
+  #announcedExpiry: Instant = Number.POSITIVE_INFINITY
   #stopped = false
 
-  constructor(options: { book: HoldBook; clock: Clock; watch: HoldTimerWatch }) {
-    this.#book = options.book
+  constructor(options: { holds: Holds; clock: Clock; watch: HoldTimerWatch }) {
+    this.#holds = options.holds
     this.#clock = options.clock
     this.#watch = options.watch
   }
 
-  /** Expired holds that could not be released at the last attempt. */
+  /** Expired holds whose last release failed. */
   get failing(): number {
     return this.#failing.size
   }
@@ -70,25 +74,25 @@ export class HoldTimer {
     this.#arm(this.#clock.now())
   }
 
-  /** Tells the timer of a hold that may lapse before those it knows. */
+  /** Announces a hold that may expire before those the timer knows of. */
   expectExpiry(at: Instant): void {
-    if (this.#round !== null) this.#toldOf = Math.min(this.#toldOf, at)
+    if (this.#round !== null) this.#announcedExpiry = Math.min(this.#announcedExpiry, at)
     else if (at < this.#armedFor) this.#arm(at)
   }
 
-  /** Waits for the round that runs, then ends nothing more. */
+  /** Waits for the current round, then releases nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#cancel?.()
     await this.#round
   }
 
   #arm(at: Instant): void {
     if (this.#stopped) return
-    this.#callOff?.()
+    this.#cancel?.()
     const wait = Math.min(Math.max(0, at - this.#clock.now()), LOOK_AGAIN_MS)
     this.#armedFor = at
-    this.#callOff = this.#clock.after(wait, () => {
+    this.#cancel = this.#clock.after(wait, () => {
       this.#round = this.#runRound()
     })
   }
@@ -96,14 +100,14 @@ export class HoldTimer {
   async #runRound(): Promise<void> {
     const next = await this.#nextAfterRound()
     this.#round = null
-    this.#arm(Math.min(next, this.#toldOf))
-    this.#toldOf = Number.POSITIVE_INFINITY
+    this.#arm(Math.min(next, this.#announcedExpiry))
+    this.#announcedExpiry = Number.POSITIVE_INFINITY
   }
 
-  /** Releases what has expired and returns when to look again. */
+  /** Releases expired holds and returns when to look again. */
   async #nextAfterRound(): Promise<Instant> {
     try {
-      const journalFailure = await this.#endLapsed()
+      const journalFailure = await this.#releaseExpired()
       const next = await this.#nextLook()
       if (journalFailure === null) return next
       this.#watch.onFailure(journalFailure)
@@ -119,14 +123,14 @@ export class HoldTimer {
     return this.#clock.now() + AFTER_FAILURE_MS
   }
 
-  /** The failure of the journal; null when it accepted everything. */
-  async #endLapsed(): Promise<unknown> {
+  /** Returns the failure of the journal; null when it accepted everything. */
+  async #releaseExpired(): Promise<unknown> {
     this.#roundAt = this.#clock.now()
     let journalFailure: unknown = null
     let last: LapsedHold | null = null
     for (;;) {
-      const page: readonly LapsedHold[] = await this.#book.lapsed(this.#roundAt, last, LAPSED_PER_PAGE)
-      journalFailure = (await this.#endPage(page)) ?? journalFailure
+      const page: readonly LapsedHold[] = await this.#holds.lapsed(this.#roundAt, last, LAPSED_PER_PAGE)
+      journalFailure = (await this.#releasePage(page)) ?? journalFailure
       last = page.at(-1) ?? null
       if (this.#stopped) return journalFailure
       if (page.length < LAPSED_PER_PAGE) break
@@ -135,31 +139,37 @@ export class HoldTimer {
     return journalFailure
   }
 
-  async #endPage(page: readonly LapsedHold[]): Promise<unknown> {
+  async #releasePage(page: readonly LapsedHold[]): Promise<unknown> {
     const nowMs = this.#clock.monotonicMs()
-    const due = page.filter((hold) => !this.#failing.isResting(hold, nowMs))
-    const results = await Promise.allSettled(due.map((hold) => this.#book.expire(hold)))
+    const due = page.filter((hold) => !this.#failing.isBackingOff(hold, nowMs))
+    const results = await Promise.allSettled(due.map((hold) => this.#holds.expire(hold)))
     const bug = results.find((result) => result.status === 'rejected' && result.reason instanceof AssertionError)
     if (bug?.status === 'rejected') throw bug.reason
     let journalFailure: unknown = null
     for (const [i, result] of results.entries()) {
       const hold = due[i] as LapsedHold
-      if (result.status === 'fulfilled') this.#failing.ended(hold.bookingId)
-      else if (this.#isOfTheMoment(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
-      else if (this.#failing.putAside(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
+      if (result.status === 'fulfilled') this.#failing.remove(hold.bookingId)
+      else if (this.#isTransientFailure(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
+      else if (this.#failing.backOff(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
     }
     return journalFailure
   }
 
-  /** Whether neither the hold nor what is stored of its unit is the cause: it passes when the database is back. */
-  #isOfTheMoment(error: unknown): boolean {
+  /**
+   * Whether the error is caused neither by the hold nor by the stored data of its unit, so that it passes when the
+   * database is back.
+   */
+  #isTransientFailure(error: unknown): boolean {
     if (error instanceof JournalError) return error.kind !== 'poisoned'
-    return error instanceof MailboxFullError || this.#book.mayPass(error)
+    return error instanceof MailboxFullError || this.#holds.isTransient(error)
   }
 
-  /** Everything that had expired in this round is released or rests: wait for the next expiry or the next retry. */
+  /**
+   * Every hold that had expired in this round is released or waits for its retry: returns the earlier of the next
+   * expiry and the next retry.
+   */
   async #nextLook(): Promise<Instant> {
-    const expiry = (await this.#book.nextExpiry(this.#roundAt)) ?? this.#clock.now() + LOOK_AGAIN_MS
+    const expiry = (await this.#holds.nextExpiry(this.#roundAt)) ?? this.#clock.now() + LOOK_AGAIN_MS
     const retryMs = this.#failing.nextRetryMs
     if (retryMs === null) return expiry
     return Math.min(expiry, this.#clock.now() + retryMs - this.#clock.monotonicMs())

@@ -1,8 +1,11 @@
-/** A hold whose lifetime has elapsed. */
+/** A hold that has expired. */
 export interface LapsedHold {
   readonly agencyId: string
   readonly unitId: string
   readonly bookingId: string
-  /** When it lapsed, as exactly as the store keeps it: with the id, its place in the store's order. */
+  /**
+   * When it expired, with the full precision of the store. Together with the id it is the position in the store's
+   * order.
+   */
   readonly expiry: string
 }

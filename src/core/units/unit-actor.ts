@@ -1,16 +1,17 @@
 /**
- * The one owner of a unit's nights and prices.
+ * The single owner of a unit's nights and prices.
  *
- * - U1 Log first, then memory, then answer: `append` applies an event only after the journal says it is durable.
- *   Reads look at `state` directly and never wait for a write.
- * - U2 One write in flight per unit: turns run one after the other. The mailbox is bounded and refuses at the door.
+ * - U1 Log first, then memory, then answer: an event is applied only after the journal says it is durable. Reads use
+ *   `state` directly and never wait for a write.
+ * - U2 One write in flight per unit: turns run one after the other. The mailbox is bounded; a command is refused when
+ *   it is full.
  */
 
 import { assert } from '../../lib/assert.ts'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 
-/** The unit's mailbox is full. Surely not written; safe to retry. */
+/** The unit's mailbox is full. Nothing was written; safe to retry. */
 export class MailboxFullError extends Error {
   override readonly name = 'MailboxFullError'
 }
@@ -22,11 +23,14 @@ export class UnitActor {
   readonly state: UnitState
   readonly #mailbox: BoundedQueue<Turn>
   #running = false
-  /** Events since the snapshot that recovery started from, and how many of them a later one covers, or was to cover. */
+  /**
+   * Events since the snapshot that recovery started from. `#covered`: how many of them a written snapshot contains.
+   * `#tried`: how many of them a snapshot was attempted for.
+   */
   #events: number
   #covered = 0
   #tried = 0
-  /** Looked at since the directory last passed by (its second-chance bit). */
+  /** Used since the directory last checked it (its second-chance bit). */
   touched = true
   lastTouchedMs: number
 
@@ -34,7 +38,7 @@ export class UnitActor {
     agencyId: string
     state: UnitState
     mailboxMax: number
-    /** Events replayed on the snapshot that recovery started from. */
+    /** Events replayed after the snapshot that recovery started from. */
     tailLength: number
     nowMs: number
   }) {
@@ -54,22 +58,24 @@ export class UnitActor {
     return this.#events - this.#covered
   }
 
-  /** Of these, the ones for which no snapshot was attempted: a failed write is not repeated at every event. */
+  /** Of these, the events for which no snapshot was attempted: a failed write is not repeated at every event. */
   get untriedEvents(): number {
     return this.#events - this.#tried
   }
 
-  /** A snapshot of the current state is about to be written. Call the returned function once it is written. */
+  /**
+   * Call it before writing a snapshot of the current state. Call the returned function once the snapshot is written.
+   */
   trySnapshot(): () => void {
     const events = this.#events
     this.#tried = events
     return () => {
-      // A snapshot that was started earlier may be finished later.
+      // A snapshot that started earlier may finish later.
       this.#covered = Math.max(this.#covered, events)
     }
   }
 
-  /** No turn runs and none waits: the actor may be passivated. */
+  /** No turn is running or waiting: the actor may be passivated. */
   get isIdle(): boolean {
     return !this.#running && this.#mailbox.size === 0
   }
@@ -84,8 +90,8 @@ export class UnitActor {
   }
 
   /**
-   * Runs `turn` when every turn before it has ended; until its promise settles nobody else may write to this unit.
-   * @throws MailboxFullError when too many turns already wait
+   * Runs `turn` after every earlier turn has ended. Nobody else may write to this unit until its promise settles.
+   * @throws MailboxFullError when too many turns are already waiting
    */
   turn<T>(turn: (state: UnitState) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -100,9 +106,9 @@ export class UnitActor {
     })
   }
 
-  /** Records that an event was applied to the state; the caller has applied it inside its turn. */
+  /** Notes that an event was applied to the state. The caller has applied it inside its turn. */
   noteApplied(): void {
-    assert(this.#running, 'Cannot apply an event: nobody has the turn')
+    assert(this.#running, 'Cannot apply an event: no turn is running')
     this.#events += 1
   }
 

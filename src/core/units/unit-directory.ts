@@ -1,8 +1,8 @@
 /**
- * Where every unit's actor is found. Actors are virtual: activated on first touch from snapshot and journal tail,
- * passivated when idle or when more are resident than the configured number.
+ * Finds the actor of every unit. Actors are virtual: activated on first use from snapshot and journal tail, passivated
+ * when idle or when more than the configured number are resident.
  *
- * - U4 A change that touches two units holds both mailboxes, taken in id order.
+ * - U4 A change of two units holds both mailboxes, acquired in id order.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
  */
 
@@ -16,33 +16,36 @@ import { UnitActor } from './unit-actor.ts'
 
 export interface DirectoryLimits {
   /**
-   * Actors resident at once. It can be exceeded while more of them are busy or have a pending turn, because those cannot be
-   * passivated: a move needs two. The next activation or sweep after their turns restores the limit.
+   * Actors resident at once. The number can be exceeded while more of them are busy or have a pending turn, because
+   * those cannot be passivated: a move needs two. The next activation or sweep after their turns restores the limit.
    */
   readonly residentMax: number
   readonly mailboxMax: number
-  /** Milliseconds without a touch after which an actor is passivated. */
+  /** Idle time in milliseconds before an actor is passivated. */
   readonly idleMs: number
-  /** Events of a unit after which a new snapshot of it is written. */
+  /** A new snapshot of a unit is written after this many events. */
   readonly snapshotEvery: number
 }
 
 export interface DirectoryStats {
   readonly resident: number
   readonly activating: number
-  /** Commands that wait for their unit's turn, over all units, and for the unit where most wait. */
+  /** Commands waiting for their unit's turn: over all units, and for the unit with the most. */
   readonly waiting: number
   readonly deepest: number
-  /** Commands that found the mailbox of their unit full. */
+  /** Commands refused because the mailbox of their unit was full. */
   readonly refused: number
   readonly activations: number
   readonly passivations: number
   readonly snapshots: number
 }
 
-/** A unit whose tail is shorter than this is passivated without a snapshot: replaying it is as cheap as reading one. */
+/**
+ * A unit whose tail is shorter than this is passivated without a snapshot: replaying it is as cheap as reading a
+ * snapshot.
+ */
 const PASSIVATION_SNAPSHOT_MIN = 8
-/** Units written in one statement when all are snapshotted. */
+/** Units per statement when all are snapshotted. */
 const SNAPSHOT_CHUNK = 200
 
 export class UnitDirectory {
@@ -51,11 +54,11 @@ export class UnitDirectory {
   readonly #limits: DirectoryLimits
   readonly #onDefect: OnDefect
   readonly #onSnapshotFailure: (error: unknown) => void
-  /** In the order in which the second-chance hand passes them. */
+  /** In the order in which the second-chance algorithm visits them. */
   readonly #resident = new Map<string, UnitActor>()
   readonly #activating = new Map<string, Promise<UnitActor>>()
-  /** How many commands wait for a unit's activation to take its turn (U5). */
-  readonly #askers = new Map<string, number>()
+  /** Number of commands waiting for a unit's activation to take their turn (U5). */
+  readonly #pendingTurns = new Map<string, number>()
   #refused = 0
   #activations = 0
   #passivations = 0
@@ -94,7 +97,7 @@ export class UnitDirectory {
     }
   }
 
-  /** The state of a resident unit, for reading at once; null when the unit must be activated first. */
+  /** The state of a resident unit, for immediate reading; null when the unit must be activated first. */
   peek(unitId: string): UnitState | null {
     const actor = this.#resident.get(unitId)
     if (actor === undefined) return null
@@ -102,26 +105,29 @@ export class UnitDirectory {
     return actor.state
   }
 
-  /** The state of a unit, for reading at once: never keep it across an await. */
+  /** The state of a unit, for immediate reading. Do not keep it across an await. */
   async read(unit: UnitAddress): Promise<UnitState> {
     return this.peek(unit.unitId) ?? (await this.#actor(unit)).state
   }
 
   /**
-   * Runs `turn` as the unit's only writer.
-   * @throws MailboxFullError when too many commands already wait for the unit
+   * Runs `turn` as the only writer of the unit.
+   * @throws MailboxFullError when too many commands are already waiting for the unit
    */
   async turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     const resident = this.#resident.get(unit.unitId)
     if (resident !== undefined) return this.#turnOf(resident, turn)
-    this.#askers.set(unit.unitId, (this.#askers.get(unit.unitId) ?? 0) + 1)
+    this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
     try {
       const activated = await this.#actor(unit)
-      assert(this.#resident.get(unit.unitId) === activated, 'Cannot take a turn: the unit was passivated meanwhile')
-      // The command is in the mailbox before the pending turn is removed: from then on the actor is busy.
+      assert(
+        this.#resident.get(unit.unitId) === activated,
+        'Cannot take a turn: the unit was passivated in the meantime',
+      )
+      // The command enters the mailbox before its pending turn is removed: from then on the actor is busy.
       return this.#turnOf(activated, turn)
     } finally {
-      this.#askerGone(unit.unitId)
+      this.#removePendingTurn(unit.unitId)
     }
   }
 
@@ -134,56 +140,56 @@ export class UnitDirectory {
   }
 
   /**
-   * Runs `turn` as the only writer of both units (U4). The mailboxes are taken in id order, so that two moves in
-   * opposite directions cannot wait for each other.
+   * Runs `turn` as the only writer of both units (U4). The mailboxes are acquired in id order, so that two moves in
+   * opposite directions cannot deadlock.
    */
   turnOfTwo<T>(a: UnitAddress, b: UnitAddress, turn: (a: UnitState, b: UnitState) => Promise<T>): Promise<T> {
-    assert(a.unitId !== b.unitId, 'Cannot hold two mailboxes: both are of the same unit')
+    assert(a.unitId !== b.unitId, 'Cannot acquire two mailboxes: both belong to the same unit')
     return a.unitId < b.unitId
       ? this.turn(a, (stateA) => this.turn(b, (stateB) => turn(stateA, stateB)))
       : this.turn(b, (stateB) => this.turn(a, (stateA) => turn(stateA, stateB)))
   }
 
-  /** Counts an event that the holder of the turn has applied, towards the unit's next snapshot. */
+  /** Counts an event, applied by the holder of the turn, towards the unit's next snapshot. */
   noteApplied(unitId: string): void {
     const actor = this.#resident.get(unitId)
     assert(actor !== undefined, 'Cannot note an event: its unit is not resident')
     actor.noteApplied()
   }
 
-  /** Passivates the actors that nobody has touched for `idleMs`, and what is above `residentMax`. Called from a timer. */
+  /** Passivates the actors that were idle for `idleMs`, and any above `residentMax`. Called by a timer. */
   sweep(): void {
     const now = this.#clock.monotonicMs()
     for (const actor of this.#resident.values()) {
       if (actor.touched) {
         actor.touched = false
         actor.lastTouchedMs = now
-      } else if (this.#mayLeave(actor) && now - actor.lastTouchedMs >= this.#limits.idleMs) {
+      } else if (this.#canPassivate(actor) && now - actor.lastTouchedMs >= this.#limits.idleMs) {
         this.#passivate(actor)
       }
     }
     this.#makeRoom()
   }
 
-  /** Writes a snapshot of every resident unit that has changed since its last one. For a clean stop. */
+  /** Writes a snapshot of every resident unit that has changed since its last one. For a clean shutdown. */
   async snapshotAll(): Promise<void> {
     const changed = [...this.#resident.values()].filter((actor) => actor.tailLength > 0)
     for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
   }
 
-  #askerGone(unitId: string): void {
-    const left = (this.#askers.get(unitId) ?? 0) - 1
-    if (left > 0) this.#askers.set(unitId, left)
-    else this.#askers.delete(unitId)
+  #removePendingTurn(unitId: string): void {
+    const left = (this.#pendingTurns.get(unitId) ?? 0) - 1
+    if (left > 0) this.#pendingTurns.set(unitId, left)
+    else this.#pendingTurns.delete(unitId)
   }
 
-  #mayLeave(actor: UnitActor): boolean {
-    return actor.isIdle && !this.#askers.has(actor.unitId) && !this.#activating.has(actor.unitId)
+  #canPassivate(actor: UnitActor): boolean {
+    return actor.isIdle && !this.#pendingTurns.has(actor.unitId) && !this.#activating.has(actor.unitId)
   }
 
   #actor(unit: UnitAddress): Promise<UnitActor> {
-    const underWay = this.#activating.get(unit.unitId)
-    if (underWay !== undefined) return underWay
+    const inProgress = this.#activating.get(unit.unitId)
+    if (inProgress !== undefined) return inProgress
     const activation = this.#activate(unit).finally(() => this.#activating.delete(unit.unitId))
     this.#activating.set(unit.unitId, activation)
     return activation
@@ -205,13 +211,13 @@ export class UnitDirectory {
     return actor
   }
 
-  /** Second chance: the hand passes touched actors once, then takes the first idle one it meets untouched. */
+  /** Second-chance eviction: a touched actor is skipped once; an idle, untouched one is passivated. */
   #makeRoom(): void {
     let passes = 2 * this.#resident.size
     for (const [unitId, actor] of this.#resident) {
       if (this.#resident.size <= this.#limits.residentMax || passes === 0) return
       passes -= 1
-      if (actor.touched || !this.#mayLeave(actor)) {
+      if (actor.touched || !this.#canPassivate(actor)) {
         actor.touched = false
         this.#resident.delete(unitId)
         this.#resident.set(unitId, actor)
@@ -222,7 +228,7 @@ export class UnitDirectory {
   }
 
   #passivate(actor: UnitActor): void {
-    assert(this.#mayLeave(actor), 'Cannot passivate a unit: it is busy, or asked for')
+    assert(this.#canPassivate(actor), 'Cannot passivate a unit: it is busy or has a pending turn')
     this.#resident.delete(actor.unitId)
     this.#passivations += 1
     if (actor.tailLength >= PASSIVATION_SNAPSHOT_MIN) this.#snapshotLater(actor)
@@ -237,8 +243,8 @@ export class UnitDirectory {
   }
 
   /**
-   * The states are encoded immediately, so they belong to durable sequence numbers (S1); only writing them takes time. What is not
-   * known to be written stays part of the tail.
+   * Encodes the states immediately, so that they belong to durable sequence numbers (S1); only the write is
+   * asynchronous. Events whose snapshot is not known to be written remain part of the tail.
    */
   #snapshot(actors: readonly UnitActor[]): Promise<void> {
     const snapshots = actors.map((actor) => encodeSnapshot(actor.agencyId, actor.state))

@@ -19,30 +19,30 @@ import type { PostgresBinaries } from './postgres-binaries.ts'
 import { firstClosed, type ServerAccount } from './server-account.ts'
 import { makeSharedDir, SHARED_DIR } from './shared-dir.ts'
 
-/** The superuser that the cluster is made with. */
+/** The superuser of the cluster. */
 export const SUPERUSER = 'nightledger'
 
 const CLUSTER = 'postgres'
 const DRAFT_PREFIX = 'postgres.init-'
 
 /**
- * Where the cluster of this data folder really is.
+ * The real path of this data folder's cluster.
  * @returns null before the first start
- * @throws EmbeddedError when its place is a link that leads nowhere
+ * @throws EmbeddedError when its path is a broken link
  */
 export function findCluster(dataDir: string): string | null {
   const path = join(dataDir, CLUSTER)
   if (existsSync(path)) return realpathSync(path)
   if (!lstatSync(path, { throwIfNoEntry: false })) return null
   throw new EmbeddedError(
-    `Cannot find the database: ${path} is a link to a folder that is gone. Bring that folder back, or remove the link to begin with an empty database.`,
+    `Cannot find the database: ${path} is a link to a folder that no longer exists. Restore that folder, or remove the link to start with an empty database.`,
   )
 }
 
 /**
- * Makes the cluster. It gets its name only when it is complete, so that a start killed half-way leaves nothing but a draft,
- * which the next one removes. The caller holds the data folder's lock.
- * @returns the folder, every link resolved
+ * Creates the cluster. It gets its final name only when it is complete, so that a start killed half-way leaves nothing
+ * but a draft, which the next start removes. The caller holds the data folder's lock.
+ * @returns the folder, with all links resolved
  */
 export async function createCluster(
   dataDir: string,
@@ -59,9 +59,9 @@ export async function createCluster(
   },
 ): Promise<string> {
   const home = homeFor(dataDir, account, onStep)
-  onStep('Creating the database files, for the first start')
+  onStep('Creating the database files for the first start')
   const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
-  await initialise(draft, { binaries, account, password })
+  await initialize(draft, { binaries, account, password })
   const cluster = join(home, CLUSTER)
   renameSync(draft, cluster)
   if (home !== dataDir) symlinkSync(cluster, join(dataDir, CLUSTER))
@@ -69,9 +69,9 @@ export async function createCluster(
 }
 
 /**
- * Removes what starts that were killed have left half-made. At every start, not only before a cluster is made: the `initdb` of a
- * killed start goes on for a while, and puts its draft back under one that was removed. What it is writing just now stays
- * for the next start. The caller holds the data folder's lock.
+ * Removes the drafts of killed starts. Call it at every start, not only before a cluster is created: the `initdb` of a
+ * killed start keeps running for a while, and can recreate a draft that was removed. A draft that is being written
+ * right now remains until the next start. The caller holds the data folder's lock.
  */
 export function removeDrafts(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
@@ -79,12 +79,12 @@ export function removeDrafts(dataDir: string): void {
     try {
       rmSync(join(dataDir, name), { recursive: true, force: true })
     } catch {
-      // It got a file while it was being emptied.
+      // A file was added while the folder was being deleted.
     }
   }
 }
 
-/** The data folder, or, where the server's account cannot get there, a folder of its own under SHARED_DIR. */
+/** The data folder or, if the server's account cannot enter it, a new folder under SHARED_DIR. */
 function homeFor(dataDir: string, account: ServerAccount, onStep: (step: string) => void): string {
   const closed = account === null ? null : firstClosed(dataDir, account)
   if (account === null || closed === null) return dataDir
@@ -93,12 +93,12 @@ function homeFor(dataDir: string, account: ServerAccount, onStep: (step: string)
   mkdirSync(home)
   chownSync(home, account.uid, account.gid)
   onStep(
-    `Keeping the database files in ${home}, linked from ${join(dataDir, CLUSTER)}: PostgreSQL does not run as root, and the account that runs it cannot enter ${closed}`,
+    `Keeping the database files in ${home}, linked from ${join(dataDir, CLUSTER)}: PostgreSQL cannot run as root, and the account that runs it has no access to ${closed}`,
   )
   return home
 }
 
-async function initialise(
+async function initialize(
   draft: string,
   { binaries, account, password }: { binaries: PostgresBinaries; account: ServerAccount; password: string },
 ): Promise<void> {
@@ -107,7 +107,7 @@ async function initialise(
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' })
   if (account !== null) for (const path of [draft, passwordFile]) chownSync(path, account.uid, account.gid)
   try {
-    // The built-in locale sorts and lower-cases alike on every machine, whatever its C library has.
+    // The built-in locale sorts and lower-cases identically on every machine, whatever its C library supports.
     const flags = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
     await promisify(execFile)(
       binaries.initdb,
@@ -116,14 +116,17 @@ async function initialise(
     )
   } catch (cause) {
     rmSync(draft, { recursive: true, force: true })
-    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause)
-    throw new EmbeddedError(`Cannot create the database files in ${draft}: ${said}`, { cause })
+    const stderr = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause)
+    throw new EmbeddedError(`Cannot create the database files in ${draft}: ${stderr}`, { cause })
   } finally {
     rmSync(passwordFile, { force: true })
   }
 }
 
-/** Nothing of our environment: it holds the service's secrets, and PG* variables that would change the server. */
+/**
+ * The environment of the server. It inherits none of ours, which contains secrets, and PG* variables that would change
+ * the server.
+ */
 export function serverEnv(): Record<string, string> {
   return { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 }

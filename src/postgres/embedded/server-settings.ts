@@ -1,13 +1,16 @@
-/** How the service's own server runs. Given on its command line at every start, so that this list is the whole truth. */
+/**
+ * Settings of the embedded server. Passed on its command line at every start, so that no other source can change them.
+ */
 export const SERVER_SETTINGS = {
-  // An answered booking survives a power cut.
+  // A confirmed booking survives a power failure.
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
-  // This machine only, and no socket file: those have a path limit and locks that outlive a crash.
+  // Only this machine can connect. There is no Unix socket: socket paths are limited in length, and their locks survive
+  // a crash.
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // One service on about two cores; statements are short and touch few rows.
+  // Sized for one service on about two cores, with short statements that touch few rows.
   max_connections: '60',
   shared_buffers: '128MB',
   wal_buffers: '16MB',

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 
-/** Where root keeps what the server's account must reach when our own folders are closed to it. */
+/** Where root keeps files that the server's account needs when it has no access to our own folders. */
 export const SHARED_DIR = '/var/lib/nightledger'
 
 export function makeSharedDir(): void {
   mkdirSync(SHARED_DIR, { recursive: true })
-  // Whatever the umask: others may pass through, and see nothing but names.
+  // Regardless of the umask: others may enter and list the folder.
   chmodSync(SHARED_DIR, 0o755)
 }

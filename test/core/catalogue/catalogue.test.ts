@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { Catalogue, SHELVED_UNITS_MAX } from '../../../src/core/catalogue/catalogue.ts'
+import { CACHED_UNITS_MAX, Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
-/** Units of an agency, of which the limit holds three. */
-const THIRD = Math.floor(SHELVED_UNITS_MAX / 3)
+/** Units of an agency. Three such agencies reach the limit. */
+const THIRD = Math.floor(CACHED_UNITS_MAX / 3)
 const UNITS = Array.from({ length: THIRD }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
 
 function catalogue() {
@@ -22,12 +22,12 @@ function catalogue() {
 }
 
 const USES: [string, (made: Catalogue) => unknown][] = [
-  ['looked at', (made) => made.peekInventory('a')],
-  ['asked for', (made) => made.inventory('a')],
+  ['peeked at', (made) => made.peekInventory('a')],
+  ['read', (made) => made.inventory('a')],
   ['changed', (made) => made.putUnit('a', sampleUnit({ id: 'unt_0', slug: 'unit-0', name: 'New' }))],
 ]
 for (const [how, use] of USES) {
-  test(`an agency that was ${how} stays in memory, and the one untouched for longest leaves it`, async () => {
+  test(`an agency that was just ${how} stays in memory, and the least recently used one is evicted`, async () => {
     const { made, loads } = catalogue()
     for (const agencyId of ['a', 'b', 'c']) await made.inventory(agencyId)
     await use(made)

@@ -19,7 +19,7 @@ function change(booking: Booking, asked: BookingChange, others: Booking[] = []) 
   return decideChange(state, state, { booking, change: asked, tariff: TARIFF, at: AT })
 }
 
-describe('the status machine has these moves and no other (design, Statuses)', () => {
+describe('the state machine has these transitions and no others (design, Statuses)', () => {
   for (const from of BOOKING_STATUSES) {
     for (const to of BOOKING_STATUSES) {
       const possible: readonly string[] = TRANSITIONS[from]
@@ -37,7 +37,7 @@ describe('the status machine has these moves and no other (design, Statuses)', (
     }
   }
 
-  test('a move to cancelled is a cancellation', () => {
+  test('a change to cancelled is a cancellation', () => {
     expect(change(sampleBooking(), { status: 'cancelled' })).toMatchObject({ event: { kind: 'booking_cancelled' } })
   })
 
@@ -53,7 +53,7 @@ describe('the status machine has these moves and no other (design, Statuses)', (
 })
 
 describe('new dates', () => {
-  test('may overlap the booking’s own nights, and are priced anew', () => {
+  test('may overlap the booking’s own nights, and are priced again', () => {
     const decision = change(sampleBooking(), { departure: night('2027-03-07') })
     expect(decision).toMatchObject({ kind: 'accepted', event: { after: { totalAmount: 65_000, version: 2 } } })
   })
@@ -66,7 +66,7 @@ describe('new dates', () => {
     })
   })
 
-  test('that are no stay are refused with the field to mend', () => {
+  test('that are not a valid stay are refused with the field to correct', () => {
     expect(change(sampleBooking(), { departure: night('2027-03-01') })).toMatchObject({
       rejection: { code: 'VALIDATION', field: 'departure' },
     })
@@ -81,7 +81,7 @@ describe('new dates', () => {
     })
   })
 
-  test('keep the total when only the status changes, whatever the rates are now', () => {
+  test('are not priced again when only the status changes, whatever the rates are now', () => {
     const booking = sampleBooking({ totalAmount: 1 })
     expect(change(booking, { status: 'checked_in' })).toMatchObject({ event: { after: { totalAmount: 1 } } })
   })
@@ -90,7 +90,7 @@ describe('new dates', () => {
 describe('another unit', () => {
   const booking = sampleBooking()
 
-  test('U4: is one event that takes the booking from one unit and puts it into the other, at the other’s price', () => {
+  test('U4: is one event that moves the booking from one unit to the other, at the other’s price', () => {
     const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [])]
     const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
     if (decision.kind !== 'accepted') throw new Error('Expected the move')
@@ -100,7 +100,7 @@ describe('another unit', () => {
     expect([from.occupied.count(), to.occupied.count()]).toEqual([0, 4])
   })
 
-  test('that is taken refuses, and nothing moves', () => {
+  test('that is taken is refused, and nothing moves', () => {
     const there = sampleBooking({ id: 'bkg_b', unitId: 'unt_b' })
     const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [there])]
     const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
@@ -116,7 +116,7 @@ describe('holds and expectations', () => {
     expect(change(hold, { holdExpiresAt: AT + 99 })).toMatchObject({ event: { after: { holdExpiresAt: AT + 99 } } })
   })
 
-  test('a lifetime that is over ends the hold now', () => {
+  test('an expiry in the past ends the hold now', () => {
     expect(change(hold, { holdExpiresAt: AT })).toMatchObject({
       event: { kind: 'booking_cancelled', after: { cancelReason: 'hold_expired' } },
     })
@@ -128,7 +128,7 @@ describe('holds and expectations', () => {
     })
   })
 
-  test('only a guest in house is expected to stay on, and only beyond the departure', () => {
+  test('only a guest in house can be expected to stay on, and only beyond the departure', () => {
     expect(change(guest, { expectedUntil: night('2027-03-09') })).toMatchObject({ kind: 'accepted' })
     expect(change(guest, { expectedUntil: night('2027-03-05') })).toMatchObject({
       rejection: { field: 'expectedUntil' },
@@ -138,14 +138,14 @@ describe('holds and expectations', () => {
     })
   })
 
-  test('a departure that reaches the expectation ends it', () => {
+  test('a departure that reaches the expected date ends the expectation', () => {
     const staying = sampleBooking({ status: 'checked_in', expectedUntil: night('2027-03-07') })
     expect(change(staying, { departure: night('2027-03-07') })).toMatchObject({
       event: { after: { expectedUntil: null } },
     })
   })
 
-  test('a change to what is already so is no change', () => {
+  test('a change to the current values is no change', () => {
     expect(change(guest, { arrival: guest.arrival, status: 'checked_in' })).toEqual({
       kind: 'unchanged',
       booking: guest,

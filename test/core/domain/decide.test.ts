@@ -57,7 +57,7 @@ describe('booking a stay (contract, POST /bookings)', () => {
     expect(refusalOf(unitWith({}), wanted)).toBe('accepted')
   })
 
-  test('the agency is bound by the night guard only', () => {
+  test('only the night guard applies to the agency', () => {
     const state = unitWith({ minStay: 9, turnoverNights: 2 }, [inHouse])
     expect(refusalOf(state, bookStay('2027-03-05', '2027-03-06', { enforcement: 'agency' }))).toBe('accepted')
     expect(refusalOf(state, bookStay('2027-03-04', '2027-03-06', { enforcement: 'agency' }))).toMatchObject({
@@ -65,7 +65,7 @@ describe('booking a stay (contract, POST /bookings)', () => {
     })
   })
 
-  test('the effective minimum is the season’s that the arrival falls into', () => {
+  test('the effective minimum is that of the season of the arrival', () => {
     const season = { name: 'Easter', from: night('2027-03-26'), to: night('2027-03-30'), nightlyPrice: 1, minStay: 4 }
     const state = unitWith({
       minStay: 2,
@@ -75,13 +75,13 @@ describe('booking a stay (contract, POST /bookings)', () => {
     expect(refusalOf(state, bookStay('2027-03-25', '2027-03-27'))).toBe('accepted')
   })
 
-  test('leaving on the day of the next arrival is allowed, and so is arriving on the day of a departure', () => {
+  test('a departure on the day of the next arrival is allowed, and so is an arrival on the day of a departure', () => {
     const state = unitWith({}, [stay('2027-03-10', '2027-03-12')])
     expect(refusalOf(state, bookStay('2027-03-08', '2027-03-10'))).toBe('accepted')
     expect(refusalOf(state, bookStay('2027-03-12', '2027-03-14'))).toBe('accepted')
   })
 
-  test('a conflict names the taken nights of the wanted stay and the first date offered, and nothing else', () => {
+  test('a conflict names the taken nights of the wanted stay and the first bookable date, and nothing else', () => {
     const state = unitWith({}, [stay('2027-03-10', '2027-03-12'), stay('2027-03-13', '2027-03-15')])
     expect(refusalOf(state, bookStay('2027-03-09', '2027-03-14'))).toEqual({
       code: 'BOOKING_CONFLICT',
@@ -94,9 +94,9 @@ describe('booking a stay (contract, POST /bookings)', () => {
     })
   })
 
-  test('a cleaning block names the departure it follows and the first date offered', () => {
+  test('a cleaning conflict names the departure before it and the first bookable date', () => {
     const state = unitWith({ turnoverNights: 2 }, [stay('2027-03-10', '2027-03-12'), stay('2027-03-14', '2027-03-15')])
-    // From the 14th a night is free of cleaning, but it is taken, and the 15th and 16th are cleaned.
+    // From the 14th the unit is clean, but that night is taken, and cleaning follows on the 15th and 16th.
     expect(refusalOf(state, bookStay('2027-03-13', '2027-03-14'))).toEqual({
       code: 'TURNOVER_BLOCK_CONFLICT',
       conflict: { departure: night('2027-03-12'), bookableFrom: night('2027-03-17') },
@@ -116,7 +116,7 @@ describe('booking a stay (contract, POST /bookings)', () => {
     }
   })
 
-  test('an expected extension is named with its half-open range, and ends with the guest’s stay', () => {
+  test('an expected extension is reported with its half-open range, and ends with the guest’s stay', () => {
     const state = unitWith({}, [inHouse])
     expect(refusalOf(state, bookStay('2027-03-07', '2027-03-09'))).toEqual({
       code: 'EXPECTED_EXTENSION_CONFLICT',
@@ -138,12 +138,12 @@ describe('booking a stay (contract, POST /bookings)', () => {
     })
   })
 
-  test('nothing is offered when the calendar is full as far as we look', () => {
+  test('no date is offered when the calendar is full up to the search horizon', () => {
     const state = unitWith({}, [{ type: 'block', arrival: night('2027-01-01'), departure: night('2099-12-31') }])
     expect(refusalOf(state, bookStay('2027-03-07', '2027-03-09'))).toMatchObject({ conflict: { bookableFrom: null } })
   })
 
-  test('only a guest pays', () => {
+  test('only guests pay', () => {
     for (const [type, total] of [
       ['guest', 25_000],
       ['owner_stay', 0],
@@ -162,7 +162,7 @@ describe('booking a stay (contract, POST /bookings)', () => {
 describe('quoting a stay', () => {
   const asked = { children: 0, extraBed: false, tariff: TARIFF }
 
-  test('lists every 409 code that applies, and prices the stay all the same', () => {
+  test('lists every 409 code that applies, and still prices the stay', () => {
     const expected = { expectedUntil: night('2027-03-08') }
     const state = unitWith({ turnoverNights: 1 }, [
       { ...stay('2027-03-01', '2027-03-05'), status: 'checked_in', ...expected },
@@ -175,13 +175,13 @@ describe('quoting a stay', () => {
     })
   })
 
-  test('below the minimum it is refused as the booking would be', () => {
+  test('is refused below the minimum, as the booking would be', () => {
     const answer = quoteStay(unitWith({ minStay: 3 }), { stay: stay('2027-03-05', '2027-03-07'), ...asked })
     expect(answer).toEqual({ kind: 'rejected', rejection: { code: 'MIN_STAY', minStay: 3 } })
   })
 })
 
-describe('cancelling and lapsing', () => {
+describe('cancelling and expiry', () => {
   const hold = sampleBooking({ status: 'option', holdExpiresAt: 1_000 })
   const state = unitWith({}, [hold])
 
@@ -197,21 +197,21 @@ describe('cancelling and lapsing', () => {
     expect(decideCancel(state, { booking, reason: 'other', at: 9 })).toEqual({ kind: 'unchanged', booking })
   })
 
-  test('a hold lapses at its moment and not a millisecond before', () => {
+  test('a hold expires on time and not a millisecond early', () => {
     expect(decideExpiry(state, { booking: hold, at: 999 }).kind).toBe('unchanged')
     expect(decideExpiry(state, { booking: hold, at: 1_000 })).toMatchObject({
       event: { after: { status: 'cancelled', cancelReason: 'hold_expired' } },
     })
   })
 
-  test('a hold that was confirmed meanwhile does not lapse', () => {
+  test('a hold that was confirmed meanwhile does not expire', () => {
     const booking = { ...hold, status: 'confirmed' as const }
     expect(decideExpiry(state, { booking, at: 5_000 }).kind).toBe('unchanged')
   })
 })
 
-describe('the two layers of nights', () => {
-  test('cancelling gives back a stay’s cleaning nights but not those of its neighbour', () => {
+describe('the two sets of nights', () => {
+  test('cancelling frees the cleaning nights of the stay but not those of its neighbour', () => {
     const state = unitWith({ turnoverNights: 3 }, [stay('2027-03-01', '2027-03-03'), stay('2027-03-04', '2027-03-05')])
     const before = sampleBooking({ id: 'bkg_1', ...stay('2027-03-04', '2027-03-05') })
     const after = { ...before, status: 'cancelled' as const, version: 2 }
@@ -220,7 +220,7 @@ describe('the two layers of nights', () => {
     expect(cleaning.map(formatNight)).toEqual(['2027-03-03', '2027-03-04', '2027-03-05'])
   })
 
-  test('a new turnover time holds for stays that were there before', () => {
+  test('a new turnover time applies to existing stays', () => {
     const state = unitWith({ turnoverNights: 0 }, [stay('2027-03-01', '2027-03-03')])
     state.apply({ kind: 'unit_set', unit: sampleUnit({ rules: sampleRules({ turnoverNights: 1 }) }) }, 10)
     expect(state.cleaning.nightsIn(night('2027-03-01'), night('2027-03-20'))).toEqual([night('2027-03-03')])

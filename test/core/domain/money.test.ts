@@ -59,7 +59,7 @@ describe('percentOf', () => {
     )
   })
 
-  test('is exact where the fast way ends', () => {
+  test('is exact at the limit of the fast path', () => {
     for (let k = -20_000; k <= 20_000; k++) {
       const amount = Math.floor(Number.MAX_SAFE_INTEGER / 9_999) + k
       const exact = (BigInt(amount) * 9_999n + 5_000n) / 10_000n
@@ -67,7 +67,7 @@ describe('percentOf', () => {
     }
   })
 
-  test('takes integers only', () => {
+  test('accepts only integers', () => {
     expect(() => percentOf(1.5, 100)).toThrow('not integers')
     expect(() => percentOf(100, 0.5)).toThrow('not integers')
     expect(() => percentOf(Number.NaN, 100)).toThrow('not safe integers')
@@ -101,7 +101,7 @@ describe('a percentage', () => {
     },
   )
 
-  test('with two decimals survives as text, both ways, for all basis points from -1000 % to 1000 %', () => {
+  test('with two decimals survives a round trip as text, for all basis points from -1000 % to 1000 %', () => {
     for (let bp = -100_000; bp <= 100_000; bp++) {
       const sign = bp < 0 ? '-' : ''
       const digits = String(Math.abs(bp)).padStart(3, '0')

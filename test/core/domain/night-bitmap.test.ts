@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { asNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../../src/core/domain/night.ts'
 import { forEachRunInUnion, NightBitmap, unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'
 
-/** A word border: 20 000 is 625 words of 32 nights. */
+/** A word boundary: 20 000 is 625 words of 32 nights. */
 const BORDER = 20_000
 
 type Edit = { readonly kind: 'set' | 'clear'; readonly from: number; readonly length: number }
@@ -56,7 +56,7 @@ const setOf = (...nights: number[]): NightBitmap => {
 }
 
 describe('a night bitmap is a set of nights', () => {
-  test('whatever was set and cleared, every question is answered as by a Set', () => {
+  test('after any sequence of sets and clears, it answers every question as a Set does', () => {
     fc.assert(
       fc.property(edits, range, day, (script, { from, to }, night) => {
         const { bitmap, model } = build(script)
@@ -78,7 +78,7 @@ describe('a night bitmap is a set of nights', () => {
     )
   })
 
-  test('the union of two is answered as by two Sets, as a list and as runs', () => {
+  test('the union of two equals that of two Sets, as a list and as runs', () => {
     fc.assert(
       fc.property(edits, edits, range, (scriptA, scriptB, { from, to }) => {
         const a = build(scriptA)
@@ -98,7 +98,7 @@ describe('a night bitmap is a set of nights', () => {
     )
   })
 
-  test('two are equal exactly when they hold the same nights, whatever each has allocated', () => {
+  test('two are equal exactly when they contain the same nights, regardless of what each has allocated', () => {
     fc.assert(
       fc.property(edits, edits, (scriptA, scriptB) => {
         const a = build(scriptA)
@@ -114,7 +114,7 @@ describe('a night bitmap is a set of nights', () => {
     )
   })
 
-  test('a clone is equal and changes on its own', () => {
+  test('a clone is equal and independent', () => {
     fc.assert(
       fc.property(edits, edits, (before, after) => {
         const { bitmap, model } = build(before)
@@ -133,7 +133,7 @@ describe('a night bitmap is a set of nights', () => {
   })
 })
 
-describe('word borders', () => {
+describe('word boundaries', () => {
   test.each([
     [0, 32],
     [0, 31],
@@ -170,7 +170,7 @@ describe('word borders', () => {
 })
 
 describe('growth', () => {
-  test('keeps what was there, in both directions', () => {
+  test('keeps existing nights, in both directions', () => {
     const bitmap = setOf(BORDER)
     bitmap.setRange(asNight(BORDER + 1_000), asNight(BORDER + 1_001))
     bitmap.setRange(asNight(BORDER - 1_000), asNight(BORDER - 999))
@@ -185,14 +185,14 @@ describe('growth', () => {
     ] as Night[])
   })
 
-  test('holds a cleaning block past the last accepted date, and refuses a night that only a bug can name', () => {
+  test('accepts a cleaning block past the last accepted date, and rejects a night that only a bug can produce', () => {
     expect(setOf(NIGHT_MAX + 30).has(asNight(NIGHT_MAX + 30))).toBe(true)
     expect(() => setOf(-1)).toThrow('Cannot hold a night')
     expect(() => setOf(65_536)).toThrow('Cannot hold a night')
     expect(setOf(0, 65_535).count()).toBe(2)
   })
 
-  test('questions outside the span are answered without growing', () => {
+  test('questions outside the span do not grow it', () => {
     const bitmap = setOf(BORDER)
     expect(bitmap.has(asNight(-5))).toBe(false)
     expect(bitmap.has(asNight(1_000_000))).toBe(false)

@@ -15,7 +15,7 @@ import { DAY_MS } from '../../../src/lib/duration.ts'
 const isoOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
 describe('a night', () => {
-  test('agrees with the proleptic Gregorian calendar on every accepted date, both ways', () => {
+  test('matches the proleptic Gregorian calendar on every accepted date, in both directions', () => {
     for (let day: number = NIGHT_MIN; day <= NIGHT_MAX; day++) {
       const text = isoOf(day)
       if (parseNight(text) !== day) throw new Error(`parseNight('${text}') is ${parseNight(text)}, not ${day}`)
@@ -23,7 +23,7 @@ describe('a night', () => {
     }
   })
 
-  test('is accepted from 2000-01-01 to 2099-12-31 and no further', () => {
+  test('is accepted only from 2000-01-01 to 2099-12-31', () => {
     expect(parseNight('2000-01-01')).toBe(NIGHT_MIN)
     expect(parseNight('2099-12-31')).toBe(NIGHT_MAX)
     for (const text of ['1999-12-31', '2100-01-01', '0000-01-01', '9999-12-31']) expect(parseNight(text)).toBeNull()
@@ -69,13 +69,13 @@ describe('a night', () => {
     expect(parseNight(text)).toBeNull()
   })
 
-  test('is read on 29 February of leap years', () => {
+  test('is parsed on 29 February of leap years', () => {
     expect(parseNight('2000-02-29')).not.toBeNull()
     expect(parseNight('2024-02-29')).not.toBeNull()
     expect(parseNight('2096-02-29')).not.toBeNull()
   })
 
-  test('is read from arbitrary text only if a Date writes it back the same', () => {
+  test('is parsed from arbitrary text only if a Date formats it back the same', () => {
     const dateLike = fc.stringMatching(/^[0-9-]{10}$/)
     const looselyDated = fc
       .tuple(fc.integer({ min: 1990, max: 2110 }), fc.integer({ min: 0, max: 14 }), fc.integer({ min: 0, max: 33 }))
@@ -90,7 +90,7 @@ describe('a night', () => {
     )
   })
 
-  test('is written beyond the accepted dates, where a cleaning block may end', () => {
+  test('is formatted beyond the accepted dates, where a cleaning block may end', () => {
     expect(formatNight(addNights(NIGHT_MAX, 1))).toBe('2100-01-01')
     expect(formatNight(addNights(NIGHT_MAX, 60))).toBe('2100-03-01') // 2100 is no leap year
     expect(formatNight(addNights(NIGHT_MIN, -1))).toBe('1999-12-31')
@@ -98,7 +98,7 @@ describe('a night', () => {
     for (let day = -1_000; day < 120_000; day += 17) expect(formatNight(asNight(day))).toBe(isoOf(day))
   })
 
-  test('is written the same the second time', () => {
+  test('is formatted the same the second time', () => {
     const night = parseNight('2026-07-04') as Night
     expect([formatNight(night), formatNight(night)]).toEqual(['2026-07-04', '2026-07-04'])
   })

@@ -13,8 +13,8 @@ import { type FeeType, ratesProblems, type Season } from '../../../src/core/doma
 import { DAY_MS } from '../../../src/lib/duration.ts'
 
 /**
- * The pricing rules once more, one night after the other, in big integers and date strings: slow, and sharing nothing
- * with the code under test but its types. Answers the lines as text, then the total.
+ * A second implementation of the pricing rules, night by night, with big integers and date strings: slow, and sharing
+ * nothing with the code under test except its types. Returns the lines as text, then the total.
  */
 function modelQuote({ rules, stay, children, extraBed, feeTypes }: PriceStayInput): string[] {
   const iso = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
@@ -94,7 +94,7 @@ const price = fc.oneof(
 )
 const amount = fc.oneof(fc.constant(0), price)
 
-/** Seasons laid end to end from about the arrival on, with or without gaps, then listed in any order. */
+/** Consecutive seasons from about the arrival on, with or without gaps, listed in any order. */
 const seasonsAround = (arrival: number): fc.Arbitrary<Season[]> =>
   fc
     .tuple(
@@ -180,7 +180,7 @@ const input: fc.Arbitrary<PriceStayInput> = fc
     }),
   )
 
-test('10,000 quotes agree line by line with a naive model that goes night by night', () => {
+test('10,000 quotes match a naive night-by-night model line by line', () => {
   fc.assert(
     fc.property(input, (each) => {
       expect(ratesProblems(each.rules.rates)).toEqual([])

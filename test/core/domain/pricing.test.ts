@@ -74,7 +74,7 @@ const quote = (rules: UnitRules, from: string, to: string, rest: Partial<PriceSt
     ...rest,
   })
 
-/** A line as one string, so that a table shows a whole quote. */
+/** A line as one string, so that a table can show a whole quote. */
 const shown = (line: QuoteLine): string => {
   const parts = [`${line.kind} '${line.label}'`]
   if (line.from !== null && line.to !== null) parts.push(`${formatNight(line.from)}/${formatNight(line.to)}`)
@@ -109,7 +109,7 @@ describe('accommodation', () => {
     })
   })
 
-  test('takes the season of each night; the night of its end date is the next one’s', () => {
+  test('uses the season of each night; the night of its end date belongs to the next one', () => {
     const rules = unit({}, { seasons: [season('High', '2026-07-03', '2026-07-05', 20_000)] })
     expect(linesOf(rules, '2026-07-01', '2026-07-07')).toEqual([
       "accommodation 'Nightly rate' 2026-07-01/2026-07-03 2 × 10000 = 20000",
@@ -145,7 +145,7 @@ describe('accommodation', () => {
       expect(linesOf(unit({}, { seasons }), '2026-07-01', '2026-07-07')).toEqual(expected)
   })
 
-  test('keeps two seasons apart, and a season apart from the base price, even at equal price and name', () => {
+  test('keeps two seasons separate, and a season separate from the base price, even with equal price and name', () => {
     const seasons = [
       season('High', '2026-07-02', '2026-07-04', 10_000),
       season('High', '2026-07-04', '2026-07-06', 10_000),
@@ -175,7 +175,7 @@ describe('weekday adjustments', () => {
     ])
   })
 
-  test('cross a season border with the price of either side', () => {
+  test('apply to the price on either side of a season boundary', () => {
     // Friday the 3rd is base, Saturday the 4th is High: 10000 + 12.5 % = 11250, 20000 + 12.5 % = 22500.
     const rules = unit(
       {},
@@ -192,7 +192,7 @@ describe('weekday adjustments', () => {
     ])
   })
 
-  test('run over Sunday into Monday as one line where both are alike', () => {
+  test('continue from Sunday to Monday on one line where both are equal', () => {
     const rules = unit({}, { weekdayAdjustments: [weekday(7, -10), weekday(1, -10)] })
     expect(linesOf(rules, '2026-07-04', '2026-07-08')).toEqual([
       "accommodation 'Nightly rate' 2026-07-04/2026-07-05 1 × 10000 = 10000",
@@ -226,7 +226,7 @@ describe('weekday adjustments', () => {
     ])
   })
 
-  test('of 0 percent, or too small to change the price, split no line', () => {
+  test('of 0 percent, or too small to change the price, do not split a line', () => {
     const rules = unit({ basePrice: 100 }, { weekdayAdjustments: [weekday(5, 0), { weekday: 6, basisPoints: 1 }] })
     expect(linesOf(rules, '2026-07-01', '2026-07-08')).toEqual([
       "accommodation 'Nightly rate' 2026-07-01/2026-07-08 7 × 100 = 700",
@@ -272,7 +272,7 @@ describe('the length-of-stay discount', () => {
     expect(lines[1]?.pct).toBe(basisPoints / 100)
   })
 
-  test('of 0 percent has no line, and stands before a smaller one', () => {
+  test('of 0 percent has no line, and takes precedence over one for fewer nights', () => {
     const stopped = unit(
       {},
       {
@@ -285,7 +285,7 @@ describe('the length-of-stay discount', () => {
     expect(quote(stopped, '2026-07-01', '2026-07-03').total).toBe(20_000)
   })
 
-  test('is of the accommodation sum over all its lines, not of cleaning, bed or fees', () => {
+  test('applies to the sum of the accommodation lines, not to cleaning, bed or fees', () => {
     const rules = unit(
       { cleaningFee: 9_000, extraBedFee: 700 },
       {
@@ -321,13 +321,13 @@ describe('cleaning and extra bed', () => {
     expect(bed(2, false)).toEqual([])
   })
 
-  test('what the unit does not charge has no line', () => {
+  test('a charge of 0 has no line', () => {
     expect(linesOf(unit(), '2026-07-01', '2026-07-04', { children: 1, extraBed: true })).toHaveLength(1)
   })
 })
 
 describe('fees', () => {
-  test('a percent fee is of the accommodation after discount, rounded half away from zero', () => {
+  test('a percent fee applies to the accommodation after discount, rounded half away from zero', () => {
     // 7 × 101 = 707, less 50 % (353.5, so 354) = 353; 50 % of that is 176.5, so 177. Cleaning stays out of it.
     const rules = unit(
       { basePrice: 101, cleaningFee: 1_000 },
@@ -342,7 +342,7 @@ describe('fees', () => {
     ])
   })
 
-  test('a fixed fee is per stay, and fees come in the catalogue’s order', () => {
+  test('a fixed fee is per stay, and fees are listed in the catalogue’s order', () => {
     const feeTypes = [
       fee({ id: 'fee_b', label: 'B' }),
       fee({ id: 'fee_a', label: 'A', kind: 'percent', amount: null, basisPoints: 750 }),
@@ -353,7 +353,7 @@ describe('fees', () => {
     ])
   })
 
-  test('only active fees of every stay are charged', () => {
+  test('only active fees that apply to every stay are charged', () => {
     const feeTypes = [
       fee({ active: false }),
       fee({ application: 'on_request' }),
@@ -368,7 +368,7 @@ describe('fees', () => {
     ])
   })
 
-  test('a fee type whose figure is missing is a bug', () => {
+  test('a fee type without its amount or percentage is a bug', () => {
     expect(() => quote(unit(), '2026-07-01', '2026-07-02', { feeTypes: [fee({ amount: null })] })).toThrow(
       'it has no amount',
     )
@@ -420,7 +420,7 @@ describe('a whole quote', () => {
     expect([currency, total]).toEqual(['JPY', 39_996])
   })
 
-  test('at every bound at once is exact', () => {
+  test('at all limits at once is exact', () => {
     const weekdayAdjustments = ([1, 2, 3, 4, 5, 6, 7] as const).map((n) => weekday(n, 1_000))
     const rules = unit({ basePrice: PRICE_MAX, cleaningFee: PRICE_MAX, extraBedFee: PRICE_MAX }, { weekdayAdjustments })
     const feeTypes = Array.from({ length: EVERY_STAY_FEE_TYPES_MAX }, () =>
@@ -431,7 +431,7 @@ describe('a whole quote', () => {
     expect(BigInt(total)).toBe(BigInt(PRICE_MAX) * (366n * 11n * 21n + 1n + 366n))
   })
 
-  test('is given for 1 to 366 nights', () => {
+  test('requires 1 to 366 nights', () => {
     const price = (arrival: number, departure: number) =>
       priceStay({
         rules: unit(),

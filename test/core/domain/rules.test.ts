@@ -39,10 +39,10 @@ const messages = (rates: Rates): string[] => ratesProblems(rates).map((problem) 
 describe('rates without a problem', () => {
   test.each([
     ['none at all', NO_RATES],
-    ['seasons that meet', seasons(season('2026-07-01', '2026-08-01'), season('2026-06-01', '2026-07-01'))],
+    ['adjacent seasons', seasons(season('2026-07-01', '2026-08-01'), season('2026-06-01', '2026-07-01'))],
     ['a season of one night at no price', seasons(season('2026-07-01', '2026-07-02', { nightlyPrice: 0 }))],
     [
-      'the dearest season with the longest minimum',
+      'the most expensive season with the longest minimum',
       seasons(season('2000-01-01', '2099-12-31', { nightlyPrice: PRICE_MAX, minStay: 366 })),
     ],
     ['all weekdays at the bounds', weekdays([1, -10_000], [2, 100_000], [3, 0], [4, 1], [5, -1], [6, 5], [7, 7])],
@@ -52,7 +52,7 @@ describe('rates without a problem', () => {
   })
 })
 
-describe('a problem names the field and what would pass', () => {
+describe('a problem names the field and the accepted values', () => {
   const july = season('2026-07-01', '2026-08-01')
   test.each<[string, Rates, string[]]>([
     [
@@ -71,12 +71,12 @@ describe('a problem names the field and what would pass', () => {
       ['seasons[1].from must be 2026-08-01 or later: seasons[0] lasts until then'],
     ],
     [
-      'an overlap listed the other way round',
+      'an overlap listed in reverse order',
       seasons(season('2026-07-31', '2026-09-01'), july),
       ['seasons[0].from must be 2026-08-01 or later: seasons[1] lasts until then'],
     ],
     [
-      'a season twice',
+      'a duplicate season',
       seasons(july, july),
       ['seasons[1].from must be 2026-08-01 or later: seasons[0] lasts until then'],
     ],
@@ -144,7 +144,7 @@ describe('a problem names the field and what would pass', () => {
       ['weekdayAdjustments[0].weekday must be an integer from 1 (Monday) to 7 (Sunday)'],
     ],
     [
-      'a weekday twice',
+      'a duplicate weekday',
       weekdays([5, 100], [6, 100], [5, 200]),
       ['weekdayAdjustments[2].weekday must differ from weekdayAdjustments[0].weekday (5)'],
     ],
@@ -203,7 +203,7 @@ describe('a problem names the field and what would pass', () => {
     expect(messages(many(SEASONS_MAX + 1))).toEqual([`seasons must have at most ${SEASONS_MAX} elements`])
   })
 
-  test('all problems are told at once', () => {
+  test('all problems are reported at once', () => {
     const rates: Rates = {
       ...seasons({ ...july, nightlyPrice: -1, minStay: 0 }, season('2026-07-02', '2026-07-03')),
       ...{

@@ -8,7 +8,7 @@ const stay = (arrival: number, departure: number): Stay => ({
 })
 
 describe('a stay', () => {
-  test('has the nights from arrival up to, not including, departure', () => {
+  test('has the nights from arrival up to but not including departure', () => {
     expect(nightsOf(stay(20_000, 20_007))).toBe(7)
     expect(nightsOf(stay(20_000, 20_001))).toBe(1)
   })

@@ -7,7 +7,7 @@ function actorWith(mailboxMax: number): UnitActor {
   return new UnitActor({ agencyId: 'agc_a', state: UnitState.empty('unt_a'), mailboxMax, tailLength: 0, nowMs: 0 })
 }
 
-test('U2: turns run one after the other, in the order they came', async () => {
+test('U2: turns run one after the other, in order of arrival', async () => {
   const actor = actorWith(10)
   const seen: string[] = []
   const turn = (name: string) =>
@@ -20,7 +20,7 @@ test('U2: turns run one after the other, in the order they came', async () => {
   expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-test('U2: a full mailbox refuses at the door, and names unit and number', async () => {
+test('U2: a full mailbox refuses the turn, naming the unit and the number of waiting turns', async () => {
   const actor = actorWith(1)
   let release = () => {}
   const running = actor.turn(() => new Promise<void>((resolve) => (release = resolve)))
@@ -32,7 +32,7 @@ test('U2: a full mailbox refuses at the door, and names unit and number', async 
   await Promise.all([running, waiting])
 })
 
-test('a turn that fails fails alone', async () => {
+test('a failing turn does not affect other turns', async () => {
   const actor = actorWith(10)
   const failed = await actor
     .turn(async () => {

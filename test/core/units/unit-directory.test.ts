@@ -14,7 +14,7 @@ function addressOf(unitId: string) {
 }
 
 describe('activation', () => {
-  test('of one unit by many at once reads the store once and makes one actor', async () => {
+  test('of one unit by many concurrent commands reads the store once and creates one actor', async () => {
     const ledger = await MemoryLedger.open(units(1))
     await ledger.takeOver()
     const states = await Promise.all(Array.from({ length: 20 }, () => ledger.directory.read(addressOf('unt_0'))))
@@ -22,7 +22,7 @@ describe('activation', () => {
     expect(ledger.directory.stats.activations).toBe(1)
   })
 
-  test('that fails is tried again by the next command', async () => {
+  test('that fails is retried by the next command', async () => {
     const ledger = await MemoryLedger.open(units(1))
     await ledger.takeOver()
     const load = ledger.store.loadUnit.bind(ledger.store)
@@ -37,7 +37,7 @@ describe('activation', () => {
 })
 
 describe('passivation', () => {
-  test('keeps the number of resident units within its bound, and loses nothing', async () => {
+  test('keeps the number of resident units within the limit, and loses nothing', async () => {
     const all = units(20)
     const ledger = await MemoryLedger.open(all)
     await ledger.takeOver({ residentMax: 5 })
@@ -49,7 +49,7 @@ describe('passivation', () => {
     for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).occupied.count()).toBe(10)
   })
 
-  test('a unit that is looked at stays; one that nobody touches goes', async () => {
+  test('evicts an idle unit and keeps one that is read', async () => {
     const ledger = await MemoryLedger.open(units(2))
     for (let second = 0; second < 4; second++) {
       ledger.directory.sweep()
@@ -61,7 +61,7 @@ describe('passivation', () => {
     expect(ledger.directory.peek('unt_1')).toBeNull()
   })
 
-  test('never takes an actor whose turn runs', async () => {
+  test('never evicts an actor with a running turn', async () => {
     const ledger = await MemoryLedger.open(units(1))
     let release = () => {}
     const turn = ledger.directory.turn(addressOf('unt_0'), () => new Promise<void>((resolve) => (release = resolve)))
@@ -77,7 +77,7 @@ describe('passivation', () => {
 })
 
 describe('snapshots', () => {
-  test('are written after so many events, and recovery from them gives the live state', async () => {
+  test('are written after the configured number of events, and recovery from them gives the live state', async () => {
     const [unit] = units(1)
     if (unit === undefined) throw new Error('no unit')
     const ledger = await MemoryLedger.open([unit])
@@ -91,7 +91,7 @@ describe('snapshots', () => {
     expect(stateHash(await ledger.commands.calendar(AGENCY, unit))).toBe(live)
   })
 
-  test('S1: a bad one is passed over for an older one, and all bad ones for a full replay', async () => {
+  test('S1: recovery skips a damaged snapshot for an older one, and replays everything when all are damaged', async () => {
     const [unit] = units(1)
     if (unit === undefined) throw new Error('no unit')
     const ledger = await MemoryLedger.open([unit])
@@ -135,7 +135,7 @@ describe('the tail that recovery replays', () => {
     expect(longest).toBeLessThan(8)
   })
 
-  test('is cut by an eviction after reads alone, when it was long', async () => {
+  test('is shortened by an eviction even after reads alone, when it was long', async () => {
     const [unit] = units(1) as [Unit]
     const ledger = await MemoryLedger.open([unit])
     await ledger.takeOver({ snapshotEvery: 64 })
@@ -150,7 +150,7 @@ describe('the tail that recovery replays', () => {
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
   })
 
-  test('S1: is counted from the snapshot that was trusted, not from the newest', async () => {
+  test('S1: is counted from the snapshot that recovery used, not from the newest one', async () => {
     const [unit] = units(1) as [Unit]
     const ledger = await MemoryLedger.open([unit])
     for (let day = 10; day < 19; day++)
@@ -168,7 +168,7 @@ describe('the tail that recovery replays', () => {
 })
 
 describe('a snapshot that cannot be written', () => {
-  /** A unit of which snapshots are due after five events, and a store that does not take them. */
+  /** A unit whose snapshot is due after five events, and a store that rejects snapshots until `repair` is called. */
   async function withoutSnapshots() {
     const [unit] = units(1) as [Unit]
     const ledger = await MemoryLedger.open([unit])
@@ -186,26 +186,26 @@ describe('a snapshot that cannot be written', () => {
         await settle()
       }
     }
-    const mend = () => {
+    const repair = () => {
       ledger.store.writeSnapshots = write
     }
-    return { ledger, failures, book, mend }
+    return { ledger, failures, book, repair }
   }
 
-  test('does not count: a clean stop writes it', async () => {
-    const { ledger, failures, book, mend } = await withoutSnapshots()
+  test('does not count as written: a clean shutdown writes it', async () => {
+    const { ledger, failures, book, repair } = await withoutSnapshots()
     await book(4)
     expect(failures).toHaveLength(1)
-    mend()
+    repair()
     await ledger.directory.snapshotAll()
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([5])
   })
 
-  test('is not tried again with every event, but when as many more have come', async () => {
-    const { ledger, failures, book, mend } = await withoutSnapshots()
+  test('is not retried with every event, but after as many further events', async () => {
+    const { ledger, failures, book, repair } = await withoutSnapshots()
     await book(8)
     expect(failures).toHaveLength(1)
-    mend()
+    repair()
     await book(1)
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10])
     await book(4)
@@ -214,9 +214,9 @@ describe('a snapshot that cannot be written', () => {
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([10, 15])
   })
 
-  test('leaves events that came while it was written to the next one', async () => {
-    const { ledger, book, mend } = await withoutSnapshots()
-    mend()
+  test('leaves events that arrive during the write to the next snapshot', async () => {
+    const { ledger, book, repair } = await withoutSnapshots()
+    repair()
     const write = ledger.store.writeSnapshots.bind(ledger.store)
     const written = Promise.withResolvers<void>()
     ledger.store.writeSnapshots = async (snapshots) => {
@@ -232,7 +232,7 @@ describe('a snapshot that cannot be written', () => {
   })
 })
 
-test('a command that waited too long for its turn is refused before it is decided', async () => {
+test('a command that waits too long for its turn is refused before it is decided', async () => {
   const [unit] = units(1)
   if (unit === undefined) throw new Error('no unit')
   const ledger = await MemoryLedger.open([unit])
@@ -247,7 +247,7 @@ test('a command that waited too long for its turn is refused before it is decide
   expect(await second).toBe('held_too_long')
 })
 
-test('a write whose outcome stays unknown is answered as just that after 30 s, and the unit waits on for the truth', async () => {
+test('a write whose outcome stays unknown is answered as unknown after 30 s, and the unit keeps waiting for the outcome', async () => {
   const [unit] = units(1)
   if (unit === undefined) throw new Error('no unit')
   const ledger = await MemoryLedger.open([unit])
@@ -265,8 +265,8 @@ test('a write whose outcome stays unknown is answered as just that after 30 s, a
   expect((await ledger.commands.calendar(AGENCY, unit)).occupied.count()).toBe(2)
 })
 
-describe('commands that meet', () => {
-  /** Two units, a booking in each, and a store that takes its time to look rows up. */
+describe('concurrent commands', () => {
+  /** Two units with a booking each, and a store whose look-ups take time. */
   async function twoBooked() {
     const all = units(2)
     const ledger = await MemoryLedger.open(all)
@@ -279,7 +279,7 @@ describe('commands that meet', () => {
     return { ledger, ids: ids as [string, string] }
   }
 
-  test('two cancels of one booking at once are one cancellation and one repeat', async () => {
+  test('two concurrent cancels of one booking are one cancellation and one repeat', async () => {
     const { ledger, ids } = await twoBooked()
     const cancel = () => ledger.commands.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
     const outcomes = await Promise.all([cancel(), cancel(), cancel()])
@@ -291,7 +291,7 @@ describe('commands that meet', () => {
     expect(ledger.store.events).toHaveLength(3)
   })
 
-  test('a cancel that waits while its booking moves away finds it in the other unit', async () => {
+  test('a cancel that waits while its booking moves finds it in the other unit', async () => {
     const { ledger, ids } = await twoBooked()
     let release = () => {}
     ledger.store.delay = () => new Promise((resolve) => (release = resolve))
@@ -305,9 +305,9 @@ describe('commands that meet', () => {
     expect(await cancel).toMatchObject({ kind: 'done', booking: { unitId: 'unt_1', status: 'cancelled', version: 3 } })
   })
 
-  test('U4: moves in opposite directions at once do not wait for each other for ever', async () => {
+  test('U4: concurrent moves in opposite directions do not deadlock', async () => {
     const { ledger, ids } = await twoBooked()
-    // Both units are busy, so that each move waits in one mailbox before it can ask for the other.
+    // Both units are busy, so each move waits in one mailbox before it can enter the other.
     const busy = Promise.withResolvers<void>()
     const blocking = ['unt_0', 'unt_1'].map((unitId) => ledger.directory.turn(addressOf(unitId), () => busy.promise))
     const seen: string[] = []
@@ -324,8 +324,8 @@ describe('commands that meet', () => {
   })
 })
 
-describe('more commands at once than units may be resident', () => {
-  test('a write that comes just when a read has activated its unit, and no room is left, gets its turn', async () => {
+describe('more concurrent commands than resident units', () => {
+  test('a write that arrives just after a read has activated its unit, when no room is left, gets its turn', async () => {
     for (let ticks = 0; ticks < 30; ticks++) {
       const [busy, asked] = units(2) as [Unit, Unit]
       const ledger = await MemoryLedger.open([busy, asked])
@@ -333,7 +333,7 @@ describe('more commands at once than units may be resident', () => {
       const { directory } = ledger
       const address = ({ id }: Unit) => ({ agencyId: AGENCY.id, unitId: id })
       const { promise: over, resolve: end } = Promise.withResolvers<void>()
-      const held = directory.turn(address(busy), () => over)
+      const busyTurns = directory.turn(address(busy), () => over)
       await settle()
       const { promise: loaded, resolve: load } = Promise.withResolvers<void>()
       const { loadUnit } = ledger.store
@@ -345,11 +345,11 @@ describe('more commands at once than units may be resident', () => {
       expect(await directory.turn(address(asked), async () => 'had')).toBe('had')
       await read
       end()
-      await held
+      await busyTurns
     }
   })
 
-  /** A booking in the first of each pair of units, and a store that takes a millisecond to read a unit or a row. */
+  /** A booking in the first unit of each pair, and a store that takes a millisecond to read a unit or a row. */
   async function pairs(count: number, residentMax: number) {
     const all = units(2 * count)
     const ledger = await MemoryLedger.open(all)
@@ -373,7 +373,7 @@ describe('more commands at once than units may be resident', () => {
 
   for (const residentMax of [1, 2]) {
     for (const moves of [residentMax, residentMax + 1, 4 * residentMax]) {
-      test(`${moves} moves at once with room for ${residentMax} are all done, and each unit is read once`, async () => {
+      test(`${moves} concurrent moves with room for ${residentMax} all complete, and each unit is read once`, async () => {
         const { ledger, ids } = await pairs(moves, residentMax)
         const seen: string[] = []
         for (const [i, bookingId] of ids.entries()) {
@@ -387,22 +387,22 @@ describe('more commands at once than units may be resident', () => {
       })
     }
 
-    test(`a unit that is asked for by a read and a write at once stays for the write, with room for ${residentMax}`, async () => {
+    test(`a unit needed by a read and a write at once stays for the write, with room for ${residentMax}`, async () => {
       const { ledger, all } = await pairs(2, residentMax)
       const busy = Promise.withResolvers<void>()
-      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       const read = ledger.directory.read(addressOf('unt_3'))
       const turn = ledger.directory.turn(addressOf('unt_3'), async (state) => state)
       await ledger.clock.advance(10)
       expect(await turn).toBe(await read)
       busy.resolve()
-      await Promise.all(held)
+      await Promise.all(busyTurns)
     })
 
-    test(`a read that finds no room but for ${residentMax} busy ones is answered, after one activation`, async () => {
+    test(`a read is answered after one activation even when all ${residentMax} resident units are busy`, async () => {
       const { ledger, all } = await pairs(2, residentMax)
       const busy = Promise.withResolvers<void>()
-      const held = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
+      const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       await ledger.clock.advance(10)
       const before = ledger.directory.stats.activations
       const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
@@ -411,11 +411,11 @@ describe('more commands at once than units may be resident', () => {
       expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
       expect(ledger.directory.stats.activations).toBe(before + 1)
       busy.resolve()
-      await Promise.all(held)
+      await Promise.all(busyTurns)
     })
   }
 
-  test('exceed the limit for as long as they run; the next sweep brings the number back', async () => {
+  test('exceed the limit while they run; the next sweep restores it', async () => {
     const { ledger, all } = await pairs(3, 2)
     const busy = Promise.withResolvers<void>()
     const turns = all.map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
@@ -429,7 +429,7 @@ describe('more commands at once than units may be resident', () => {
     expect(ledger.directory.stats.resident).toBe(2)
   })
 
-  test('a unit that cannot be read is not kept: the next command tries again', async () => {
+  test('a unit that cannot be read is not kept: the next command retries', async () => {
     const { ledger } = await pairs(1, 1)
     const load = ledger.store.loadUnit
     ledger.store.loadUnit = async () => {
@@ -452,7 +452,7 @@ describe('more commands at once than units may be resident', () => {
 })
 
 describe('stats', () => {
-  test('tell how many commands wait, where most do, and how many found a full mailbox', async () => {
+  test('count the waiting commands, the longest queue, and the commands refused by a full mailbox', async () => {
     const ledger = await MemoryLedger.open(units(2))
     await ledger.takeOver()
     const busy = Promise.withResolvers<void>()
@@ -460,7 +460,7 @@ describe('stats', () => {
       Array.from({ length: count }, () => ledger.directory.turn(addressOf(unitId), () => busy.promise).catch(() => {}))
     const all = [...turns('unt_0', 3), ...turns('unt_1', 103)]
     await settle()
-    // One of each unit has the turn; the mailbox of the second holds 100 more.
+    // One command of each unit has the turn; the mailbox of the second unit holds 100 more.
     expect(ledger.directory.stats).toMatchObject({ resident: 2, waiting: 102, deepest: 100, refused: 2 })
     busy.resolve()
     await Promise.all(all)

@@ -16,7 +16,7 @@ import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
-/** What a unit is to somebody who knows nothing of bitmaps: rules, and a list of bookings. */
+/** A naive model of a unit, without bitmaps: rules, and a list of bookings. */
 interface NaiveUnit {
   unit: Unit
   bookings: Booking[]
@@ -87,7 +87,7 @@ function cleaningNights(of: NaiveUnit): Set<Night> {
   return new Set(cleaned.flatMap(({ departure }) => nightsBetween(departure, addNights(departure, turnover))))
 }
 
-/** The code of the first rule that refuses a new stay, worked out night by night. */
+/** The code of the first rule that refuses a new stay, determined night by night. */
 function refusal(
   of: NaiveUnit,
   arrival: Night,
@@ -121,7 +121,7 @@ class Model {
     return all.length === 0 ? null : (all[n % all.length] ?? null)
   }
 
-  /** Takes over what the booking commands answered, after the answer has been checked. */
+  /** Applies the answer of the booking commands to the model, after the answer has been checked. */
   keep(booking: Booking): void {
     for (const of of this.units) of.bookings = of.bookings.filter(({ id }) => id !== booking.id)
     this.units.find(({ unit }) => unit.id === booking.unitId)?.bookings.push(booking)
@@ -143,7 +143,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const quoted = await commands.quote(AGENCY, {
         ...{ unit: of.unit, stay: { arrival, departure }, children: 0, extraBed: false },
       })
-      // A quote is a partner's: its first reason is what a booking of a partner is refused with.
+      // A quote is for a partner: its first reason is the code with which a partner's booking is refused.
       const firstReason = quoted.kind === 'rejected' ? quoted.rejection.code : (quoted.reasons[0] ?? null)
       expect<Rejection['code'] | null>(firstReason).toBe(refusal(of, arrival, departure, 'partner'))
       const outcome = await commands.book(
@@ -263,7 +263,7 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
   }
 }
 
-/** Every answer the unit gives about its nights agrees with the list of bookings. */
+/** Checks every answer of the unit about its nights against the list of bookings. */
 async function expectSameCalendar(ledger: MemoryLedger, of: NaiveUnit): Promise<UnitState> {
   const state = await ledger.commands.calendar(AGENCY, of.unit)
   const [from, to] = [addNights(FIRST, -5), addNights(FIRST, 60)]
@@ -273,7 +273,7 @@ async function expectSameCalendar(ledger: MemoryLedger, of: NaiveUnit): Promise<
   return state
 }
 
-test('a unit answers as a list of bookings would, through passivation, crashes and recovery from any snapshot', async () => {
+test('a unit answers as a list of bookings does, through passivation, crashes and recovery from any snapshot', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(commands, { minLength: 1, maxLength: 25, size: 'max' }),
@@ -285,7 +285,7 @@ test('a unit answers as a list of bookings would, through passivation, crashes a
         for (const of of model.units) {
           const state = await expectSameCalendar(ledger, of)
           const entries = await ledger.store.loadEntries(AGENCY.id, of.unit.id, 0)
-          // From nothing, and from a snapshot of any moment, the same events give the same state.
+          // Replayed from the start, or from a snapshot of any moment, the same events give the same state.
           const replayed = UnitState.empty(of.unit.id)
           const store = new MemoryJournalStore()
           store.journal.push(...ledger.store.journal)

@@ -1,4 +1,4 @@
-/** Stands for the process that verifies: does what its argument says. */
+/** Replaces the verification process in tests: behaves as its argument says. */
 import type { FromVerifier, ToVerifier } from '../../../src/verify/verification-messages.ts'
 
 const [, , part = ''] = process.argv
@@ -18,7 +18,7 @@ process.on('message', (message: ToVerifier) => {
   if (part === 'breaks') say({ kind: 'broken', message: 'Cannot go on' })
   if (part === 'asks' && message.kind === 'start')
     say({ kind: 'ask_live', unitIds: Array.from({ length: 1_000 }, (_, i) => `unt_${i}`) })
-  // How many states it was given.
+  // Number of states it received.
   if (part === 'asks' && message.kind === 'live') say(result(message.units.length))
 })
 say({ kind: 'up' })

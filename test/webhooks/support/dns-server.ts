@@ -1,9 +1,9 @@
 import { createSocket } from 'node:dgram'
 
-/** What a name has; `silent`: the server never answers. Asked anew for every question. */
+/** The addresses of a name; `silent`: the server never answers. Evaluated for every query. */
 export type Zone = (name: string, family: 'A' | 'AAAA') => readonly string[] | 'silent'
 
-/** A DNS server on loopback. Names without addresses get an empty answer; nothing may be kept (TTL 0). */
+/** A DNS server on loopback. Names without addresses get an empty answer. Answers must not be cached (TTL 0). */
 export interface DnsServer {
   /** For a resolver's `servers`. */
   readonly address: string
@@ -51,7 +51,7 @@ function nameAt(message: Buffer, start: number): { name: string; end: number } {
 function record(address: string): Buffer {
   const data = address.includes(':') ? ipv6Bytes(address) : Buffer.from(address.split('.').map(Number))
   const head = Buffer.alloc(12)
-  // The name is the question's, at offset 12.
+  // A pointer to the name in the question, at offset 12.
   head.writeUInt16BE(0xc00c, 0)
   head.writeUInt16BE(data.length === 4 ? 1 : 28, 2)
   head.writeUInt16BE(1, 4)

@@ -1,10 +1,13 @@
 import { signedHeaders } from '../../../src/webhooks/signature.ts'
 
-/* `bun test/webhooks/support/make-vectors.ts` writes docs/webhooks/vectors.json; test/webhooks/signature.test.ts holds it. */
+/*
+ * `bun test/webhooks/support/make-vectors.ts` writes docs/webhooks/vectors.json; test/webhooks/signature.test.ts checks
+ * the file.
+ */
 
 export const VECTORS_FILE = 'docs/webhooks/vectors.json'
 
-/** Secrets of nobody, so that vectors can be public. */
+/** Unused secrets, so that the vectors can be public. */
 const FIRST = `whsec_${Buffer.from(Uint8Array.from({ length: 32 }, (_, i) => i)).toString('base64')}`
 const SECOND = `whsec_${Buffer.from(Uint8Array.from({ length: 32 }, (_, i) => 255 - i)).toString('base64')}`
 

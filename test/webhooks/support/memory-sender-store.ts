@@ -32,14 +32,14 @@ export interface MemoryDelivery {
   readonly log: NonNullable<Settled['attempt']>[]
 }
 
-/** The sender's tables and functions in memory, with the same answers. */
+/** An in-memory implementation of the sender's store, with the same answers as Postgres. */
 export class MemorySenderStore implements SenderStore {
   epoch = 1
   term = 0
   readonly endpoints = new Map<string, MemoryEndpoint>()
   readonly deliveries = new Map<string, MemoryDelivery>()
   readonly claims: Parameters<SenderStore['claim']>[0][] = []
-  /** Each is thrown once, before or after what it was thrown for has happened. */
+  /** Errors to throw, each once, before or after the call takes effect. */
   failures: { call: 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
 
   addEndpoint(change: Partial<MemoryEndpoint> & { id: string }): MemoryEndpoint {

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { ServerCertificate } from './test-authority.ts'
 
-/** A receiver that speaks bytes, for answers that no HTTP server would give. Counts connections. */
+/** A receiver that writes raw bytes, for responses that no HTTP server would send. Counts connections. */
 export interface OddReceiver {
   readonly port: number
   readonly connections: () => number
@@ -10,8 +10,8 @@ export interface OddReceiver {
 }
 
 /**
- * @param certificate null for a bare TCP server, which can also stall in the TLS handshake
- * @param onRequest called once a request's head is there
+ * @param certificate null for a plain TCP server, which can also stall in the TLS handshake
+ * @param onRequest called once the head of a request has arrived
  */
 export async function startOddReceiver(
   certificate: ServerCertificate | null,

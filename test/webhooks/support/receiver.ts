@@ -8,11 +8,11 @@ export interface Received {
   readonly body: string
 }
 
-/** An https (or http) receiver on loopback that keeps what came, in order. */
+/** An https (or http) receiver on loopback that records requests in order. */
 export interface Receiver {
   readonly port: number
   readonly received: Received[]
-  /** What it answers; 204 unless told otherwise. */
+  /** The response to each request; 204 by default. */
   answer: (request: Received) => Response | Promise<Response>
   stop(): Promise<void>
 }

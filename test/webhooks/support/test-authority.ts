@@ -4,13 +4,13 @@ import * as x509 from '@peculiar/x509'
 
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
-/** What a TLS server is started with, in PEM. */
+/** Certificate and key of a TLS server, in PEM. */
 export interface ServerCertificate {
   readonly cert: string
   readonly key: string
 }
 
-/** A certificate authority of a test's own. */
+/** A certificate authority for one test. */
 export class TestAuthority {
   readonly #certificate: x509.X509Certificate
   readonly #keys: CryptoKeyPair
@@ -40,7 +40,10 @@ export class TestAuthority {
     return this.#certificate.toString('pem')
   }
 
-  /** @param names DNS names; @param addresses IP addresses; @param endedMs ago it expired, when it is to have */
+  /**
+   * @param names DNS names; @param addresses IP addresses; @param endedMs makes a certificate that expired this long
+   * ago
+   */
   async issue({
     names = [],
     addresses = [],
@@ -64,7 +67,7 @@ export class TestAuthority {
   }
 }
 
-/** A certificate that only vouches for itself. */
+/** A self-signed certificate. */
 export async function selfSigned(name: string): Promise<ServerCertificate> {
   const keys = await newKeys()
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
