@@ -1,7 +1,8 @@
 import { PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
-import type { McpFailure, McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
+import type { FailureReport } from '../../src/api/http/failure-report.ts'
+import type { McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
 import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import type { PoolLimits } from '../../src/api/mcp/server-pool.ts'
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
@@ -15,7 +16,7 @@ import { AGENCY, sampleKey, sampleUnit } from './samples.ts'
 export interface MemoryMcp {
   readonly memory: MemoryLedger
   readonly endpoint: McpEndpoint
-  readonly failures: McpFailure[]
+  readonly failures: FailureReport[]
   /** A new key's secret. @param agencyId the ledger's own agency unless another was put into the catalogue */
   key(scopes?: readonly Scope[], agencyId?: string): string
   /** @param body sent as JSON, unless it is text */
@@ -36,7 +37,7 @@ export async function openMemoryMcp(
   catalogue.putAgency({ ...AGENCY, plan: { ...AGENCY.plan, requestsPerMinute: 10_000, ...options.plan } })
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
   const access = new PartnerAccess({ catalogue, clock, limiter: new RateLimiter(clock), meter })
-  const failures: McpFailure[] = []
+  const failures: FailureReport[] = []
   let requests = 0
   const endpoint = mcpEndpoint({
     ledger: {

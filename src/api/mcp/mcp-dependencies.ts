@@ -19,12 +19,3 @@ export interface McpLedger extends ToolLedger {
   /** The one that REST uses: the budgets are shared (contract, Tool endpoint). */
   readonly access: PartnerAccess
 }
-
-/** What the endpoint reports of a message that ended in -32603. */
-export interface McpFailure {
-  readonly error: unknown
-  readonly requestId: string
-  readonly route: string
-  /** A broken invariant: the process must end. */
-  readonly isBug: boolean
-}

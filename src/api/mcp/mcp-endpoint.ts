@@ -7,11 +7,17 @@
  */
 
 import type { Admission } from '../../access/partner-access.ts'
-import type { OpenRequest, RequestStats, RouteWatch } from '../../observability/request-stats.ts'
-import { plainHeaders, rateHeaders } from '../http/answer.ts'
+import type { RequestStats } from '../../observability/request-stats.ts'
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import type { FailureReport } from '../http/failure-report.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { readJson } from '../http/strict-json.ts'
+import { UNAUTHORIZED } from '../problems/problem-of-access.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
+import type { Open } from '../route/admission.ts'
+import { admitted } from '../route/admitted.ts'
+import { KeyAdmission } from '../route/key-admission.ts'
+import type { Outcome } from '../route/outcome.ts'
 import { eraOf } from './era.ts'
 import {
   errorText,
@@ -22,8 +28,7 @@ import {
   type RpcRequest,
   successText,
 } from './json-rpc.ts'
-import { McpAdmission } from './mcp-admission.ts'
-import type { McpFailure, McpLedger } from './mcp-dependencies.ts'
+import type { McpLedger } from './mcp-dependencies.ts'
 import { preflightAnswer } from './preflight.ts'
 import { BATCH_VERSION } from './protocol.ts'
 import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
@@ -44,11 +49,10 @@ export interface McpEndpoint {
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** An admitted request. `admission`: the latest one, whose budget the answer tells. */
-interface Open extends OpenRequest {
-  readonly request: Request
+/** An admitted POST while its answer is not known. `admission`: the latest one, whose budget the answer shows. */
+interface Call extends Omit<Open<Admission>, 'admission'> {
   admission: Admission
-  /** Set where the answer should be tried again later. */
+  /** Set when the caller should try again later. */
   retryAfterS: number | null
 }
 
@@ -63,38 +67,41 @@ const ACCEPTED: Reply = { httpStatus: 202, text: null }
 export function mcpEndpoint(options: {
   ledger: McpLedger
   requestStats: RequestStats
-  onFailure(failure: McpFailure): void
+  onFailure(report: FailureReport): void
   limits?: PoolLimits
 }): McpEndpoint {
   const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
-  const { clock, newId } = ledger
-  const admission = new McpAdmission(ledger)
+  const { access, newId } = ledger
+  const admission = new KeyAdmission(ledger, null)
   let servers: Promise<ToolServers> | undefined
   const toolServers = () => {
     servers ??= loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
     return servers
   }
-  const watchOf = (method: string) => requestStats.route({ surface: 'mcp', method, path: MCP_PATH })
-  const posts = watchOf('POST')
-  const preflights = watchOf('OPTIONS')
-  const others = watchOf('any')
+  const preflights = requestStats.route({ surface: 'mcp', method: 'OPTIONS', path: MCP_PATH })
+  const others = requestStats.route({ surface: 'mcp', method: 'any', path: MCP_PATH })
+  const post = admitted(
+    { requestStats, newId, onFailure },
+    admission,
+    { name: { surface: 'mcp', method: 'POST', path: MCP_PATH }, status: 200, isWrite: false },
+    (open) => admission.refusalOf(open.admission) ?? serve(open),
+  )
 
   function fetch(request: Request): Response | Promise<Response> {
-    const arrivedMs = posts.arrived()
+    if (request.method === 'POST') return post(request)
+    const isPreflight = request.method === 'OPTIONS'
+    const watch = isPreflight ? preflights : others
+    const arrivedMs = watch.arrived()
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
-    if (request.method === 'OPTIONS')
-      return ended(preflights, { arrivedMs, requestId, admission: null }, preflightAnswer(requestId))
-    const entry = admission.admit(request, requestId)
-    const open = { arrivedMs, requestId, admission: entry.admission }
-    if (request.method !== 'POST') return ended(others, open, methodNotAllowed(requestId, entry.admission))
-    if (entry.kind === 'refused') return ended(posts, open, entry.answer)
-    const admitted: Open = { request, arrivedMs, requestId, admission: entry.admission, retryAfterS: null }
-    return serve(admitted).then((response) => ended(posts, admitted, response))
+    const found = isPreflight ? null : admission.admit(request, requestId)
+    const response = isPreflight ? preflightAnswer(requestId) : methodNotAllowed(requestId, found)
+    watch.answered({ arrivedMs, requestId, admission: found }, response.status)
+    return response
   }
 
-  /** No streams to open and no sessions to end: 405 whatever the key; a valid one still sees its budget. */
-  function methodNotAllowed(requestId: string, admission: Admission | null): Response {
-    const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
+  /** No streams to open and no sessions to end: 405 whatever the key; with a valid one, the answer shows its budget. */
+  function methodNotAllowed(requestId: string, found: Admission | null): Response {
+    const headers = found === null ? plainHeaders(requestId) : admission.headersOf({ requestId, admission: found })
     headers.set('Allow', 'POST, OPTIONS')
     const message = 'The endpoint takes POST only: it has no streams and no sessions'
     return new Response(errorText({ id: null, code: RPC_CODES.invalidRequest, message, httpStatus: 405 }), {
@@ -103,58 +110,72 @@ export function mcpEndpoint(options: {
     })
   }
 
-  async function serve(open: Open): Promise<Response> {
-    const { request, requestId } = open
-    const body = await readJson(request)
-    const entry = admission.readmit(open.admission, requestId)
-    if (entry.kind === 'refused') return entry.answer
-    open.admission = entry.admission
-    if (body.kind === 'refused') return answer(open, unreadable(body.problem.title, body.problem.status))
-    if (body.value === undefined) return answer(open, unreadable('body must be a JSON-RPC message', 400))
-    if (!Array.isArray(body.value)) return answer(open, await replyTo(open, messageOf(body.value)))
+  async function serve(open: Open<Admission>): Promise<Outcome> {
+    const body = await readJson(open.request)
+    // The key may have been revoked while the body was arriving.
+    const current = admission.readmit(open)
+    if (current === null) return UNAUTHORIZED
+    const refused = admission.refusalOf(current)
+    if (refused !== null) return refused
+    const call: Call = { ...open, admission: current, retryAfterS: null }
+    if (body.kind === 'refused') return answer(call, unreadable(body.problem.title, body.problem.status))
+    if (body.value === undefined) return answer(call, unreadable('body must be a JSON-RPC message', 400))
+    if (!Array.isArray(body.value)) return answer(call, await replyTo(call, messageOf(body.value)))
     const messages = body.value.map(messageOf)
-    const refused = refusedBatch(messages, request.headers)
-    if (refused !== null) return answer(open, refusal(refused))
-    const requests = messages.filter(({ kind }) => kind === 'request').length
-    const paid = admission.admitBatch(request, requestId, open.admission, requests)
-    if (paid.kind === 'refused') return paid.answer
-    open.admission = paid.admission
-    return answer(open, await replyToBatch(open, messages))
+    const fault = faultOfBatch(messages, open.request.headers)
+    if (fault !== null) return answer(call, refusal(fault))
+    return chargeBatch(call, messages) ?? answer(call, await replyToBatch(call, messages))
   }
 
-  async function replyTo(open: Open, message: Message): Promise<Reply> {
+  /**
+   * Each further request of a batch costs as much as if it had come alone. If the budget is too small for all of them, none is served.
+   * @returns the answer to a batch that is not served
+   */
+  function chargeBatch(call: Call, messages: readonly Message[]): Outcome | null {
+    const requests = messages.filter(({ kind }) => kind === 'request').length
+    for (let charged = 1; charged < requests; charged++) {
+      const current = access.admit(call.request.headers.get('authorization'))
+      if (current === null) return UNAUTHORIZED
+      call.admission = current
+      const refused = admission.refusalOf(current)
+      if (refused !== null) return problemAnswer(refused, call.requestId, admission.headersOf(call))
+    }
+    return null
+  }
+
+  async function replyTo(call: Call, message: Message): Promise<Reply> {
     if (message.kind === 'invalid') return refusal(message.error)
     if (message.kind === 'response') return ACCEPTED
-    const era = eraOf(message, open.request.headers)
+    const era = eraOf(message, call.request.headers)
     if (era.kind === 'refused') return refusal(era.error)
     // There is no state that a notification could change.
     if (message.kind === 'notification') return ACCEPTED
-    return replyToRequest(open, message, era.kind === 'modern')
+    return replyToRequest(call, message, era.kind === 'modern')
   }
 
-  async function replyToRequest(open: Open, request: RpcRequest, isModern: boolean): Promise<Reply> {
+  async function replyToRequest(call: Call, request: RpcRequest, isModern: boolean): Promise<Reply> {
     try {
-      const outcome = await (await toolServers()).answer(request, open.admission.holder, isModern)
+      const outcome = await (await toolServers()).answer(request, call.admission.holder, isModern)
       return outcome.kind === 'result'
         ? { httpStatus: 200, text: successText(request.id, outcome.result) }
         : refusal(outcome.error)
     } catch (error) {
-      return refusal(failed(open, request, error))
+      return refusal(failed(call, request, error))
     }
   }
 
-  async function replyToBatch(open: Open, messages: readonly Message[]): Promise<Reply> {
-    const replies = await Promise.all(messages.map((message) => replyTo(open, message)))
+  async function replyToBatch(call: Call, messages: readonly Message[]): Promise<Reply> {
+    const replies = await Promise.all(messages.map((message) => replyTo(call, message)))
     const texts = replies.flatMap(({ text }) => text ?? [])
     return texts.length === 0 ? ACCEPTED : { httpStatus: 200, text: `[${texts.join(',')}]` }
   }
 
   /** Never the error's own message: it may hold what a caller must not see. */
-  function failed(open: Open, { id, method }: RpcRequest, error: unknown): RpcError {
-    const { requestId } = open
+  function failed(call: Call, { id, method }: RpcRequest, error: unknown): RpcError {
+    const { requestId } = call
     const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
-    open.retryAfterS = problem.retryAfterS
+    call.retryAfterS = problem.retryAfterS
     const message =
       error instanceof ServersBusyError
         ? 'Too many requests are already waiting for an answer: try again'
@@ -162,23 +183,14 @@ export function mcpEndpoint(options: {
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 
-  function headersOf({ requestId, admission }: Open): Headers {
-    return rateHeaders(requestId, admission.rate, clock.now())
-  }
-
-  function answer(open: Open, { httpStatus, text }: Reply): Response {
-    const headers = headersOf(open)
+  function answer(call: Call, { httpStatus, text }: Reply): Response {
+    const headers = admission.headersOf(call)
     if (text === null) headers.delete('Content-Type')
-    if (open.retryAfterS !== null) headers.set('Retry-After', String(open.retryAfterS))
+    if (call.retryAfterS !== null) headers.set('Retry-After', String(call.retryAfterS))
     return new Response(text, { status: httpStatus, headers })
   }
 
   return { path: MCP_PATH, fetch }
-}
-
-function ended(watch: RouteWatch, request: OpenRequest, response: Response): Response {
-  watch.answered(request, response.status)
-  return response
 }
 
 function refusal(error: RpcError): Reply {
@@ -190,7 +202,7 @@ function unreadable(message: string, httpStatus: number): Reply {
 }
 
 /** Batches were part of one revision only, and `initialize` never was part of one (MCP specification 2025-03-26). */
-function refusedBatch(messages: readonly Message[], headers: Headers): RpcError | null {
+function faultOfBatch(messages: readonly Message[], headers: Headers): RpcError | null {
   const refuse = (message: string): RpcError => ({ id: null, code: RPC_CODES.invalidRequest, message, httpStatus: 400 })
   const version = headers.get('mcp-protocol-version')
   if (version !== null && version !== BATCH_VERSION)

@@ -1,16 +1,15 @@
-/** How partners get in: by API key, plan, budgets and scope, checked in this order. Their refused writes are audited or counted. */
-import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
+/** Routes for partners. Every write attempt that is refused leaves a line in the audit trail, or is counted (design, Audit). */
+import type { Admission } from '../../access/partner-access.ts'
 import type { CountedOutcome } from '../../access/refusal-counter.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
 import type { Agency, ApiKey, Scope } from '../../core/catalogue/agency.ts'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
-import { rateAnswer, rateHeaders } from '../http/answer.ts'
 import { type BodyOf, isWrite, type Operation, type PathOf, type QueryOf, routeNameOf } from '../operation.ts'
-import { missingScope, problemOfAccess, UNAUTHORIZED } from '../problems/problem-of-access.ts'
 import type { Failure } from '../problems/problem-of-failure.ts'
 import type { Problem } from '../problems/problems.ts'
-import type { Open, RouteAdmission } from '../route/admission.ts'
+import type { Open } from '../route/admission.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import { KeyAdmission } from '../route/key-admission.ts'
 import type { Outcome } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
@@ -38,7 +37,10 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
     serve: ({ ledger, requestStats, onFailure }) => {
       const serving = { operation, surface: 'partner', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
-      return served(serving, new PartnerAdmission(ledger, operation), (open, path, query, body) => {
+      const admission = isWrite(operation)
+        ? new WriteAdmission(ledger, operation)
+        : new KeyAdmission(ledger, operation.scope)
+      return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
         return handle({ ledger, request: open.request, agency, key, caller, path, query, body } as PartnerCall<O>)
@@ -47,50 +49,32 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
   }
 }
 
-class PartnerAdmission implements RouteAdmission<Admission> {
-  readonly unauthorized = UNAUTHORIZED
+/** Admits as for reads, and records refused writes: in the audit trail, or counted. */
+class WriteAdmission extends KeyAdmission {
   readonly #ledger: PartnerLedger
-  readonly #access: PartnerAccess
-  readonly #scope: Scope | null
   readonly #route: string
-  readonly #isWrite: boolean
 
   constructor(ledger: PartnerLedger, operation: Operation) {
+    super(ledger, operation.scope ?? null)
     this.#ledger = ledger
-    this.#access = ledger.access
-    this.#scope = operation.scope ?? null
     this.#route = routeNameOf(operation)
-    this.#isWrite = isWrite(operation)
   }
 
-  admit(request: Request, requestId: string): Admission | null {
-    const authorization = request.headers.get('authorization')
-    const admission = this.#access.admit(authorization)
-    if (admission === null && this.#isWrite) this.#countUnauthorized(authorization, requestId)
+  override admit(request: Request, requestId: string): Admission | null {
+    const admission = super.admit(request, requestId)
+    if (admission === null) this.#countUnauthorized(request.headers.get('authorization'), requestId)
     return admission
   }
 
-  readmit({ admission, requestId }: Open<Admission>): Admission | null {
-    const current = this.#access.readmit(admission)
-    if (current === null && this.#isWrite) this.#count(admission.holder, 'UNAUTHORIZED', requestId)
+  override readmit(open: Open<Admission>): Admission | null {
+    const current = super.readmit(open)
+    if (current === null) this.#count(open.admission.holder, 'UNAUTHORIZED', open.requestId)
     return current
   }
 
-  refusalOf({ refusal, holder }: Admission): Problem | null {
-    if (refusal !== null) return problemOfAccess(refusal)
-    return this.#scope === null ? null : missingScope(holder, this.#scope)
-  }
-
-  answer({ requestId, admission: { rate } }: Open<Admission>, body: string, status: number): Response {
-    return rateAnswer(body, { status, requestId, rate, now: this.#ledger.clock.now() })
-  }
-
-  headersOf({ requestId, admission: { rate } }: Open<Admission>): Headers {
-    return rateHeaders(requestId, rate, this.#ledger.clock.now())
-  }
-
   /** Refusals beyond the key's budget or the agency's quota are counted instead (design, Audit). */
-  recordRefusal({ requestId, admission }: Open<Admission>, { code }: Problem, path: PathValues): Promise<void> | null {
+  override recordRefusal(open: Open<Admission>, { code }: Problem, path: PathValues): Promise<void> | null {
+    const { requestId, admission } = open
     const { holder, rate } = admission
     if (code === 'QUOTA_EXCEEDED' || code === 'RATE_LIMITED' || (code === 'FEATURE_DISABLED' && !rate.allowed)) {
       this.#count(holder, code, requestId)
@@ -103,7 +87,7 @@ class PartnerAdmission implements RouteAdmission<Admission> {
     return this.#ledger.commands.auditRefusal(agency, caller, code, id !== undefined && isIdShaped(id) ? id : null)
   }
 
-  recordFailure({ admission: { holder }, requestId }: Open<Admission>, outcome: Failure['outcome']): void {
+  override recordFailure({ admission: { holder }, requestId }: Open<Admission>, outcome: Failure['outcome']): void {
     this.#count(holder, outcome, requestId)
   }
 
@@ -113,7 +97,7 @@ class PartnerAdmission implements RouteAdmission<Admission> {
 
   /** A revoked or expired key, or one of an inactive agency, still belongs to the agency: its audit trail shows that someone used it. */
   #countUnauthorized(authorization: string | null, requestId: string): void {
-    const holder = this.#access.holderOf(authorization)
+    const holder = this.#ledger.access.holderOf(authorization)
     if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
   }
 }

@@ -41,6 +41,7 @@ export function admitted<A>(
   function answerOf(open: Open<A>, outcome: Outcome): Response {
     if (typeof outcome === 'string') return admission.answer(open, outcome, status)
     if (isProblem(outcome)) return refusal(open, outcome)
+    if (outcome instanceof Response) return outcome
     if (outcome.kind === 'refused') return refusal(open, outcome.problem)
     const response = admission.answer(open, outcome.answer.body, outcome.answer.status)
     response.headers.set('Idempotency-Replayed', 'true')

@@ -1,10 +1,10 @@
 import type { Problem } from '../problems/problems.ts'
 
 /**
- * What a handler returns: the JSON text of the operation's answer, or a refusal. A refused write is put into the audit trail
+ * What a handler returns: the JSON text of the operation's answer, a whole answer, or a refusal. A refused write is put into the audit trail
  * before it is answered, unless it is there already (`recorded`).
  */
-export type Outcome = string | Problem | RecordedRefusal | Replayed
+export type Outcome = string | Response | Problem | RecordedRefusal | Replayed
 
 /** A refusal that is in the audit trail. */
 export interface RecordedRefusal {
