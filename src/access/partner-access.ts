@@ -21,7 +21,7 @@ export interface Admission {
 
 export const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
-  'A valid API key is needed: send the header Authorization: Bearer <API_KEY>',
+  'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>',
   {},
 )
 const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
@@ -74,7 +74,7 @@ export class PartnerAccess {
     if (usage.allowed) return { holder, rate, refusal: null }
     this.#refused.quotaExceeded += 1
     const { quota, used, resetsAt, retryAfterS } = usage
-    const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
+    const title = `Monthly quota of ${quota} requests exhausted: it resets at ${resetsAt}`
     return { holder, rate, refusal: problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS }) }
   }
 
@@ -98,7 +98,7 @@ export class PartnerAccess {
 
   #rateLimited({ limit, retryAfterS }: RateDecision): Problem {
     this.#refused.rateLimited += 1
-    const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
+    const title = `Rate limit of ${limit} requests per minute exceeded: retry in ${retryAfterS} s`
     return problem('RATE_LIMITED', title, {}, { retryAfterS })
   }
 
@@ -111,5 +111,5 @@ export class PartnerAccess {
 /** Null when the key has the scope (contract, Authentication rule 6). */
 export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
   if (holder.key.scopes.includes(scope)) return null
-  return problem('SCOPE_MISSING', `The key lacks the scope ${scope}`, { scope })
+  return problem('SCOPE_MISSING', `The API key does not have the scope ${scope}`, { scope })
 }

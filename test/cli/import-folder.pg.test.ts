@@ -144,10 +144,10 @@ describe('an import of CSV files', () => {
       ['units.csv line 5', 'VALIDATION: basePrice must be an integer'],
       ['units.csv line 6', 'has the same slug as units.csv line 2'],
       ['rates.csv line 5', 'has no unit, or a kind that is not'],
-      ['rates.csv line 6', 'NOT_FOUND: There is no such unit'],
+      ['rates.csv line 6', 'NOT_FOUND: No such unit'],
       ['bookings.csv line 7', 'has nights in common with bookings.csv line 3'],
       ['bookings.csv line 8', 'VALIDATION: arrival must be a date'],
-      ['bookings.csv line 9', 'NOT_FOUND: There is no such unit'],
+      ['bookings.csv line 9', 'NOT_FOUND: No such unit'],
       ['bookings.csv line 10', 'names the guest g9, who is not in the folder'],
       ['bookings.csv line 11', 'has the same source and sourceRef as bookings.csv line 3'],
     ] as const)

@@ -5,7 +5,7 @@ import { dateText, text } from '../schema/text-schema.ts'
 export const STAY_FIELDS = {
   unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
   arrival: dateText('The first night.'),
-  departure: dateText('The day the guest leaves; after arrival, at most 366 nights.'),
+  departure: dateText('The departure day: after arrival, at most 366 nights later.'),
 }
 
 export const PARTY_FIELDS = {

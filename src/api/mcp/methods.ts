@@ -38,7 +38,7 @@ export function answerOf(ledger: ToolLedger, call: MethodCall): Outcome | Promis
 
 function listTools({ request, isModern, holder }: MethodCall): Outcome {
   if (request.params['cursor'] !== undefined)
-    return invalidParams(request, 'cursor must be left out: all tools come at once')
+    return invalidParams(request, 'cursor is not supported: all tools are returned at once')
   return resultText(`"tools":${toolsText(holder.key.scopes)}`, { isModern, isCacheable: true })
 }
 
@@ -50,7 +50,10 @@ async function callTool(ledger: ToolLedger, { request, isModern, holder }: Metho
   if (tool === null) return invalidParams(request, `Unknown tool: ${name.slice(0, 128)}`)
   const refusal = missingScope(holder, tool.scope)
   if (refusal !== null)
-    return invalidParams(request, `${refusal.title}, which ${name} needs`, { code: refusal.code, ...refusal.members })
+    return invalidParams(request, `${refusal.title}, which ${name} requires`, {
+      code: refusal.code,
+      ...refusal.members,
+    })
   const outcome = await tool.call(ledger, holder.agency, args)
   return resultText(typeof outcome === 'string' ? contentText(outcome) : faultText(outcome), {
     isModern,

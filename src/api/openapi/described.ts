@@ -17,14 +17,14 @@ const PROBLEMS_OF_EVERY_KEY: readonly ProblemCode[] = [
 
 const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   400: 'Malformed request',
-  401: 'No valid key',
-  403: 'Not allowed',
-  404: 'Unknown',
+  401: 'Missing or invalid API key',
+  403: 'Not permitted',
+  404: 'Not found',
   409: 'Conflict',
-  413: `A body of more than ${BODY_BYTES_MAX} bytes`,
-  422: 'Cannot be done as asked',
-  429: 'Budget used up',
-  500: 'Fault of the service',
+  413: `Body larger than ${BODY_BYTES_MAX} bytes`,
+  422: 'Request cannot be carried out',
+  429: 'Rate limit or quota exceeded',
+  500: 'Service failure',
 }
 
 /** Prefixes make the schema's name: `BOOKING_CONFLICT` is described as `BookingConflictProblem`. */
@@ -33,8 +33,8 @@ function problemSchema(code: ProblemCode): TSchema {
   return Type.Object(
     {
       code: Type.Literal(code),
-      title: Type.String({ description: 'For people; branch on `code`.' }),
-      requestId: Type.String({ description: 'As in the header `X-Request-Id`.' }),
+      title: Type.String({ description: 'Human-readable. Branch on `code` instead.' }),
+      requestId: Type.String({ description: 'Same as the `X-Request-Id` header.' }),
       ...PROBLEMS[code].members,
     },
     { $id: `${name}Problem`, description: PROBLEMS[code].when },
@@ -110,7 +110,7 @@ function responsesOf({ answer, problems, body, isWrite }: Operation, isOpen: boo
       codes.filter((code) => PROBLEMS[code].status === status),
       headers,
     )
-  if (isOpen) return { ...responses, '4XX': { description: 'Malformed HTTP, answered without a body.' } }
+  if (isOpen) return { ...responses, '4XX': { description: 'Malformed HTTP request; the response has no body.' } }
   if (body !== undefined) responses[413] = problemResponse(413, ['VALIDATION'], headers)
   return responses
 }

@@ -7,13 +7,13 @@ import { WEBHOOKS } from './webhooks.ts'
 const GATHERED_AT = '/gathered'
 
 const TAGS = [
-  { name: 'Account', description: 'Who the key belongs to, and its budgets.' },
-  { name: 'Units', description: 'What the agency rents out.' },
-  { name: 'Availability and prices', description: 'Blocked nights, live prices, fees.' },
-  { name: 'Bookings', description: 'Reading, creating and cancelling bookings.' },
-  { name: 'Guests', description: 'Personal data, behind a scope of its own.' },
+  { name: 'Account', description: 'The agency and key in use, with rate limit and quota.' },
+  { name: 'Units', description: "The agency's rental units." },
+  { name: 'Availability and prices', description: 'Blocked nights, live prices and fees.' },
+  { name: 'Bookings', description: 'Read, create and cancel bookings.' },
+  { name: 'Guests', description: 'Personal data. Requires a separate scope.' },
   { name: 'Description', description: 'This document.' },
-  { name: 'Events', description: 'Signed messages about changes of bookings.' },
+  { name: 'Events', description: 'Signed webhook messages about booking changes.' },
 ]
 
 /**
@@ -35,7 +35,7 @@ export async function partnerDocument(resources: readonly AnyElysia[]): Promise<
           version: '1.0.0',
           summary: "One agency's units, availability, prices, bookings and guests",
           description:
-            'Amounts are integers in the minor unit of the currency of the agency. Dates are `YYYY-MM-DD`; a stay is the ' +
+            "Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`; a stay is the " +
             'half-open range `[arrival, departure)`. Changes inside this version are additive only.',
           license: { name: 'MIT', identifier: 'MIT' },
         } as object as { title: string; version: string },

@@ -25,15 +25,15 @@ const NEW_BOOKING = Type.Object({
   status: Type.Optional(
     choice(['draft', 'option', 'confirmed'], {
       default: 'confirmed',
-      description: 'The first two are holds that release themselves.',
+      description: '`draft` and `option` are holds that expire on their own.',
     }),
   ),
   ...PARTY_FIELDS,
-  sourceRef: nullableText(120, "The caller's own reference; returned on reads."),
+  sourceRef: nullableText(120, 'Your own reference; returned on reads.'),
   notes: nullableText(2_000),
   holdHours: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: 2_160 }), Type.Null()], {
-      description: "Lifetime of a draft or option; the agency's default when omitted.",
+      description: "Lifetime of a draft or option hold in hours; defaults to the agency's setting.",
     }),
   ),
   guest: Type.Optional(
@@ -44,7 +44,7 @@ const NEW_BOOKING = Type.Object({
           lastName: text({ maxLength: 80 }),
           email: Type.Optional(
             Type.Union([text({ format: 'email', maxLength: EMAIL_LENGTH_MAX }), Type.Null()], {
-              description: 'A guest with the same e-mail, whatever its case, is reused and not duplicated.',
+              description: 'An existing guest with the same e-mail address (case-insensitive) is reused.',
             }),
           ),
           phone: nullableText(60),
@@ -52,7 +52,7 @@ const NEW_BOOKING = Type.Object({
         }),
         Type.Null(),
       ],
-      { description: 'Who stays. Never returned on reads of the booking.' },
+      { description: 'The guest. Never returned when the booking is read.' },
     ),
   ),
 })
@@ -64,8 +64,8 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking',
   description:
-    'The total is computed by the pricing engine at the moment of writing. Checked in this order: minimum stay, cleaning ' +
-    'block after the previous checkout, announced extension of a current guest, double booking. None can be overridden.',
+    'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning ' +
+    'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden.',
   scope: 'write:bookings',
   isWrite: true,
   body: NEW_BOOKING,

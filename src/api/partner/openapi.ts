@@ -12,7 +12,7 @@ const GET_OPENAPI = {
   method: 'GET',
   path: '/partner/v1/openapi.json',
   tag: 'Description',
-  summary: 'This document',
+  summary: 'Get this document',
   description: 'Readable without a key.',
   scope: 'none',
   answer: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({ openapi: Type.String() }) },

@@ -192,7 +192,10 @@ function targetReader({ path: template, pathParameter, query: schema }: Operatio
     if (path === null)
       return {
         kind: 'refused',
-        problem: invalidField(pathParameter?.name ?? 'path', 'must be percent-encoded UTF-8, without U+0000'),
+        problem: invalidField(
+          pathParameter?.name ?? 'path',
+          'must be percent-encoded UTF-8 and must not contain U+0000',
+        ),
       }
     if (readQuery === null) return { kind: 'read', path, query: {} }
     const read = readQuery(target.query)

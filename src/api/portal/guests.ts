@@ -19,9 +19,9 @@ const LIST_GUESTS = {
   summary: 'List guests, newest first',
   query: Type.Object({
     ...PAGE_QUERY,
-    search: Type.Optional(text({ description: 'Part of a name, e-mail or phone, from 2 characters on.' })),
+    search: Type.Optional(text({ description: 'Part of a name, e-mail or phone. Ignored below 2 characters.' })),
   }),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('guests', GuestJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', GuestJson) },
 } as const satisfies PortalOperation
 
 const GET_GUEST = {
@@ -29,7 +29,7 @@ const GET_GUEST = {
   method: 'GET',
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
-  summary: 'Read a guest, with the most recent stays',
+  summary: 'Get a guest with recent stays',
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestWithStaysJson }) },
 } as const satisfies PortalOperation
 

@@ -8,15 +8,15 @@ import { type PortalOperation, pathParameters } from './portal-operation.ts'
 const EVERY_ROUTE: readonly ProblemCode[] = ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL']
 
 const TAGS: Readonly<Record<string, string>> = {
-  Agencies: 'Tenants, their plans and whether they are active.',
-  Keys: 'What partners authenticate with.',
-  Units: 'What is rented out, its prices and rules.',
-  'Fee types': 'Fees in every quote, and on request.',
-  Bookings: 'Of every type and status, with guest and notes.',
+  Agencies: 'Agencies, their plans and status.',
+  Keys: 'The keys that partners authenticate with.',
+  Units: 'Rental units, their prices and rules.',
+  'Fee types': 'Fees included in every quote, and fees on request.',
+  Bookings: 'Bookings of every type and status, with guest and notes.',
   Guests: 'Personal data.',
-  'Audit and usage': 'Who did what, and how many requests were used.',
-  Calendars: 'Nights that cannot be sold, here and for channels.',
-  Webhooks: 'Endpoints, and what was delivered to them.',
+  'Audit and usage': 'Who did what, and how many requests were made.',
+  Calendars: 'Unavailable nights, here and as iCalendar for channels.',
+  Webhooks: 'Endpoints and their deliveries.',
 }
 
 const WHAT: Readonly<Record<string, string>> = {
@@ -43,8 +43,8 @@ export function portalDocument(operations: readonly PortalOperation[]): string {
       info: {
         title: 'nightledger portal API',
         version: '1.0.0',
-        summary: "The agency's and the operator's side",
-        description: 'Amounts are integers in the minor unit of the currency of the agency; dates are `YYYY-MM-DD`.',
+        summary: 'API for the agency and the operator',
+        description: "Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/', description: 'This service' }],
@@ -84,7 +84,7 @@ function described(operation: PortalOperation): Record<string, unknown> {
       ...problemResponses([...EVERY_ROUTE, ...(operation.problems ?? [])]),
       ...(body === undefined
         ? {}
-        : { 413: problemResponse(['VALIDATION'], `The body has more than ${BODY_BYTES_MAX} bytes.`) }),
+        : { 413: problemResponse(['VALIDATION'], `The body is larger than ${BODY_BYTES_MAX} bytes.`) }),
     },
   }
 }
@@ -121,7 +121,7 @@ function problemSchema(code: ProblemCode): TSchema {
   return Type.Object(
     {
       code: Type.Literal(code),
-      title: Type.String({ description: 'For people; branch on `code`.' }),
+      title: Type.String({ description: 'Human-readable. Branch on `code` instead.' }),
       requestId: Type.String(),
       ...PROBLEMS[code].members,
     },

@@ -64,9 +64,13 @@ export function settled<T>(
   const { refusal } = outcome
   switch (refusal.code) {
     case 'SLUG_TAKEN':
-      return refuse(problem('SLUG_TAKEN', `The slug ${refusal.slug} is taken`, { slug: refusal.slug }))
+      return refuse(problem('SLUG_TAKEN', `The slug ${refusal.slug} is already in use`, { slug: refusal.slug }))
     case 'EMAIL_TAKEN':
-      return refuse(problem('EMAIL_TAKEN', `Another guest has the e-mail ${refusal.email}`, { email: refusal.email }))
+      return refuse(
+        problem('EMAIL_TAKEN', `Another guest already has the e-mail address ${refusal.email}`, {
+          email: refusal.email,
+        }),
+      )
     case 'VALIDATION':
       return refuse(invalid([{ field: refusal.field, message: refusal.message }]))
     default:
@@ -127,7 +131,7 @@ export function resource(surface: PortalSurface, routes: readonly PortalRoute[])
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
-  'The portal token is needed: send the header Authorization: Bearer <PORTAL_TOKEN>',
+  'Missing or invalid portal token: send the header Authorization: Bearer <PORTAL_TOKEN>',
   {},
 )
 
@@ -215,7 +219,11 @@ function targetReader({
     for (const { name, segment } of parameters) {
       const value = decodeStrictly(segments[segment] ?? '')
       if (value === null)
-        return { kind: 'refused', path, problem: invalidField(name, 'must be percent-encoded UTF-8, without U+0000') }
+        return {
+          kind: 'refused',
+          path,
+          problem: invalidField(name, 'must be percent-encoded UTF-8 and must not contain U+0000'),
+        }
       path[name] = value
     }
     const read = readQuery === null ? null : readQuery(target.query)

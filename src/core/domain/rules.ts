@@ -9,7 +9,7 @@ export interface Season {
   /** Exclusive. */
   readonly to: Night
   readonly nightlyPrice: MinorUnits
-  /** Nights; applies to stays that arrive in the season. Null: the unit's own. */
+  /** Nights; applies to stays that arrive in the season. Null: the unit's minimum stay. */
   readonly minStay: number | null
 }
 
