@@ -18,7 +18,7 @@ export interface MetricsOptions {
   readonly ledger: Ledger
   readonly sender: Pick<SenderProcess, 'stats'>
   readonly requestStats: RequestStats
-  /** Requests that have no answer yet. */
+  /** Requests in progress. */
   openRequests(): number
 }
 

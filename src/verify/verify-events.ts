@@ -45,11 +45,11 @@ function changeOf(
   { seq, agencyId }: StoredEvent,
   entry: (StoredEntry & { readonly agencyId: string }) | undefined,
 ): BookingEvent | string | null {
-  if (entry === undefined) return `it is of journal entry ${seq}, which does not exist`
-  if (entry.agencyId !== agencyId) return `it is of journal entry ${seq}, which is of another agency`
+  if (entry === undefined) return `it refers to journal entry ${seq}, which does not exist`
+  if (entry.agencyId !== agencyId) return `it refers to journal entry ${seq}, which belongs to another agency`
   try {
     const event = decodeEntry(entry)
-    return event.kind === 'unit_set' ? `it is of journal entry ${seq}, which changes no booking` : event
+    return event.kind === 'unit_set' ? `it refers to journal entry ${seq}, which changes no booking` : event
   } catch {
     return null
   }
@@ -60,7 +60,7 @@ function verifyEvent(stored: StoredEvent, change: BookingEvent, found: Findings)
   const wanted = eventKind(change)
   const [unitId, at] = [change.after.unitId, String(stored.seq)]
   if (stored.kind !== wanted) found.add('event', unitId, at, `it is ${stored.kind} and should be ${wanted ?? 'none'}`)
-  else if (!isOf(stored, change)) found.add('event', unitId, at, 'its body is not of this change')
+  else if (!isOf(stored, change)) found.add('event', unitId, at, 'its body does not match this change')
 }
 
 function isOf({ seq, body }: StoredEvent, { after }: BookingEvent): boolean {

@@ -49,7 +49,12 @@ export async function verifyUnit(input: {
     after = last.seq
   }
   if (memory !== null && replay.hashes.get(memory.seq) !== memory.hash)
-    found.add('memory', unit.unitId, String(memory.seq), 'the actor is not what a replay of the journal gives (U1)')
+    found.add(
+      'memory',
+      unit.unitId,
+      String(memory.seq),
+      'the actor in memory differs from a replay of the journal (U1)',
+    )
   for (const snapshot of snapshots) verifySnapshot(snapshot, replay.hashes, found)
 }
 
@@ -110,7 +115,7 @@ function verifySnapshot(snapshot: StoredSnapshot, hashes: ReadonlyMap<number, st
   const { state, defect } = decodeSnapshot(snapshot)
   if (state === null) found.add('snapshot', snapshot.unitId, String(snapshot.seq), defect ?? 'it cannot be read')
   else if (hashes.get(snapshot.seq) !== snapshot.hash)
-    found.add('snapshot', snapshot.unitId, String(snapshot.seq), 'it is not what a replay of the journal gives (S1)')
+    found.add('snapshot', snapshot.unitId, String(snapshot.seq), 'it differs from a replay of the journal (S1)')
 }
 
 /** Checks that every change that must be announced has its event. The content of the events is checked in verify-events.ts. */
@@ -149,7 +154,7 @@ async function verifyRows(
   for (const change of changes) {
     const { id } = change.event.after
     const row = rows.get(id)
-    if (row === undefined) found.add('booking', unit.unitId, id, 'the journal has it, the table has not')
+    if (row === undefined) found.add('booking', unit.unitId, id, 'it is in the journal but not in the table')
     // Above `lastSeq` it was changed since the look at the journal's end: the next verification sees it.
     else if (row.seq <= change.seq && row.seq <= lastSeq) verifyRow(row, change, found)
   }
@@ -162,7 +167,8 @@ function verifyRow(row: ProjectedBooking, { seq, event }: Change, found: Finding
     (name) => row.booking[name] !== booking[name],
   )
   if (members.length > 0) found.add('booking', unitId, id, `${members.join(', ')} differ from journal entry ${seq}`)
-  if (row.seq !== seq) found.add('booking', unitId, id, `it says entry ${row.seq}, the journal has a later one, ${seq}`)
+  if (row.seq !== seq)
+    found.add('booking', unitId, id, `its last entry is ${row.seq}, but the journal has a later one, ${seq}`)
   if (!row.hasGuest) found.add('guest', unitId, id, `its guest ${row.guestId} does not exist`)
 }
 

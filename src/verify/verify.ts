@@ -53,12 +53,12 @@ export async function verify(
     after = last
   }
   for (const { id, unitId, seq } of await store.strayBookings(lastSeq, DIFFERENCES_MAX))
-    found.add('booking', unitId, id, `the table has it of entry ${seq}, the journal has no such entry of it`)
+    found.add('booking', unitId, id, `the table has it from entry ${seq}, which the journal does not have`)
   for (const { id, unitId, version, lines } of await store.bookingsShortOfAudit(lastSeq, DIFFERENCES_MAX))
-    found.add('audit', unitId, id, `${version} changes have ${lines} lines`)
+    found.add('audit', unitId, id, `${version} changes, but ${lines} audit entries`)
   for (const id of await store.strayDeliveries(DIFFERENCES_MAX))
     found.add('delivery', null, id, 'its event or endpoint is missing')
   for (const id of await store.orphanedDeliveries(DIFFERENCES_MAX))
-    found.add('delivery', null, id, 'it is pending, and its endpoint is deleted')
+    found.add('delivery', null, id, 'it is pending, but its endpoint is deleted')
   return found.report(lastSeq)
 }

@@ -199,7 +199,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       expect(await service.exited).toBe(0)
       await sql.end()
 
-      expect(await bash(restore, env)).toContain('Everything is as the journal says.')
+      expect(await bash(restore, env)).toContain('Everything agrees with the journal.')
       // Whatever was acknowledged before the dump began is in it.
       const rows = await restored.sql<{ id: string }[]>`select booking_id as id from booking`
       const ids = new Set(rows.map(({ id }) => id))

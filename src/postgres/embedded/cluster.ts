@@ -35,7 +35,7 @@ export function findCluster(dataDir: string): string | null {
   if (existsSync(path)) return realpathSync(path)
   if (!lstatSync(path, { throwIfNoEntry: false })) return null
   throw new EmbeddedError(
-    `Cannot find the database: ${path} is a link to a folder that is gone. Bring that folder back, or remove the link to begin with an empty database.`,
+    `Cannot find the database: ${path} is a link to a folder that no longer exists. Restore that folder, or remove the link to start with an empty database.`,
   )
 }
 
@@ -59,7 +59,7 @@ export async function createCluster(
   },
 ): Promise<string> {
   const home = homeFor(dataDir, account, onStep)
-  onStep('Creating the database files, for the first start')
+  onStep('Creating the database for the first start')
   const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
   await initialise(draft, { binaries, account, password })
   const cluster = join(home, CLUSTER)
@@ -93,7 +93,7 @@ function homeFor(dataDir: string, account: ServerAccount, onStep: (step: string)
   mkdirSync(home)
   chownSync(home, account.uid, account.gid)
   onStep(
-    `Keeping the database files in ${home}, linked from ${join(dataDir, CLUSTER)}: PostgreSQL does not run as root, and the account that runs it cannot enter ${closed}`,
+    `Keeping the database files in ${home}, linked from ${join(dataDir, CLUSTER)}: PostgreSQL cannot run as root, and the account that runs it has no access to ${closed}`,
   )
   return home
 }

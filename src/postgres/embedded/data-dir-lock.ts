@@ -33,14 +33,14 @@ export function takeDataDir(dataDir: string): DataDirLock {
     const holder = parse(held)
     if (holder !== null && isSameRun(holder)) {
       throw new EmbeddedError(
-        `Cannot use the data folder ${dataDir}: process ${holder.pid} is using it. Stop that service, or give this one another DATA_DIR.`,
+        `Cannot use the data folder ${dataDir}: process ${holder.pid} is using it. Stop that service, or set DATA_DIR to a different folder.`,
       )
     }
     if (!removeStale(path, held, content)) {
       Bun.sleepSync(Math.random() * Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** round))
     }
   }
-  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep taking and leaving it`)
+  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep locking and releasing it`)
 }
 
 /** The living process that holds the folder, if any. */

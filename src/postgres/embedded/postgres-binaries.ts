@@ -26,7 +26,7 @@ export function postgresBinaries(
   // For instance a project in /root: the account `postgres` can run nothing that lies in there.
   const copy = join(SHARED_DIR, `postgresql-${version}`)
   if (!existsSync(copy)) {
-    onStep(`Copying PostgreSQL's programs to ${copy}, as the account that runs them cannot enter ${native}`)
+    onStep(`Copying the PostgreSQL programs to ${copy}, because the account that runs them has no access to ${native}`)
     copyWhole(native, copy)
   }
   return binariesIn(copy)
@@ -48,7 +48,7 @@ export function findPostgresPackage(): PostgresPackage {
     return { native: join(root, 'native'), version }
   } catch (cause) {
     throw new EmbeddedError(
-      `Cannot start a PostgreSQL of our own: the package ${name} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
+      `Cannot start the built-in PostgreSQL: the package ${name} is not installed (the compiled binary never includes it). Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
       { cause },
     )
   }
@@ -67,7 +67,7 @@ function restoreLinks(native: string): void {
     } catch (cause) {
       if (existsSync(link)) continue // Another service was faster.
       throw new EmbeddedError(
-        `Cannot start a PostgreSQL of our own: ${link} is missing and cannot be made. Run npm install with install scripts allowed.`,
+        `Cannot start the built-in PostgreSQL: ${link} is missing and cannot be created. Run npm install with install scripts allowed.`,
         { cause },
       )
     }

@@ -25,7 +25,7 @@ export type ServerOptions = {
 const POLL_MS = 5
 /** A server that was not shut down replays its log first, which takes seconds at most with SERVER_SETTINGS. */
 const DAMAGE_ADVICE =
-  'If its files are damaged, bring the data folder back from a backup, or move it away to begin with an empty one.'
+  'If its files are damaged, restore the data folder from a backup, or move it away to start with an empty one.'
 const READY_MS_MAX = 60_000
 const STILL_STARTING_MS = 2_000
 const ADOPT_MS_MAX = 10_000
@@ -50,7 +50,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     await clearRemains(cluster)
     return null
   }
-  onStep('Taking over the database server that an earlier run left')
+  onStep('Using the database server that an earlier run left running')
   const end = performance.now() + ADOPT_MS_MAX
   while (performance.now() < end && isServerOf(cluster, found.pid)) {
     const { status, port } = readPostmaster(cluster) ?? found
@@ -60,7 +60,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     }
     await Bun.sleep(POLL_MS)
   }
-  onStep('Ending the database server that an earlier run left, as it does not answer')
+  onStep('Stopping the database server that an earlier run left running, because it does not respond')
   await endPostmaster(found.pid, cluster, { patienceMs: END_PATIENCE_MS })
   await clearRemains(cluster)
   return null
@@ -96,7 +96,7 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
     if (waitedMs > READY_MS_MAX) break
     if (waitedMs > STILL_STARTING_MS && !told) {
       told = true
-      onStep('Waiting for PostgreSQL: it was not shut down and replays its log')
+      onStep('Waiting for PostgreSQL to recover: it was not shut down cleanly')
     }
     await Bun.sleep(POLL_MS)
   }

@@ -28,13 +28,13 @@ export function serverAccount({
   }
   const known = lookUp()
   if (known !== null) return known
-  onStep(`Creating the system account ${ACCOUNT_NAME}, as PostgreSQL refuses to run as root`)
+  onStep(`Creating the system account ${ACCOUNT_NAME}, because PostgreSQL cannot run as root`)
   // Two services may do this at once: what counts is that the account is there afterwards.
   const failure = create()
   const created = lookUp()
   if (created !== null) return created
   throw new EmbeddedError(
-    `Cannot run PostgreSQL as root, and cannot create the account ${ACCOUNT_NAME} for it${failure}. Create that account, start as an ordinary user, or set DATABASE_URL.`,
+    `Cannot run PostgreSQL as root, and cannot create the account ${ACCOUNT_NAME} for it${failure}. Create that account, run as a normal user, or set DATABASE_URL.`,
   )
 }
 
