@@ -78,7 +78,7 @@ describe('readConfig', () => {
   test('with DATABASE_URL the two secrets are required', () => {
     expect(faultsOf(SERVER)).toEqual([])
     const { DATABASE_URL } = SERVER
-    expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(',')[0])).toEqual([
+    expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(':')[0])).toEqual([
       'PORTAL_TOKEN is required when DATABASE_URL is set',
       'SECRET_KEY is required when DATABASE_URL is set',
     ])
