@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Glob } from 'bun'
 
-/** ` * - U1 Journal first, …` in the comment at the head of a file. */
-const STATED = /^ \* - ([A-Z]\d)\b/gm
+/** ` * - U1 Journal first, …` or ` * W1  An attempt …` in the comment at the head of a file. */
+const STATED = /^ \* (?:- )?([A-Z]\d)\s/gm
 
 test('docs/invariants.md has every invariant that a file states, and names the file', () => {
   const document = readFileSync('docs/invariants.md', 'utf8')
