@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function agencies(program: Command, terminal: Terminal): void {
-  const noun = program.command('agencies').description('create, read and change agencies')
+  const noun = program.command('agencies').description('create, show and change agencies')
   asking(
     noun,
     { name: 'list', summary: 'list the agencies', isOfAll: true, options: paged },

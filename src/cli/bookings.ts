@@ -7,7 +7,7 @@ import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const STAY: readonly Field[] = [
-  { name: 'unit', value: '<slug>', description: 'the unit', read: asText },
+  { name: 'unit', value: '<slug>', description: 'slug of the unit', read: asText },
   { name: 'arrival', value: '<date>', description: 'the first night', read: asText },
   { name: 'departure', value: '<date>', description: 'the departure day', read: asText },
 ]
@@ -31,12 +31,13 @@ const NEW: readonly Field[] = [
   { name: 'holdHours', value: '<hours>', description: 'lifetime of a draft or option, in hours', read: asNumberOrNull },
   EXPECTED,
 ]
-const GUEST: readonly Field[] = ['firstName', 'lastName', 'email', 'phone', 'nationality'].map((name) => ({
-  name: `guest${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-  value: '<text>',
-  description: 'of the guest',
-  read: asTextOrNull,
-}))
+const GUEST: readonly Field[] = [
+  { name: 'guestFirstName', value: '<text>', description: "guest's first name", read: asTextOrNull },
+  { name: 'guestLastName', value: '<text>', description: "guest's last name", read: asTextOrNull },
+  { name: 'guestEmail', value: '<text>', description: "guest's e-mail address", read: asTextOrNull },
+  { name: 'guestPhone', value: '<text>', description: "guest's phone number", read: asTextOrNull },
+  { name: 'guestNationality', value: '<text>', description: "guest's nationality", read: asTextOrNull },
+]
 const CHANGE: readonly Field[] = [
   { name: 'status', value: '<status>', description: STATUS, read: asText },
   ...STAY,
@@ -68,7 +69,7 @@ function nameOf(guest: Json | null): string | null {
 const FILTERS = ['from', 'to', 'status', 'type', 'unit', 'source', 'sourceRef', 'guest'] as const
 
 export function bookings(program: Command, terminal: Terminal): void {
-  const noun = program.command('bookings').description('create, read, change and cancel bookings')
+  const noun = program.command('bookings').description('create, show, change and cancel bookings')
   asking(
     noun,
     {

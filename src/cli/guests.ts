@@ -28,7 +28,7 @@ const STAYS: readonly Column<Json>[] = [
 ]
 
 export function guests(program: Command, terminal: Terminal): void {
-  const noun = program.command('guests').description('read and change guests')
+  const noun = program.command('guests').description('show and change guests')
   asking(
     noun,
     {

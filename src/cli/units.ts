@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function units(program: Command, terminal: Terminal): void {
-  const noun = program.command('units').description('create, read and change units')
+  const noun = program.command('units').description('create, show and change units')
   asking(
     noun,
     {

@@ -30,7 +30,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
           '--database',
           'read the database at DATABASE_URL instead of asking the service; for a database without a running service',
         ),
-      examples: ['verify', 'verify --json', 'DATABASE_URL=… nightledger verify --database'],
+      examples: ['verify', 'verify --json', 'verify --database'],
     },
     terminal,
     async (session, { options }) => {
