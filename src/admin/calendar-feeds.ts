@@ -63,7 +63,7 @@ export class CalendarFeeds {
   }
 
   /**
-   * The old address answers 404 from now on.
+   * The old address answers 404 immediately.
    * @throws ClosedHereError when the new one may not be stored: this process refuses the old one anyway
    */
   async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {

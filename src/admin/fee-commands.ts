@@ -91,7 +91,7 @@ function feeTypeProblem(feeType: FeeType, others: readonly FeeType[]): { field: 
   if (isOnEveryStay(feeType) && everyStay >= EVERY_STAY_FEE_TYPES_MAX)
     return {
       field: 'application',
-      message: `application must be on_request: ${everyStay} active fee types of every stay are the most`,
+      message: `application must be on_request: the agency already has ${everyStay} active every_stay fee types, the maximum`,
     }
   return null
 }

@@ -52,7 +52,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   constructor(readonly faults: readonly string[]) {
     super(
-      `Cannot start: ${faults.length === 1 ? 'an environment variable is' : `${faults.length} environment variables are`} wrong.\n${faults.map((fault) => `- ${fault}`).join('\n')}`,
+      `Cannot start: ${faults.length === 1 ? 'an environment variable is' : `${faults.length} environment variables are`} invalid.\n${faults.map((fault) => `- ${fault}`).join('\n')}`,
     )
   }
 }
@@ -70,7 +70,7 @@ export function readConfig(env: Env): Config {
   const webhookAllowHosts = read(env, 'WEBHOOK_ALLOW_HOSTS', faults, parseAllowHosts) ?? []
   if (env['WEBHOOK_ALLOW_HOSTS'] && environment === 'production') {
     faults.push(
-      'WEBHOOK_ALLOW_HOSTS is set and NODE_ENV is production: remove one, as it lifts the webhook safety rules.',
+      'WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production, because it disables the webhook safety rules: remove one of them.',
     )
   }
   const config: Config = {
@@ -88,23 +88,23 @@ export function readConfig(env: Env): Config {
   if (env['DATABASE_URL']) {
     // Secrets kept beside one process's data folder would not fit a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {
-      if (!env[name]) faults.push(`${name} is not set, and DATABASE_URL is: give ${WHAT_PASSES[name]}.`)
+      if (!env[name]) faults.push(`${name} is required when DATABASE_URL is set: use ${WHAT_PASSES[name]}.`)
     }
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze(config)
 }
 
-/** What a value must be, to complete "give …". */
+/** What a value must be, to complete "use …". */
 const WHAT_PASSES = {
   DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database',
-  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} letters, digits or signs without spaces`,
-  SECRET_KEY: `${SECRET_KEY_BYTES} random bytes, as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
+  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces`,
+  SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
   PORT: 'a whole number from 0 to 65535',
   HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
-  WEBHOOK_ALLOW_HOSTS: 'host:port pairs with commas between them, such as localhost:9000,[::1]:9000',
+  WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
 } as const
 
 type Variable = keyof typeof WHAT_PASSES
@@ -119,7 +119,7 @@ function read<T>(env: Env, name: Variable, faults: string[], parse: (text: strin
   const value = parse(text)
   if (value === null) {
     faults.push(
-      `${name} ${SECRET.has(name) ? 'has a wrong form' : `is ${JSON.stringify(text)}`}: give ${WHAT_PASSES[name]}.`,
+      `${name} ${SECRET.has(name) ? 'has an invalid format' : `is ${JSON.stringify(text)}`}: use ${WHAT_PASSES[name]}.`,
     )
   }
   return value
@@ -132,7 +132,7 @@ function readLimits(env: Env, faults: string[]): Limits {
     const text = env[variable]
     const value = text ? wholeNumber(text, limit) : fallback
     if (value === null) {
-      faults.push(`${variable} is ${JSON.stringify(text)}: give a whole number from ${limit.min} to ${limit.max}.`)
+      faults.push(`${variable} is ${JSON.stringify(text)}: use a whole number from ${limit.min} to ${limit.max}.`)
     }
     limits[name] = value ?? fallback
   }

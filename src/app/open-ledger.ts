@@ -233,7 +233,7 @@ export async function openLedger(options: {
       lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
-        if (agency === null) throw new Error('Cannot end a hold: its agency is not in the catalogue')
+        if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
         await commands.expire(agency, bookingId)
       },
     },

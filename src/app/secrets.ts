@@ -32,12 +32,12 @@ export function loadSecrets({
   const key = secretKey ?? parseSecretKey(keepPrivateFile(keyFile, () => randomBytes(SECRET_KEY_BYTES).toString('hex')))
   if (token === null) {
     throw new SecretsError(
-      `Cannot read the portal token: ${tokenFile} has fewer than ${PORTAL_TOKEN_LENGTH_MIN} characters, or unusual ones. Remove the file to get a new token.`,
+      `Cannot read the portal token: ${tokenFile} has fewer than ${PORTAL_TOKEN_LENGTH_MIN} characters, or invalid ones. Remove the file to generate a new token.`,
     )
   }
   if (key === null) {
     throw new SecretsError(
-      `Cannot read the secret key: ${keyFile} is not ${SECRET_KEY_BYTES} bytes in hexadecimal or base64. Bring the file back as it was: webhook secrets are encrypted with it.`,
+      `Cannot read the secret key: ${keyFile} is not ${SECRET_KEY_BYTES} bytes in hexadecimal or base64. Restore the file: webhook secrets are encrypted with this key.`,
     )
   }
   return { portalToken: token, portalTokenFile: portalToken === null ? tokenFile : null, secretKey: key }

@@ -5,7 +5,7 @@ import { DAY_MS } from '../lib/duration.ts'
 /** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
 export function welcome(input: { port: number; demo: Demo | null; portalTokenFile: string | null; now: Date }): string {
   const base = `http://127.0.0.1:${input.port}`
-  const lines = ['', `nightledger serves ${base}/partner/v1 (guide: ${base}/docs)`]
+  const lines = ['', `nightledger is running at ${base}/partner/v1 (API reference: ${base}/docs)`]
   if (input.portalTokenFile !== null) lines.push(`  portal token in   ${input.portalTokenFile}`)
   if (input.demo === null) return [...lines, ''].join('\n')
   const keyFile = resolve(input.demo.keyFile)

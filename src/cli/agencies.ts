@@ -6,18 +6,18 @@ import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const PLAN: readonly Field[] = [
-  { name: 'apiAccess', value: '<yes|no>', description: 'whether partners may use the API', read: asBoolean },
-  { name: 'requestsPerMinute', value: '<n>', description: 'per API key', read: asNumber },
-  { name: 'requestsPerMonth', value: '<n>', description: 'all keys together', read: asNumber },
+  { name: 'apiAccess', value: '<yes|no>', description: 'whether partners can use the API', read: asBoolean },
+  { name: 'requestsPerMinute', value: '<n>', description: 'rate limit per API key', read: asNumber },
+  { name: 'requestsPerMonth', value: '<n>', description: 'monthly quota, all keys together', read: asNumber },
 ]
 const COMMON: readonly Field[] = [
-  { name: 'name', value: '<text>', description: 'shown to partners', read: asText },
-  { name: 'defaultHoldHours', value: '<hours>', description: 'lifetime of holds', read: asNumber },
+  { name: 'name', value: '<text>', description: 'visible to partners', read: asText },
+  { name: 'defaultHoldHours', value: '<hours>', description: 'default lifetime of holds, in hours', read: asNumber },
 ]
 const NEW: readonly Field[] = [
-  { name: 'slug', value: '<slug>', description: 'stable address', read: asText },
-  { name: 'currency', value: '<code>', description: 'ISO 4217; never changes', read: asText },
-  { name: 'timezone', value: '<name>', description: 'IANA name; never changes', read: asText },
+  { name: 'slug', value: '<slug>', description: 'stable identifier in URLs', read: asText },
+  { name: 'currency', value: '<code>', description: 'ISO 4217 code; cannot be changed', read: asText },
+  { name: 'timezone', value: '<name>', description: 'IANA time zone; cannot be changed', read: asText },
   ...COMMON,
 ]
 const CHANGE: readonly Field[] = [
@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function agencies(program: Command, terminal: Terminal): void {
-  const noun = program.command('agencies').description('make, read and change agencies')
+  const noun = program.command('agencies').description('create, show and change agencies')
   asking(
     noun,
     { name: 'list', summary: 'list the agencies', isOfAll: true, options: paged },
@@ -48,7 +48,7 @@ export function agencies(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'make an agency',
+      summary: 'create an agency',
       isOfAll: true,
       options: (command) => withFields(command, [...NEW, ...PLAN]),
       examples: ['agencies create --slug harbour --name "Harbour Stays" --currency EUR --timezone Europe/Lisbon'],
@@ -58,14 +58,14 @@ export function agencies(program: Command, terminal: Terminal): void {
       session.show(await session.client.send('POST', '/agencies', await agencyBody(options, NEW, terminal)), 'agency')
     },
   )
-  asking(noun, { name: 'show', summary: 'read an agency' }, terminal, async (session) => {
+  asking(noun, { name: 'show', summary: 'show an agency' }, terminal, async (session) => {
     session.show(await session.client.get(await session.agencyPath()), 'agency')
   })
   asking(
     noun,
     {
       name: 'update',
-      summary: 'change an agency, from the next request on',
+      summary: 'change an agency; takes effect with the next request',
       options: (command) => withFields(command, [...CHANGE, ...PLAN]),
       examples: ['agencies update --agency harbour --status suspended'],
     },

@@ -28,22 +28,22 @@ const USAGE: readonly Column<Json>[] = [
 const FILTERS = ['from', 'to', 'actor', 'key', 'outcome', 'booking', 'request', 'page', 'pageSize'] as const
 
 export function audit(program: Command, terminal: Terminal): void {
-  const noun = program.command('audit').description('read who did what')
+  const noun = program.command('audit').description('show who did what')
   asking(
     noun,
     {
       name: 'list',
-      summary: 'the audit trail, newest first',
+      summary: 'list audit entries, newest first',
       isDefault: true,
       options: (command) =>
         paged(command)
-          .option('--from <moment>', 'a date or timestamp')
-          .option('--to <moment>', 'before it')
+          .option('--from <moment>', 'from this date or timestamp')
+          .option('--to <moment>', 'before this date or timestamp')
           .option('--actor <kind>', 'key, portal or system')
-          .option('--key <id>', 'of one API key')
+          .option('--key <id>', 'only this API key')
           .option('--outcome <code>', 'OK, or the code of a refusal')
-          .option('--booking <id>', 'of one booking')
-          .option('--request <id>', 'of one request'),
+          .option('--booking <id>', 'only this booking')
+          .option('--request <id>', 'only this request'),
       examples: ['audit list --outcome BOOKING_CONFLICT --from 2027-05-01'],
     },
     terminal,
@@ -55,10 +55,10 @@ export function audit(program: Command, terminal: Terminal): void {
 }
 
 export function usage(program: Command, terminal: Terminal): void {
-  const noun = program.command('usage').description('read how many requests were used')
+  const noun = program.command('usage').description('show how many requests were made')
   asking(
     noun,
-    { name: 'list', summary: "the months' use, newest first", isDefault: true, options: paged },
+    { name: 'list', summary: 'list usage by month, newest first', isDefault: true, options: paged },
     terminal,
     async (session, { options }) => {
       const { page, pageSize } = options

@@ -7,43 +7,44 @@ import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const STAY: readonly Field[] = [
-  { name: 'unit', value: '<slug>', description: 'the unit', read: asText },
+  { name: 'unit', value: '<slug>', description: 'slug of the unit', read: asText },
   { name: 'arrival', value: '<date>', description: 'the first night', read: asText },
-  { name: 'departure', value: '<date>', description: 'the day of leaving', read: asText },
+  { name: 'departure', value: '<date>', description: 'the departure day', read: asText },
 ]
 const STATUS = 'draft, option, confirmed, checked_in, checked_out, cancelled'
 const EXPECTED: Field = {
   name: 'expectedUntil',
   value: '<date>',
-  description: 'until when a guest in house is expected to stay on; "" for no longer',
+  description: 'the day until which the current guest is expected to stay; "" to clear',
   read: asTextOrNull,
 }
 const NEW: readonly Field[] = [
   ...STAY,
   { name: 'type', value: '<type>', description: 'guest, owner_stay, maintenance, block', read: asText },
   { name: 'status', value: '<status>', description: STATUS, read: asText },
-  { name: 'source', value: '<text>', description: 'where it comes from', read: asText },
-  { name: 'sourceRef', value: '<text>', description: "the source's own reference", read: asTextOrNull },
+  { name: 'source', value: '<text>', description: 'where the booking comes from', read: asText },
+  { name: 'sourceRef', value: '<text>', description: "reference in the source's system", read: asTextOrNull },
   { name: 'adults', value: '<n>', description: 'adults', read: asNumber },
   { name: 'children', value: '<n>', description: 'children', read: asNumber },
-  { name: 'extraBed', value: '<yes|no>', description: 'an extra bed for a child', read: asBoolean },
-  { name: 'notes', value: '<text>', description: 'for the agency only', read: asTextOrNull },
-  { name: 'holdHours', value: '<hours>', description: 'lifetime of a draft or option', read: asNumberOrNull },
+  { name: 'extraBed', value: '<yes|no>', description: 'extra bed for a child', read: asBoolean },
+  { name: 'notes', value: '<text>', description: 'internal notes', read: asTextOrNull },
+  { name: 'holdHours', value: '<hours>', description: 'lifetime of a draft or option, in hours', read: asNumberOrNull },
   EXPECTED,
 ]
-const GUEST: readonly Field[] = ['firstName', 'lastName', 'email', 'phone', 'nationality'].map((name) => ({
-  name: `guest${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-  value: '<text>',
-  description: 'of the guest',
-  read: asTextOrNull,
-}))
+const GUEST: readonly Field[] = [
+  { name: 'guestFirstName', value: '<text>', description: "guest's first name", read: asTextOrNull },
+  { name: 'guestLastName', value: '<text>', description: "guest's last name", read: asTextOrNull },
+  { name: 'guestEmail', value: '<text>', description: "guest's e-mail address", read: asTextOrNull },
+  { name: 'guestPhone', value: '<text>', description: "guest's phone number", read: asTextOrNull },
+  { name: 'guestNationality', value: '<text>', description: "guest's nationality", read: asTextOrNull },
+]
 const CHANGE: readonly Field[] = [
   { name: 'status', value: '<status>', description: STATUS, read: asText },
   ...STAY,
   {
     name: 'holdExpiresAt',
     value: '<moment>',
-    description: 'a date or timestamp; in the past: ends the hold',
+    description: 'a date or timestamp; a time in the past ends the hold',
     read: asText,
   },
   EXPECTED,
@@ -68,7 +69,7 @@ function nameOf(guest: Json | null): string | null {
 const FILTERS = ['from', 'to', 'status', 'type', 'unit', 'source', 'sourceRef', 'guest'] as const
 
 export function bookings(program: Command, terminal: Terminal): void {
-  const noun = program.command('bookings').description('make, read, change and cancel bookings')
+  const noun = program.command('bookings').description('create, show, change and cancel bookings')
   asking(
     noun,
     {
@@ -76,14 +77,14 @@ export function bookings(program: Command, terminal: Terminal): void {
       summary: 'list bookings, newest arrival first',
       options: (command) =>
         paged(command)
-          .option('--from <date>', 'departing on or after it')
-          .option('--to <date>', 'arriving on or before it')
+          .option('--from <date>', 'departing on or after this date')
+          .option('--to <date>', 'arriving on or before this date')
           .option('--status <status>', STATUS)
           .option('--type <type>', 'guest, owner_stay, maintenance, block')
-          .option('--unit <slug>', 'of one unit')
+          .option('--unit <slug>', 'only this unit')
           .option('--source <text>', 'exact source')
           .option('--source-ref <text>', 'exact reference')
-          .option('--guest <id>', 'of one guest'),
+          .option('--guest <id>', 'only this guest'),
       examples: ['bookings list --from 2027-05-01 --to 2027-05-31 --status confirmed'],
     },
     terminal,
@@ -98,7 +99,7 @@ export function bookings(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'make a booking of any type and status',
+      summary: 'create a booking of any type and status',
       options: (command) => withFields(command, [...NEW, ...GUEST]),
       examples: [
         'bookings create --unit sea-view --arrival 2027-05-01 --departure 2027-05-08 --type maintenance --notes Painting',
@@ -115,7 +116,7 @@ export function bookings(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'show <id>', summary: 'read a booking with its guest and notes' },
+    { name: 'show <id>', summary: 'show a booking with its guest and notes' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       session.show(await session.client.get(await session.agencyPath(`/bookings/${encodeURIComponent(id)}`)), 'booking')
@@ -144,7 +145,7 @@ export function bookings(program: Command, terminal: Terminal): void {
     {
       name: 'cancel <id>',
       summary: 'cancel a booking and release its nights',
-      options: (command) => command.option('--reason <text>', 'kept with the booking'),
+      options: (command) => command.option('--reason <text>', 'stored with the booking'),
     },
     terminal,
     async (session, { arguments: [id = ''], options }) => {

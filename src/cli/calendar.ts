@@ -39,11 +39,11 @@ export function calendar(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'calendar <unit>',
-      summary: 'print months of a unit: free, taken (#) and cleaning (~) nights',
+      summary: "print a unit's calendar: free, booked (#) and cleaning (~) nights",
       options: (command) =>
         command
-          .option('--month <YYYY-MM>', 'the first month; the current one when left out')
-          .option('--months <n>', `how many, at most ${MONTHS_MAX}`, '1'),
+          .option('--month <YYYY-MM>', 'first month (default: the current month)')
+          .option('--months <n>', `number of months, at most ${MONTHS_MAX}`, '1'),
       examples: ['calendar sea-view --month 2027-05 --months 3'],
     },
     terminal,
@@ -61,14 +61,14 @@ export function calendar(program: Command, terminal: Terminal): void {
       if (session.isJson) return session.printJson(answer)
       const { nights } = answer['calendar'] as { nights: { night: string; state: NightState }[] }
       const states = new Map(nights.map(({ night, state }) => [night, state]))
-      terminal.out(`${months.map((each) => monthGrid(each, states)).join('\n')}\n# taken   ~ cleaning\n`)
+      terminal.out(`${months.map((each) => monthGrid(each, states)).join('\n')}\n# booked   ~ cleaning\n`)
     },
   )
 }
 
 function firstOf(month: string): Night {
   const first = parseNight(`${month}-01`)
-  if (first === null) throw new UsageError(`${JSON.stringify(month)} is no month YYYY-MM from 2000-01 to 2099-12.`)
+  if (first === null) throw new UsageError(`${JSON.stringify(month)} is not a month YYYY-MM from 2000-01 to 2099-12.`)
   return first
 }
 

@@ -31,8 +31,8 @@ export function connectionOf(options: ConnectionOptions, env: Env): Connection {
   if (token !== null) return { url: url.href.replace(/\/$/, ''), token }
   throw new UsageError(
     isThisMachine(url)
-      ? `Cannot ask the service: there is no portal token. Set PORTAL_TOKEN, give --token, or start the service here first (it keeps one in ${tokenFile}).`
-      : `Cannot ask ${url.host}: set PORTAL_TOKEN or give --token. The token of the local service is not sent to other machines.`,
+      ? `Cannot connect to the service: no portal token. Set PORTAL_TOKEN, use --token, or start the service on this machine first (it stores its token in ${tokenFile}).`
+      : `Cannot connect to ${url.host}: set PORTAL_TOKEN or use --token. The local service's token is never sent to other machines.`,
   )
 }
 
@@ -43,7 +43,7 @@ function localUrl(dataDir: string, env: Env): string {
 function urlOf(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new UsageError(`Cannot ask the service: ${JSON.stringify(text)} is no http or https URL.`)
+    throw new UsageError(`Cannot connect to the service: ${JSON.stringify(text)} is not an http or https URL.`)
   return url
 }
 

@@ -19,9 +19,9 @@ export function demo(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'demo',
-      summary: 'make a demo agency with units, fees, bookings and an API key',
+      summary: 'create a demo agency with units, fees, bookings and an API key',
       isOfAll: true,
-      options: (command) => command.option('--slug <slug>', 'of the agency', 'demo'),
+      options: (command) => command.option('--slug <slug>', 'slug of the demo agency', 'demo'),
       examples: ['demo --slug playground'],
     },
     terminal,
@@ -72,7 +72,7 @@ export function demo(program: Command, terminal: Terminal): void {
       if (session.isJson) session.printJson(made)
       else
         terminal.out(
-          `Made the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\nsecret  ${key['secret']}\n`,
+          `Created the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\nsecret  ${key['secret']}\n`,
         )
     },
   )

@@ -49,15 +49,15 @@ export class RefusedError extends CliError {
 
 function messageOf(status: number, body: Readonly<Record<string, unknown>>): string {
   const { code, title, requestId, errors, possible } = body
-  const lines = [`${status >= 500 ? 'The service failed' : 'Refused'}: ${title ?? 'no reason was given'}`]
+  const lines = [`${status >= 500 ? 'The service failed' : 'Refused'}: ${title ?? 'no reason given'}`]
   if (Array.isArray(errors) && errors.length > 1) {
     for (const { message } of errors as { message: string }[]) lines.push(`  - ${message}`)
   }
   if (Array.isArray(possible)) {
     const moves = possible.length === 0 ? 'none' : possible.join(', ')
-    lines.push(`  possible from here: ${moves}`)
+    lines.push(`  allowed: ${moves}`)
   }
-  if (status === 401) lines.push('  give the portal token with PORTAL_TOKEN or --token')
+  if (status === 401) lines.push('  set the portal token with PORTAL_TOKEN or --token')
   lines.push(`  (${status} ${code ?? ''}${requestId === undefined ? '' : `, request ${requestId}`})`)
   return lines.join('\n')
 }

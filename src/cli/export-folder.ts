@@ -18,8 +18,8 @@ export function exportFolder(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'export <folder>',
-      summary: 'write the agency into a folder that import reads',
-      options: (command) => command.option('--format <json|csv>', 'of the files', 'json'),
+      summary: 'export the agency to a folder that import can read',
+      options: (command) => command.option('--format <json|csv>', 'file format', 'json'),
       examples: ['export ./harbour --agency harbour --format csv'],
     },
     terminal,

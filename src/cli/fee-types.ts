@@ -7,11 +7,21 @@ import type { Terminal } from './terminal.ts'
 
 const FIELDS: readonly Field[] = [
   { name: 'label', value: '<text>', description: 'shown to the guest verbatim', read: asText },
-  { name: 'kind', value: '<fixed|percent>', description: 'per stay, or of the accommodation', read: asText },
-  { name: 'amount', value: '<minor>', description: 'of a fixed fee, in minor units', read: asNumberOrNull },
-  { name: 'pct', value: '<percent>', description: 'of a percent fee', read: asNumberOrNull },
-  { name: 'application', value: '<every_stay|on_request>', description: 'whether it is in every quote', read: asText },
-  { name: 'includesWeeklyCleaning', value: '<yes|no>', description: 'shown to partners', read: asBoolean },
+  {
+    name: 'kind',
+    value: '<fixed|percent>',
+    description: 'an amount per stay, or a percentage of the accommodation',
+    read: asText,
+  },
+  { name: 'amount', value: '<minor>', description: 'amount of a fixed fee, in minor units', read: asNumberOrNull },
+  { name: 'pct', value: '<percent>', description: 'percentage of a percent fee', read: asNumberOrNull },
+  {
+    name: 'application',
+    value: '<every_stay|on_request>',
+    description: 'whether it is part of every quote',
+    read: asText,
+  },
+  { name: 'includesWeeklyCleaning', value: '<yes|no>', description: 'visible to partners', read: asBoolean },
   { name: 'active', value: '<yes|no>', description: 'whether partners see it', read: asBoolean },
 ]
 
@@ -26,7 +36,7 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function feeTypes(program: Command, terminal: Terminal): void {
-  const noun = program.command('fee-types').description('make, list and change fees')
+  const noun = program.command('fee-types').description('create, list and change fees')
   asking(
     noun,
     { name: 'list', summary: 'list the fee types', options: paged },
@@ -41,7 +51,7 @@ export function feeTypes(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'make a fee type',
+      summary: 'create a fee type',
       options: (command) => withFields(command, FIELDS),
       examples: ['fee-types create --label "City tax" --kind fixed --amount 800'],
     },
@@ -55,7 +65,7 @@ export function feeTypes(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'update <id>',
-      summary: 'change a fee type, or switch it off',
+      summary: 'change or deactivate a fee type',
       options: (command) => withFields(command, FIELDS),
       examples: ['fee-types update fee_019a… --active no'],
     },

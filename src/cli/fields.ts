@@ -24,7 +24,7 @@ export const asTextOrNull = (text: string): string | null => (text === '' ? null
 
 export function asNumber(text: string): number {
   const number = Number(text)
-  if (text.trim() === '' || !Number.isFinite(number)) throw new UsageError(`${JSON.stringify(text)} is no number.`)
+  if (text.trim() === '' || !Number.isFinite(number)) throw new UsageError(`${JSON.stringify(text)} is not a number.`)
   return number
 }
 
@@ -33,7 +33,7 @@ export const asNumberOrNull = (text: string): number | null => (text === '' ? nu
 export function asBoolean(text: string): boolean {
   if (['true', 'yes', 'on'].includes(text)) return true
   if (['false', 'no', 'off'].includes(text)) return false
-  throw new UsageError(`${JSON.stringify(text)} is neither yes nor no.`)
+  throw new UsageError(`${JSON.stringify(text)} is not yes or no.`)
 }
 
 export const asList = (text: string): string[] => text.split(',').map((part) => part.trim())
@@ -41,7 +41,10 @@ export const asList = (text: string): string[] => text.split(',').map((part) => 
 export function withFields(command: Command, fields: readonly Field[]): Command {
   for (const { name, option = name, value, description } of fields)
     command.option(`--${kebab(option)} ${value}`, description)
-  return command.option('--data <json>', 'a JSON object to send beside the options; @file reads it, @- from the input')
+  return command.option(
+    '--data <json>',
+    'JSON object with additional fields; @file reads a file, @- reads standard input',
+  )
 }
 
 /** What the options say, over what `--data` says. */
@@ -70,7 +73,7 @@ async function dataOf(given: unknown, terminal: Terminal): Promise<Json> {
   } catch {
     // Told below.
   }
-  throw new UsageError('--data is no JSON object.')
+  throw new UsageError('--data is not a JSON object.')
 }
 
 /** @throws CliError naming the file */

@@ -31,13 +31,13 @@ const BOOLEANS: ReadonlySet<string> = new Set(['instantBook', 'extraBed', 'inclu
 
 /** @throws CliError naming the file that cannot be read */
 export function readFolder(path: string): Folder {
-  if (!existsSync(path)) throw new CliError(`Cannot read ${path}: there is no such folder.`)
+  if (!existsSync(path)) throw new CliError(`Cannot read ${path}: no such folder.`)
   const agencyFile = join(path, 'agency.json')
   const agency = existsSync(agencyFile) ? (parseJson(agencyFile) as Json) : null
   const [units, rates, feeTypes, guests, bookings] = PARTS.map((part) => readPart(path, part))
   if ([units, rates, feeTypes, guests, bookings].every((part) => part === null) && agency === null)
     throw new CliError(
-      `Cannot read ${path}: it has none of agency.json, ${PARTS.map((part) => `${part}.json|csv`).join(', ')}.`,
+      `Cannot read ${path}: it contains none of agency.json, ${PARTS.map((part) => `${part}.json|csv`).join(', ')}.`,
     )
   return {
     agency,
@@ -49,17 +49,17 @@ export function readFolder(path: string): Folder {
 function readPart(folder: string, part: Part): Row[] | null {
   const [json, csv] = [join(folder, `${part}.json`), join(folder, `${part}.csv`)]
   if (existsSync(json) && existsSync(csv))
-    throw new CliError(`Cannot read ${folder}: it has both ${part}.json and ${part}.csv.`)
+    throw new CliError(`Cannot read ${folder}: it contains both ${part}.json and ${part}.csv.`)
   if (existsSync(json)) return readJsonRows(json, part)
   return existsSync(csv) ? readCsvRows(csv, part) : null
 }
 
 function readJsonRows(file: string, part: Part): Row[] {
   const value = parseJson(file)
-  if (!Array.isArray(value)) throw new CliError(`Cannot read ${file}: it is no JSON array.`)
+  if (!Array.isArray(value)) throw new CliError(`Cannot read ${file}: it is not a JSON array.`)
   return value.map((values, i) => {
     if (typeof values !== 'object' || values === null)
-      throw new CliError(`Cannot read ${file}: element ${i} is no object.`)
+      throw new CliError(`Cannot read ${file}: element ${i} is not an object.`)
     return { at: `${part}.json [${i}]`, values }
   })
 }
@@ -68,7 +68,7 @@ function parseJson(file: string): unknown {
   try {
     return JSON.parse(readText(file))
   } catch (error) {
-    throw error instanceof CliError ? error : new CliError(`Cannot read ${file}: it is no JSON.`)
+    throw error instanceof CliError ? error : new CliError(`Cannot read ${file}: it is not valid JSON.`)
   }
 }
 

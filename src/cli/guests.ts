@@ -8,9 +8,9 @@ import type { Terminal } from './terminal.ts'
 const FIELDS: readonly Field[] = [
   { name: 'firstName', value: '<text>', description: 'first name', read: asText },
   { name: 'lastName', value: '<text>', description: 'last name', read: asText },
-  { name: 'email', value: '<text>', description: '"" for none', read: asTextOrNull },
-  { name: 'phone', value: '<text>', description: '"" for none', read: asTextOrNull },
-  { name: 'nationality', value: '<text>', description: '"" for none', read: asTextOrNull },
+  { name: 'email', value: '<text>', description: '"" to clear', read: asTextOrNull },
+  { name: 'phone', value: '<text>', description: '"" to clear', read: asTextOrNull },
+  { name: 'nationality', value: '<text>', description: '"" to clear', read: asTextOrNull },
 ]
 const COLUMNS: readonly Column<Json>[] = [
   { title: 'ID', value: ({ id }) => id },
@@ -28,7 +28,7 @@ const STAYS: readonly Column<Json>[] = [
 ]
 
 export function guests(program: Command, terminal: Terminal): void {
-  const noun = program.command('guests').description('read and change guests')
+  const noun = program.command('guests').description('show and change guests')
   asking(
     noun,
     {
@@ -45,7 +45,7 @@ export function guests(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'show <id>', summary: 'read a guest with the most recent stays' },
+    { name: 'show <id>', summary: 'show a guest with recent stays' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       const answer = await session.client.get(await session.agencyPath(`/guests/${encodeURIComponent(id)}`))

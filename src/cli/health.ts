@@ -9,9 +9,9 @@ const DEADLINE_MS = 3_000
 export function health(program: Command, terminal: Terminal): void {
   program
     .command('health')
-    .summary('ask the service whether it can sell nights now; exit code 1 when it cannot, 4 when none answers')
-    .option('--alive', 'ask only whether the process answers, whatever the database does')
-    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
+    .summary('check whether the service can take bookings; exit code 1 if not, 4 if it does not answer')
+    .option('--alive', 'check only whether the process answers, regardless of the database')
+    .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
     .action(async (options: { alive?: boolean; url?: string }) => {
       const { url } = connectionOf({ url: options.url, token: '' }, terminal.env)
       const { status, text } = await ask(`${url}/${options.alive === true ? 'healthz' : 'readyz'}`)

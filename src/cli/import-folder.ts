@@ -17,8 +17,8 @@ export function importFolder(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'import <folder>',
-      summary: 'load an agency from a folder of JSON or CSV files; running it again changes nothing',
-      options: (command) => command.option('--dry-run', 'tell what would be done, and do nothing'),
+      summary: 'import an agency from a folder of JSON or CSV files; running it again changes nothing',
+      options: (command) => command.option('--dry-run', 'show what would be done, and change nothing'),
       examples: ['import ./harbour --agency harbour --dry-run', 'import ./harbour'],
     },
     terminal,
@@ -43,8 +43,7 @@ export function importFolder(program: Command, terminal: Terminal): void {
         refused: all,
         unused: unusedGuests(folder),
       })
-      if (all.length > 0)
-        throw new CliError(`${all.length} of the folder's rows were refused; see above.`, EXIT.refused)
+      if (all.length > 0) throw new CliError(`${all.length} rows were refused; see above.`, EXIT.refused)
     },
   )
 }
@@ -61,7 +60,7 @@ async function makeAgency(session: Session, path: string, agency: Json, isDryRun
   }
   const { slug, name, currency, timezone, plan, defaultHoldHours } = agency
   if (name === undefined)
-    throw new UsageError(`There is no agency ${slug}, and the folder has no agency.json that says how to make it.`)
+    throw new UsageError(`Agency ${slug} does not exist, and the folder has no agency.json to create it from.`)
   if (!isDryRun)
     await session.client.send('POST', '/agencies', { slug, name, currency, timezone, plan, defaultHoldHours })
   return true

@@ -29,11 +29,8 @@ export function importIcal(noun: Command, terminal: Terminal): void {
       summary: "import a channel's iCalendar feed as blocks; run it again to apply later changes",
       options: (command) =>
         command
-          .requiredOption('--unit <slug>', 'the unit that the feed is for')
-          .requiredOption(
-            '--channel <name>',
-            'where the feed comes from, such as airbnb; each channel has its own blocks',
-          )
+          .requiredOption('--unit <slug>', 'unit that the feed belongs to')
+          .requiredOption('--channel <name>', 'name of the channel, such as airbnb; each channel has its own blocks')
           .option('--keep-missing', 'keep blocks whose event is no longer in the feed')
           .option(
             '--allow-mass-cancellation',
@@ -48,7 +45,7 @@ export function importIcal(noun: Command, terminal: Terminal): void {
     terminal,
     async (session, { arguments: [from = ''], options }) => {
       if (!CHANNEL.test(options.channel))
-        throw new UsageError('--channel: give lower-case letters, digits, dots and hyphens, at most 40.')
+        throw new UsageError('--channel must be at most 40 lower-case letters, digits, dots and hyphens.')
       const { timezone } = (await session.client.get(await session.agencyPath()))['agency'] as { timezone: string }
       const source = `ical:${options.channel}`
       const events = read(await feedText(from), timezone)
@@ -91,9 +88,9 @@ async function feedText(from: string): Promise<string> {
   if (!/^https?:\/\//.test(from)) return readText(from)
   try {
     const response = await fetch(from, { signal: AbortSignal.timeout(FEED_DEADLINE_MS) })
-    if (!response.ok) throw new Error(`it answers ${response.status}`)
+    if (!response.ok) throw new Error(`it answered ${response.status}`)
     const bytes = await response.arrayBuffer()
-    if (bytes.byteLength > FEED_BYTES_MAX) throw new Error(`it has more than ${FEED_BYTES_MAX} bytes`)
+    if (bytes.byteLength > FEED_BYTES_MAX) throw new Error(`it is larger than ${FEED_BYTES_MAX} bytes`)
     return new TextDecoder().decode(bytes)
   } catch (error) {
     throw new CliError(
@@ -170,7 +167,7 @@ async function attempt(
 function reasonOf({ body, code }: RefusedError): string {
   const conflict = body['conflict'] as { nights?: string[] } | undefined
   if (conflict?.nights === undefined) return `${code}: ${body['title']}`
-  return `overlaps: taken already are ${conflict.nights.join(', ')}`
+  return `overlaps nights that are already booked: ${conflict.nights.join(', ')}`
 }
 
 function doneOf(step: FeedStep): Done {
@@ -198,7 +195,7 @@ function report(
     return
   }
   const { terminal } = session
-  const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'passed over' : name}`)
+  const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'skipped' : name}`)
   terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
   if (isDryRun)
     for (const step of steps) if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)

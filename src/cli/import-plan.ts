@@ -149,7 +149,7 @@ function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
     if (known !== undefined) {
       const differs = BOOKING.filter((name) => differsFrom(values, known, name))
       if (differs.length === 0) draft.unchanged += 1
-      else draft.different.push({ at, reason: `${known['id']} is there with another ${differs.join(', ')}` })
+      else draft.different.push({ at, reason: `${known['id']} already exists with a different ${differs.join(', ')}` })
       continue
     }
     const first = planned.get(ref)
@@ -165,7 +165,7 @@ function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
     }
     const overlap = values['status'] === 'cancelled' ? null : taken.take(at, values)
     if (overlap === null) draft.steps.push(step)
-    else draft.refused.push({ at, reason: `has nights in common with ${overlap}` })
+    else draft.refused.push({ at, reason: `overlaps with ${overlap}` })
   }
 }
 
@@ -179,15 +179,15 @@ function bookingStep(
   const guestRef = values['guest']
   if (guestRef != null) {
     const guest = typeof guestRef === 'object' ? (guestRef as Json) : guests.get(guestRef)
-    if (guest === undefined) return { at, reason: `names the guest ${guestRef}, who is not in the folder` }
+    if (guest === undefined) return { at, reason: `refers to the guest ${guestRef}, who is not in the folder` }
     body['guest'] = picked(guest, GUEST, () => true)
   }
   const step = { at, kind: 'create', part: 'bookings', method: 'POST', path: '/bookings', body } as const
   const ends = values['holdExpiresAt']
   if ((values['status'] !== 'draft' && values['status'] !== 'option') || typeof ends !== 'string') return step
   const left = Date.parse(ends) - now
-  if (Number.isNaN(left)) return { at, reason: `has a holdExpiresAt that is no timestamp: ${ends}` }
-  if (left <= 0) return { at, reason: `is a hold that has lapsed on ${ends}` }
+  if (Number.isNaN(left)) return { at, reason: `has a holdExpiresAt that is not a timestamp: ${ends}` }
+  if (left <= 0) return { at, reason: `is a hold that expired on ${ends}` }
   body['holdHours'] = Math.min(HOLD_HOURS_MAX, Math.ceil(left / HOUR_MS))
   return { ...step, holdExpiresAt: ends }
 }

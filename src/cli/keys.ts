@@ -6,7 +6,7 @@ import { type Column, listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const FIELDS: readonly Field[] = [
-  { name: 'name', value: '<text>', description: 'for people', read: asTextOrNull },
+  { name: 'name', value: '<text>', description: 'a name, to recognise it', read: asTextOrNull },
   {
     name: 'scopes',
     value: '<list>',
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function keys(program: Command, terminal: Terminal): void {
-  const noun = program.command('keys').description('make, list and revoke API keys')
+  const noun = program.command('keys').description('create, list and revoke API keys')
   asking(
     noun,
     { name: 'list', summary: 'list the API keys', options: paged },
@@ -44,7 +44,7 @@ export function keys(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'make an API key; its secret is shown this once',
+      summary: 'create an API key; its secret is shown only once',
       options: (command) => withFields(command, FIELDS),
       examples: ['keys create --agency harbour --name Website --scopes read:units,read:rates,write:bookings'],
     },
@@ -55,12 +55,12 @@ export function keys(program: Command, terminal: Terminal): void {
       if (session.isJson) return session.printJson(answer)
       terminal.out(listing(answer['key'] as Json))
       terminal.out(`\nsecret  ${answer['secret']}\n`)
-      terminal.err('Keep the secret now: it is not shown again.\n')
+      terminal.err('Store the secret now: it is not shown again.\n')
     },
   )
   asking(
     noun,
-    { name: 'revoke <id>', summary: 'revoke an API key, for good and from the next request on' },
+    { name: 'revoke <id>', summary: 'revoke an API key permanently; takes effect with the next request' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       const path = await session.agencyPath(`/keys/${encodeURIComponent(id)}`)

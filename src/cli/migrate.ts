@@ -9,16 +9,16 @@ import type { Terminal } from './terminal.ts'
 export function migrateCommand(program: Command, terminal: Terminal): void {
   program
     .command('migrate')
-    .summary('bring the schema of DATABASE_URL up to date')
+    .summary('migrate the database schema of DATABASE_URL')
     .description(
-      'Brings the schema of DATABASE_URL up to date. A service does so itself when it starts; this is for doing it before.',
+      'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand.',
     )
-    .option('--json', 'print the outcome as JSON')
+    .option('--json', 'print the result as JSON')
     .action(async (options: { json?: boolean }) => {
       const url = terminal.env['DATABASE_URL']
       if (!url)
         throw new UsageError(
-          'Cannot migrate: DATABASE_URL is not set. The database of the data folder is migrated by the service.',
+          'Cannot migrate: DATABASE_URL is not set. The service migrates the database in the data folder itself.',
         )
       const sql = connect(url, { purpose: 'admin' })
       try {

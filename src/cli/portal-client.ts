@@ -51,7 +51,9 @@ export class PortalClient {
     }
     const answer = parse(text)
     if (answer === null)
-      throw new CliError(`Cannot read the answer of ${url}: ${response.status} without a JSON body. Is it nightledger?`)
+      throw new CliError(
+        `Cannot read the response from ${url}: ${response.status} without a JSON body. Is it nightledger?`,
+      )
     if (!response.ok) throw new RefusedError(response.status, answer)
     return answer
   }

@@ -26,10 +26,10 @@ const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'
 const several = (value: string, before: string[] = []) => [...before, value]
 
 export function rates(program: Command, terminal: Terminal): void {
-  const noun = program.command('rates').description('read and set the rates of a unit')
+  const noun = program.command('rates').description("show and set a unit's rates")
   asking(
     noun,
-    { name: 'show <unit>', summary: 'read the rates' },
+    { name: 'show <unit>', summary: "show a unit's rates" },
     terminal,
     async (session, { arguments: [unit = ''] }) => {
       show(session, await session.client.get(await ratesPath(session, unit)))
@@ -39,16 +39,16 @@ export function rates(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'set <unit>',
-      summary: 'set all rates of a unit at once; what is not named is gone',
+      summary: "replace all of a unit's rates; anything not given is removed",
       options: (command) =>
         withFields(command, [])
           .option(
             '--season <name:from:to:price[:minStay]>',
-            'nights with a price of their own; to is exclusive',
+            'season with its own price per night; to is exclusive',
             several,
           )
-          .option('--weekday <1-7:pct>', 'added on that weekday, Monday is 1', several)
-          .option('--discount <nights:pct>', 'off stays of so many nights or more', several),
+          .option('--weekday <1-7:pct>', 'percentage added on this weekday; 1 is Monday', several)
+          .option('--discount <nights:pct>', 'percentage off stays of at least this many nights', several),
       examples: [
         'rates set sea-view --season Summer:2027-06-01:2027-09-01:18000:3 --weekday 5:15 --weekday 6:15 --discount 7:10',
         'rates set sea-view --data @rates.json',
@@ -80,7 +80,7 @@ function show(session: Session, answer: Json): void {
     return
   }
   const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = answer['rates'] as Record<string, Json[]>
-  session.terminal.out(table(seasons ?? [], SEASONS, 'No seasons: the base price holds all year.'))
+  session.terminal.out(table(seasons ?? [], SEASONS, 'No seasons: the base price applies all year.'))
   if (weekdayAdjustments?.length) session.terminal.out(`\n${table(weekdayAdjustments, WEEKDAYS)}`)
   if (lengthOfStayDiscounts?.length) session.terminal.out(`\n${table(lengthOfStayDiscounts, DISCOUNTS)}`)
 }
@@ -99,7 +99,7 @@ function pairs(option: string, texts: readonly string[]): [number, number][] {
   return texts.map((text) => {
     const [a = '', b = '', ...more] = text.split(':')
     if (b === '' || more.length > 0)
-      throw new UsageError(`--${option}: ${JSON.stringify(text)} is not two numbers with a colon.`)
+      throw new UsageError(`--${option}: ${JSON.stringify(text)} is not two numbers separated by a colon.`)
     return [asNumber(a), asNumber(b)]
   })
 }

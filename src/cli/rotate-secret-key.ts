@@ -26,13 +26,13 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
     .command('rotate-secret-key')
     .summary('re-encrypt the webhook secrets in DATABASE_URL: from SECRET_KEY_OLD to SECRET_KEY')
     .description(
-      'Re-encrypts all webhook secrets in DATABASE_URL, from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
+      'Re-encrypts all webhook secrets in the database at DATABASE_URL from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
         'and start it with the new key afterwards; a service that is still running is fenced out. Running the command again ' +
         'changes nothing. Calendar addresses are derived from the key, so every one of them changes.',
     )
     .option(
       '--old-key-lost',
-      'do not use SECRET_KEY_OLD: make SECRET_KEY the key of the database, and list the endpoints whose secrets are lost',
+      'the old key is lost: make SECRET_KEY the key of the database, and list the endpoints whose secrets are lost',
     )
     .option('--json', 'print the result as JSON')
     .action(async (options: { oldKeyLost?: boolean; json?: boolean }) => {
@@ -79,7 +79,7 @@ function sentence({ endpoints, changed, lost }: Outcome): string {
     return `${endpoints} endpoints: ${changed} re-encrypted, ${endpoints - changed} already up to date.\n`
   const all = `The database now uses SECRET_KEY. Endpoints that lost their secret: ${lost.length} of ${endpoints}.\n`
   if (lost.length === 0) return all
-  return `${all}Give each of them a new secret with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
+  return `${all}Rotate the secret of each with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
 }
 
 /** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version. */

@@ -22,11 +22,11 @@ import { verifyCommand } from './verify.ts'
 import { webhooks } from './webhooks.ts'
 
 const HELP = `
-The service is found by itself when it runs here with a database of its own; otherwise give --url and --token,
+A service that runs on this machine with the built-in database is found automatically. Otherwise use --url and --token,
 or set NIGHTLEDGER_URL and PORTAL_TOKEN.
 
-Exit codes: 0 done, 1 failure, 2 wrong usage, 3 refused by the service, 4 the service cannot be reached. Of verify: 1 something
-differs, 4 no result.
+Exit codes: 0 success, 1 failure, 2 usage error, 3 refused by the service, 4 service unreachable. For verify: 1 differences
+found, 4 no result.
 
 Examples:
   $ nightledger agencies create --slug harbour --name "Harbour Stays" --currency EUR --timezone Europe/Lisbon
@@ -37,7 +37,7 @@ Examples:
 /** @param args without the program's own name */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = new Command('nightledger')
-    .description("The agency's and the operator's side of nightledger.")
+    .description('Manage agencies and operate nightledger.')
     .addHelpText('after', HELP)
     .version(VERSION)
     .exitOverride()
@@ -50,17 +50,17 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     add(program, terminal)
   program
     .command('where')
-    .description('print the base address of the service that is found')
-    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
+    .description('print the address of the service that commands connect to')
+    .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
     .action((options: { url?: string }) =>
       terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
     )
   // The process does this before it comes here (src/main.ts); the help names it all the same.
   program
     .command('serve')
-    .description('run the service (what the program does without a command)')
+    .description('run the service (the default without a command)')
     .action(() => {
-      throw new UsageError('From here the service cannot be started: use `bun run start`.')
+      throw new UsageError('The service cannot be started from here: use `bun run start`.')
     })
   inherit(program)
   try {
@@ -75,7 +75,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
 function inherit(command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(command)
-    child.showHelpAfterError('(--help tells what there is)')
+    child.showHelpAfterError('(see --help)')
     inherit(child)
   }
 }

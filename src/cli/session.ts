@@ -40,9 +40,9 @@ export class Session {
     const agencies = await this.client.all('/agencies', 'agencies')
     const [only] = agencies
     if (agencies.length === 1 && only !== undefined) return String(only['slug'])
-    if (agencies.length === 0) throw new UsageError('There is no agency yet. Make one: agencies create --help')
+    if (agencies.length === 0) throw new UsageError('There are no agencies yet. Create one: agencies create --help')
     const slugs = agencies.slice(0, 10).map(({ slug }) => slug)
-    throw new UsageError(`Which agency? Give --agency, or set NIGHTLEDGER_AGENCY. There are: ${slugs.join(', ')}`)
+    throw new UsageError(`Which agency? Use --agency or set NIGHTLEDGER_AGENCY. Agencies: ${slugs.join(', ')}`)
   }
 
   /** The path of the agency, or of something in it. */
@@ -65,7 +65,7 @@ export class Session {
     const rows = answer[member] as Row[]
     this.terminal.out(table(rows, columns))
     const { page, pageCount, totalItems } = answer
-    if (Number(pageCount) > 1) this.terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in all (--page)\n`)
+    if (Number(pageCount) > 1) this.terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in total (--page)\n`)
   }
 
   printJson(value: unknown): void {
@@ -95,11 +95,12 @@ export function asking(
   const { name, summary, examples = [], isOfAll = false, isDefault = false } = definition
   const command = parent.command(name, { isDefault }).summary(summary).description(summary)
   definition.options?.(command)
-  if (!isOfAll) command.option('-a, --agency <slug>', 'the agency; the only one when left out (NIGHTLEDGER_AGENCY)')
+  if (!isOfAll)
+    command.option('-a, --agency <slug>', 'slug of the agency (default: NIGHTLEDGER_AGENCY, or the only agency)')
   command
-    .option('--json', 'print the answer as JSON')
-    .option('--url <url>', 'where the service is (NIGHTLEDGER_URL)')
-    .option('--token <token>', 'the portal token (PORTAL_TOKEN)')
+    .option('--json', 'print the response as JSON')
+    .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
+    .option('--token <token>', "portal token (default: PORTAL_TOKEN, or the local service's token)")
   if (examples.length > 0)
     command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ nightledger ${example}`).join('\n')}`)
   return command.action(async () => {
@@ -110,5 +111,7 @@ export function asking(
 
 /** `--page` and `--page-size`. */
 export function paged(command: Command): Command {
-  return command.option('--page <n>', 'counted from 1').option('--page-size <n>', '1 to 200')
+  return command
+    .option('--page <n>', 'page number, starting at 1')
+    .option('--page-size <n>', 'items per page, 1 to 200')
 }

@@ -6,12 +6,12 @@ import type { Column } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const FIELDS: readonly Field[] = [
-  { name: 'slug', value: '<slug>', description: 'stable address', read: asText },
-  { name: 'name', value: '<text>', description: 'shown to partners', read: asText },
+  { name: 'slug', value: '<slug>', description: 'stable identifier in URLs', read: asText },
+  { name: 'name', value: '<text>', description: 'visible to partners', read: asText },
   {
     name: 'status',
     value: '<active|draft|archived>',
-    description: 'archived units are unknown to partners',
+    description: 'partners do not see archived units',
     read: asText,
   },
   { name: 'basePrice', value: '<minor>', description: 'per night, in minor units', read: asNumber },
@@ -21,7 +21,7 @@ const FIELDS: readonly Field[] = [
   {
     name: 'turnoverNights',
     value: '<nights>',
-    description: 'kept free for cleaning after a departure',
+    description: 'nights blocked for cleaning after a departure',
     read: asNumber,
   },
   { name: 'maxGuests', value: '<n>', description: 'guests', read: asNumber },
@@ -34,7 +34,7 @@ const FIELDS: readonly Field[] = [
   { name: 'building', value: '<text>', description: 'building; "" for none', read: asTextOrNull },
   { name: 'checkinTime', value: '<HH:MM>', description: 'local time', read: asText },
   { name: 'checkoutTime', value: '<HH:MM>', description: 'local time', read: asText },
-  { name: 'instantBook', value: '<yes|no>', description: 'shown to partners', read: asBoolean },
+  { name: 'instantBook', value: '<yes|no>', description: 'visible to partners', read: asBoolean },
 ]
 
 const COLUMNS: readonly Column<Json>[] = [
@@ -49,12 +49,12 @@ const COLUMNS: readonly Column<Json>[] = [
 ]
 
 export function units(program: Command, terminal: Terminal): void {
-  const noun = program.command('units').description('make, read and change units')
+  const noun = program.command('units').description('create, show and change units')
   asking(
     noun,
     {
       name: 'list',
-      summary: 'list the units, archived ones too',
+      summary: 'list the units, including archived ones',
       options: (command) => paged(command).option('--status <status>', 'active, draft or archived'),
     },
     terminal,
@@ -68,7 +68,7 @@ export function units(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'make a unit',
+      summary: 'create a unit',
       options: (command) => withFields(command, FIELDS),
       examples: ['units create --slug sea-view --name "Sea View" --base-price 12000 --max-guests 4'],
     },
@@ -80,7 +80,7 @@ export function units(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'show <slug>', summary: 'read a unit' },
+    { name: 'show <slug>', summary: 'show a unit' },
     terminal,
     async (session, { arguments: [slug = ''] }) => {
       session.show(await session.client.get(await session.agencyPath(`/units/${encodeURIComponent(slug)}`)), 'unit')
@@ -90,7 +90,7 @@ export function units(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'update <slug>',
-      summary: 'change a unit; prices hold from the next quote on',
+      summary: 'change a unit; prices take effect with the next quote',
       options: (command) => withFields(command, FIELDS),
       examples: ['units update sea-view --base-price 13500 --turnover-nights 1'],
     },
@@ -105,8 +105,8 @@ export function units(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'calendar-url <slug>',
-      summary: 'the secret iCalendar address of a unit, for channels',
-      options: (command) => command.option('--change', 'make a new one; the old one answers 404 from now on'),
+      summary: "show a unit's secret iCalendar address, for channels",
+      options: (command) => command.option('--change', 'replace it; the old address answers 404 immediately'),
     },
     terminal,
     async (session, { arguments: [slug = ''], options }) => {

@@ -23,14 +23,14 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'verify',
-      summary: 'compare everything derived with the journal; exit code 1 if anything differs, 4 without a result',
+      summary: 'verify all derived data against the journal; exit code 1 if anything differs, 4 without a result',
       isOfAll: true,
       options: (command) =>
         command.option(
           '--database',
-          'read DATABASE_URL instead of asking the service: for a database that no service runs on',
+          'read the database at DATABASE_URL instead of asking the service; for a database without a running service',
         ),
-      examples: ['verify', 'verify --json', 'DATABASE_URL=… nightledger verify --database'],
+      examples: ['verify', 'verify --json', 'verify --database'],
     },
     terminal,
     async (session, { options }) => {
@@ -76,7 +76,7 @@ function report(
   terminal.out(
     `Checked ${lastSeq} journal entries: ${units} units, ${bookings} bookings, ${snapshots} snapshots, ${events} events.\n`,
   )
-  if (differences.length === 0) terminal.out('Everything is as the journal says.\n')
+  if (differences.length === 0) terminal.out('Everything agrees with the journal.\n')
   else terminal.out(table(differences, COLUMNS))
   if (differenceCount > differences.length) terminal.out(`Only the first ${differences.length} are listed.\n`)
 }

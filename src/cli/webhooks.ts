@@ -9,10 +9,15 @@ const URL_FIELD: Field = {
   name: 'url',
   option: 'endpointUrl',
   value: '<address>',
-  description: 'https, publicly reachable',
+  description: 'https URL, publicly reachable',
   read: asText,
 }
-const DESCRIPTION: Field = { name: 'description', value: '<text>', description: 'for people', read: asTextOrNull }
+const DESCRIPTION: Field = {
+  name: 'description',
+  value: '<text>',
+  description: 'a name, to recognise it',
+  read: asTextOrNull,
+}
 
 const ENDPOINTS: readonly Column<Json>[] = [
   { title: 'ID', value: ({ id }) => id },
@@ -37,7 +42,7 @@ function lastOf(attempts: readonly Json[]): unknown {
 }
 
 export function webhooks(program: Command, terminal: Terminal): void {
-  const noun = program.command('webhooks').description('register and look after webhook endpoints')
+  const noun = program.command('webhooks').description('manage webhook endpoints')
   asking(
     noun,
     { name: 'list', summary: 'list the endpoints', options: paged },
@@ -52,7 +57,7 @@ export function webhooks(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'create',
-      summary: 'register an endpoint; its signing secret is shown this once',
+      summary: 'register an endpoint; its signing secret is shown only once',
       options: (command) => withFields(command, [URL_FIELD, DESCRIPTION]),
       examples: ['webhooks create --endpoint-url https://example.com/hooks --description "Channel manager"'],
     },
@@ -64,7 +69,7 @@ export function webhooks(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'show <id>', summary: 'read an endpoint' },
+    { name: 'show <id>', summary: 'show an endpoint' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       session.show(await session.client.get(await endpointPath(session, id)), 'webhookEndpoint')
@@ -74,7 +79,7 @@ export function webhooks(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'update <id>',
-      summary: 'give an endpoint another address or description',
+      summary: "change an endpoint's address or description",
       options: (command) => withFields(command, [URL_FIELD, DESCRIPTION]),
     },
     terminal,
@@ -87,9 +92,8 @@ export function webhooks(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'enable <id>',
-      summary: 'switch an endpoint on again',
-      options: (command) =>
-        command.requiredOption('--pending <resend|drop>', 'what becomes of deliveries that were held'),
+      summary: 're-enable an endpoint',
+      options: (command) => command.requiredOption('--pending <resend|drop>', 'what to do with held deliveries'),
     },
     terminal,
     async (session, { arguments: [id = ''], options }) => {
@@ -107,7 +111,7 @@ export function webhooks(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'ping <id>', summary: 'send a test message and tell what came back' },
+    { name: 'ping <id>', summary: 'send a test message and show the response' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       session.show(await session.client.send('POST', `${await endpointPath(session, id)}/ping`), 'delivery')
@@ -117,8 +121,9 @@ export function webhooks(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'rotate-secret <id>',
-      summary: 'make a new signing secret, shown this once',
-      options: (command) => command.option('--overlap-hours <n>', 'so long the old secret signs too, 0 to 24'),
+      summary: 'rotate the signing secret; the new one is shown only once',
+      options: (command) =>
+        command.option('--overlap-hours <n>', 'hours during which the old secret signs too, 0 to 24'),
     },
     terminal,
     async (session, { arguments: [id = ''], options }) => {
@@ -138,7 +143,7 @@ export function webhooks(program: Command, terminal: Terminal): void {
   )
   asking(
     noun,
-    { name: 'resend <delivery>', summary: 'send one delivery again' },
+    { name: 'resend <delivery>', summary: 'resend a delivery' },
     terminal,
     async (session, { arguments: [id = ''] }) => {
       const path = await session.agencyPath(`/deliveries/${encodeURIComponent(id)}/resend`)
@@ -159,5 +164,5 @@ function showSecret(session: Session, answer: Json): void {
     return
   }
   session.terminal.out(`${listing(answer['webhookEndpoint'] as Json)}\nsecret  ${answer['secret']}\n`)
-  session.terminal.err('Keep the secret now: it is not shown again.\n')
+  session.terminal.err('Store the secret now: it is not shown again.\n')
 }

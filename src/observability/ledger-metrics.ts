@@ -7,7 +7,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_journal_state',
     type: 'gauge',
-    help: 'The state of the writer: 1 for the one it is in. fenced: another process has taken over, this one is ending.',
+    help: 'State of the writer: 1 for the current state. fenced: another process has taken over and this one is exiting.',
     labels: ['state'],
     read: ({ journal }) => STATES.map((state) => ({ labels: { state }, value: journal.state === state ? 1 : 0 })),
   },
@@ -20,25 +20,25 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_journal_oldest_record_age_seconds',
     type: 'gauge',
-    help: 'Journal lag: the age of the oldest record that is not durable yet, in flight or waiting; 0 when there is none.',
+    help: 'Journal lag: age of the oldest record that is not yet durable, in flight or waiting; 0 if there is none.',
     read: ({ journal }) => only(journal.oldestMs * FROM_MS),
   },
   {
     name: 'nightledger_journal_batch_in_flight_seconds',
     type: 'gauge',
-    help: 'How long the current batch has been in flight; 0 when there is none.',
+    help: 'How long the current batch has been in flight; 0 if there is none.',
     read: ({ journal }) => only(journal.inFlightMs * FROM_MS),
   },
   {
     name: 'nightledger_journal_append_duration_seconds',
     type: 'histogram',
-    help: "From a batch's first send until it was known to be durable.",
+    help: "Time from a batch's first send until it was known to be durable.",
     read: ({ journal }) => [{ reading: journal.appendMs, scale: FROM_MS }],
   },
   {
     name: 'nightledger_journal_batch_records',
     type: 'histogram',
-    help: 'Records of each durable batch: how many writes share a commit.',
+    help: 'Records per durable batch: how many writes share a commit.',
     read: ({ journal }) => [{ reading: journal.batchSizes, scale: 1 }],
   },
   {
@@ -50,20 +50,20 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_journal_batches_resent_total',
     type: 'counter',
-    help: 'Batches sent again because the outcome was unknown or the database was away.',
+    help: 'Batches sent again because the outcome was unknown or the database was unavailable.',
     read: ({ journal }) => only(journal.resends),
   },
   {
     name: 'nightledger_journal_records_refused_total',
     type: 'counter',
-    help: 'Records that did not become durable, by reason: each was a request answered with 500.',
+    help: 'Records that did not become durable, by reason. Each is a request answered with 500.',
     labels: ['reason'],
     read: ({ journal }) => byLabel('reason', journal.refused),
   },
   {
     name: 'nightledger_journal_durable_seq',
     type: 'gauge',
-    help: 'The highest sequence number that is durable.',
+    help: 'Highest durable sequence number.',
     read: ({ journal }) => only(journal.durableSeq),
   },
 ]
@@ -78,7 +78,7 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_units_activating',
     type: 'gauge',
-    help: 'Units that are being read from snapshot and journal.',
+    help: 'Units being loaded from snapshot and journal.',
     read: ({ units }) => only(units.activating),
   },
   {
@@ -114,7 +114,7 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_mailbox_refusals_total',
     type: 'counter',
-    help: 'Commands that found the mailbox of their unit full: each was a request answered with 500.',
+    help: 'Commands refused because the mailbox of their unit was full. Each is a request answered with 500.',
     read: ({ units }) => only(units.refused),
   },
   {
@@ -129,19 +129,19 @@ const WRITER_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_database_up',
     type: 'gauge',
-    help: 'Whether the database answered a query when these metrics were asked for: 1 or 0.',
+    help: 'Whether the database answered a query during this scrape: 1 or 0.',
     read: ({ fenceEpoch }) => only(fenceEpoch === null ? 0 : 1),
   },
   {
     name: 'nightledger_writer_epoch',
     type: 'gauge',
-    help: 'The epoch in which this process writes.',
+    help: 'Writer epoch of this process.',
     read: ({ epoch }) => only(epoch),
   },
   {
     name: 'nightledger_fence_epoch',
     type: 'gauge',
-    help: 'The epoch that may write, according to the database: higher than nightledger_writer_epoch when another process has taken over.',
+    help: 'Epoch that may write, according to the database; higher than nightledger_writer_epoch if another process has taken over.',
     read: ({ fenceEpoch }) => only(fenceEpoch),
   },
 ]
@@ -165,14 +165,14 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_database_statements_refused_total',
     type: 'counter',
     labels: ['pool'],
-    help: 'Statements that got no connection in time: each was a request answered with 500.',
+    help: 'Statements that got no connection in time. Each is a request answered with 500.',
     read: ({ pools }) => byPool(pools, ({ refused }) => refused),
   },
   {
     name: 'nightledger_database_connections_lost_total',
     type: 'counter',
     labels: ['pool'],
-    help: "Connections that were cut, or given up because they no longer answered; the journal's is not counted.",
+    help: "Connections that were lost, or discarded because they no longer responded; not counting the journal's.",
     read: ({ pools }) => byPool(pools, ({ lost }) => lost),
   },
 ]

@@ -22,7 +22,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_http_requests_total',
     type: 'counter',
-    help: 'Requests answered, by surface, route template, method and status. What leads nowhere has the one route "unknown".',
+    help: 'Requests answered, by surface, route template, method and status. All unknown routes share the label "unknown".',
     labels: [...ROUTE_LABELS, 'status'],
     read: ({ routes }) =>
       answeredRoutes(routes).flatMap(({ route, statuses }) =>
@@ -32,7 +32,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_http_request_duration_seconds',
     type: 'histogram',
-    help: 'From the arrival of a request in the process until its answer was ready to be sent.',
+    help: 'Time from the arrival of a request in the process until its answer was ready to send.',
     labels: ROUTE_LABELS,
     read: ({ routes }) =>
       answeredRoutes(routes).map(({ route, latencies }) => ({
@@ -44,7 +44,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_http_requests_open',
     type: 'gauge',
-    help: 'Requests that have no answer yet.',
+    help: 'Requests in progress.',
     read: ({ openRequests }) => only(openRequests),
   },
   {
@@ -63,7 +63,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_refused_write_lines',
     type: 'gauge',
-    help: 'Audit lines in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',
+    help: 'Audit entries in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',
     read: ({ refusedWrites }) => only(refusedWrites.rows),
   },
   {

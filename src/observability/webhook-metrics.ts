@@ -11,19 +11,19 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_sender_up',
     type: 'gauge',
-    help: "Whether the sender's process runs: 1 or 0.",
+    help: 'Whether the webhook sender is running: 1 or 0.',
     read: ({ sender }) => only(sender.isUp ? 1 : 0),
   },
   {
     name: 'nightledger_webhook_sender_restarts_total',
     type: 'counter',
-    help: "Times the sender's process ended by itself and was started again.",
+    help: 'Times the webhook sender exited unexpectedly and was restarted.',
     read: ({ sender }) => only(sender.restarts),
   },
   {
     name: 'nightledger_webhook_attempts_total',
     type: 'counter',
-    help: 'Attempts to deliver, by outcome: delivered, status (the receiver refused), or why it was not reached.',
+    help: 'Delivery attempts, by outcome: delivered, status (the receiver refused), or why the receiver was not reached.',
     labels: ['outcome'],
     read: ({ sender: { sender } }) =>
       sender === null ? [] : byLabel('outcome', { delivered: sender.delivered, ...sender.failures }),
@@ -31,31 +31,31 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_attempt_duration_seconds_total',
     type: 'counter',
-    help: "Time of all attempts until the head of the receiver's answer.",
+    help: "Time from the start of an attempt until the receiver's response headers.",
     read: ofSender(({ attemptMsTotal }) => attemptMsTotal * FROM_MS),
   },
   {
     name: 'nightledger_webhook_deliveries_dead_total',
     type: 'counter',
-    help: 'Deliveries given up after the last attempt of their schedule.',
+    help: 'Deliveries abandoned after the last attempt of their schedule.',
     read: ofSender(({ dead }) => dead),
   },
   {
     name: 'nightledger_webhook_endpoints_switched_off_total',
     type: 'counter',
-    help: 'Endpoints switched off after too many failed deliveries in a row.',
+    help: 'Endpoints switched off after too many consecutive failed deliveries.',
     read: ofSender(({ switchedOff }) => switchedOff),
   },
   {
     name: 'nightledger_webhook_deliveries_postponed_total',
     type: 'counter',
-    help: "Deliveries not sent as their endpoint's secret could not be opened: SECRET_KEY is not the one it was sealed with.",
+    help: "Deliveries postponed because their endpoint's secret could not be decrypted with the current SECRET_KEY.",
     read: ofSender(({ postponed }) => postponed),
   },
   {
     name: 'nightledger_webhook_sender_failures_total',
     type: 'counter',
-    help: 'Times the sender could not claim deliveries in the database, or record how they ended.',
+    help: 'Times the sender could not claim deliveries in the database, or record their outcome.',
     labels: ['action'],
     read: ({ sender: { sender } }) =>
       sender === null ? [] : byLabel('action', { claim: sender.claimFailures, record: sender.recordFailures }),
@@ -63,7 +63,7 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_attempts_in_flight',
     type: 'gauge',
-    help: 'Attempts under way: at receivers that answer soon, and at those that keep us waiting.',
+    help: 'Attempts in progress, by pool: fast receivers and slow (parked) ones.',
     labels: ['place'],
     read: ({ sender: { sender } }) =>
       sender === null ? [] : byLabel('place', { fast: sender.inFlightFast, parked: sender.inFlightParked }),
@@ -71,19 +71,19 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_deliveries_claimed',
     type: 'gauge',
-    help: 'Deliveries in the hands of the sender that are not recorded yet.',
+    help: 'Deliveries claimed by the sender whose outcome is not recorded yet.',
     read: ofSender(({ claimed }) => claimed),
   },
   {
     name: 'nightledger_webhook_deliveries_pending',
     type: 'gauge',
-    help: 'Deliveries that wait, those held for switched-off endpoints among them; counted up to 10000.',
+    help: 'Deliveries waiting, including those held for switched-off endpoints; counted up to 10000.',
     read: ({ backlog }) => only(backlog?.pending),
   },
   {
     name: 'nightledger_webhook_oldest_due_seconds',
     type: 'gauge',
-    help: 'For how long the delivery that waits longest at an active endpoint has been due; 0 when none is.',
+    help: 'How long the oldest delivery to an active endpoint has been due; 0 if none is.',
     read: ({ backlog, nowMs }) =>
       backlog === null ? [] : only(Math.max(0, nowMs - (backlog.oldestDueAt ?? nowMs)) * FROM_MS),
   },

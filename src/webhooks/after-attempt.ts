@@ -67,5 +67,5 @@ function afterFailure(endpoint: EndpointHealth, outcome: AttemptOutcome): AfterA
 
 function disabledReason(last: AttemptOutcome): string {
   const why = last.kind === 'answered' ? `receiver answered ${last.httpStatus}` : coarseReason(last)
-  return `${FAILURES_IN_A_ROW_MAX} deliveries in a row failed, the last one: ${why}`
+  return `${FAILURES_IN_A_ROW_MAX} consecutive deliveries failed. Last failure: ${why}`
 }

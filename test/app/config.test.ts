@@ -63,9 +63,9 @@ describe('readConfig', () => {
     }
     const faults = faultsOf(env)
     expect(faults.map((fault) => fault.split(' ')[0] ?? '').sort()).toEqual(Object.keys(env).sort())
-    for (const fault of faults) expect(fault).toContain(': give ')
+    for (const fault of faults) expect(fault).toContain(': use ')
     expect(new ConfigError(faults).message).toStartWith(
-      `Cannot start: ${faults.length} environment variables are wrong.\n- `,
+      `Cannot start: ${faults.length} environment variables are invalid.\n- `,
     )
   })
 
@@ -78,9 +78,9 @@ describe('readConfig', () => {
   test('with DATABASE_URL both secrets are required', () => {
     expect(faultsOf(SERVER)).toEqual([])
     const { DATABASE_URL } = SERVER
-    expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(',')[0])).toEqual([
-      'PORTAL_TOKEN is not set',
-      'SECRET_KEY is not set',
+    expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(':')[0])).toEqual([
+      'PORTAL_TOKEN is required when DATABASE_URL is set',
+      'SECRET_KEY is required when DATABASE_URL is set',
     ])
   })
 
@@ -123,6 +123,6 @@ describe('readConfig', () => {
   test('WEBHOOK_ALLOW_HOSTS is refused in production', () => {
     const faults = faultsOf({ WEBHOOK_ALLOW_HOSTS: 'localhost:9000', NODE_ENV: 'production' })
     expect(faults).toHaveLength(1)
-    expect(faults[0]).toContain('WEBHOOK_ALLOW_HOSTS is set and NODE_ENV is production')
+    expect(faults[0]).toContain('WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production')
   })
 })

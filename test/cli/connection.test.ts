@@ -43,8 +43,8 @@ test('the token of the local service is never sent to another machine', () => {
 })
 
 test('what is no address, or lacks a token, is told', () => {
-  expect(() => connectionOf({ url: 'ftp://x', token: 'a' }, {})).toThrow(/no http or https URL/)
-  expect(() => connectionOf({}, { DATA_DIR: '/nowhere' })).toThrow(/there is no portal token/)
+  expect(() => connectionOf({ url: 'ftp://x', token: 'a' }, {})).toThrow(/not an http or https URL/)
+  expect(() => connectionOf({}, { DATA_DIR: '/nowhere' })).toThrow(/no portal token/)
 })
 
 test("a service's file is private, replaces an older one, and is removed by its own process only", () => {

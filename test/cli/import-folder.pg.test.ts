@@ -120,7 +120,7 @@ describe('an import of CSV files', () => {
     expect(run.code).toBe(0)
     expect(run.stdout).toStartWith(`${slug}: 0 created, 2 changed, 5 unchanged, 1 different, 0 refused`)
     expect(run.stderr).toMatch(
-      /different {2}bookings\.csv line \d+ {2}bkg_\w+ is there with another departure; left as it is/,
+      /different {2}bookings\.csv line \d+ {2}bkg_\w+ already exists with a different departure; left as it is/,
     )
     const [units, rates] = await everything()
     expect(units.units[1].basePrice).toBe(13_000)
@@ -144,11 +144,11 @@ describe('an import of CSV files', () => {
       ['units.csv line 5', 'VALIDATION: basePrice must be an integer'],
       ['units.csv line 6', 'has the same slug as units.csv line 2'],
       ['rates.csv line 5', 'has no unit, or a kind that is not'],
-      ['rates.csv line 6', 'NOT_FOUND: There is no such unit'],
-      ['bookings.csv line 7', 'has nights in common with bookings.csv line 3'],
-      ['bookings.csv line 8', 'VALIDATION: arrival must be a date'],
-      ['bookings.csv line 9', 'NOT_FOUND: There is no such unit'],
-      ['bookings.csv line 10', 'names the guest g9, who is not in the folder'],
+      ['rates.csv line 6', 'NOT_FOUND: No such unit'],
+      ['bookings.csv line 7', 'overlaps with bookings.csv line 3'],
+      ['bookings.csv line 8', 'VALIDATION: arrival must be a valid date'],
+      ['bookings.csv line 9', 'NOT_FOUND: No such unit'],
+      ['bookings.csv line 10', 'refers to the guest g9, who is not in the folder'],
       ['bookings.csv line 11', 'has the same source and sourceRef as bookings.csv line 3'],
     ] as const)
       expect([at, refused.some((line) => line.includes(`${at}  ${why}`))]).toEqual([at, true])
@@ -245,8 +245,8 @@ describe('a folder that cannot be read', () => {
 
   test('has a file that is no JSON, no array, broken CSV, or the same part twice', async () => {
     for (const [name, text, message] of [
-      ['units.json', '{', /units\.json: it is no JSON/],
-      ['units.json', '{}', /no JSON array/],
+      ['units.json', '{', /units\.json: it is not valid JSON/],
+      ['units.json', '{}', /not a JSON array/],
       ['bookings.csv', 'unit,arrival\n"x', /bookings\.csv/],
     ] as const) {
       write(name, text)

@@ -62,7 +62,7 @@ const live = async () =>
 test('a feed becomes blocks without a word of who; a second reading changes nothing', async () => {
   const first = await importing(AIRBNB)
   expect([first.code, first.stderr]).toEqual([0, ''])
-  expect(first.stdout).toBe('2 created, 0 moved, 0 cancelled, 0 unchanged, 0 passed over, 0 conflicts, 0 refused\n')
+  expect(first.stdout).toBe('2 created, 0 moved, 0 cancelled, 0 unchanged, 0 skipped, 0 conflicts, 0 refused\n')
   const made = await blocks()
   expect(made).toMatchObject([
     { arrival: '2027-05-20', departure: '2027-05-22', source: 'ical:airbnb', guest: null, notes: null, totalAmount: 0 },
@@ -131,7 +131,7 @@ test('a feed without events, and one without most of its events, change nothing 
   const allowed = await importing(feed(3, 4), '--allow-mass-cancellation')
   expect([allowed.code, allowed.stdout]).toEqual([
     0,
-    '1 created, 0 moved, 2 cancelled, 1 unchanged, 0 passed over, 0 conflicts, 0 refused\n',
+    '1 created, 0 moved, 2 cancelled, 1 unchanged, 0 skipped, 0 conflicts, 0 refused\n',
   ])
 })
 
@@ -172,7 +172,7 @@ test('an overlap is reported with its nights, the rest is taken over, and the ex
   const run = await importing(AIRBNB)
   expect(run.code).toBe(3)
   expect(run.stdout).toStartWith('1 created')
-  expect(run.stderr).toMatch(/^conflict +1418fb94e984-\S+ +overlaps: taken already are 2027-05-05$/m)
+  expect(run.stderr).toMatch(/^conflict +1418fb94e984-\S+ +overlaps nights that are already booked: 2027-05-05$/m)
   const asJson = await importing(AIRBNB, '--json')
   expect(asJson.json).toMatchObject({
     unchanged: 1,
@@ -181,10 +181,10 @@ test('an overlap is reported with its nights, the rest is taken over, and the ex
   })
 })
 
-test('a repeating event is refused by name, free time is passed over, the rest is taken over', async () => {
+test('a repeating event is refused by name, free time is skipped, the rest is taken over', async () => {
   const run = await importing(GOOGLE)
   expect(run.code).toBe(3)
-  expect(run.stdout).toBe('3 created, 0 moved, 0 cancelled, 0 unchanged, 1 passed over, 0 conflicts, 1 refused\n')
+  expect(run.stdout).toBe('3 created, 0 moved, 0 cancelled, 0 unchanged, 1 skipped, 0 conflicts, 1 refused\n')
   expect(run.stderr).toMatch(/refused +3abc\S+ +repeats \(RRULE\): only single events are imported/)
   expect(run.stderr).toMatch(/passed +2abc\S+ +is marked as free time/)
 })
@@ -195,7 +195,7 @@ test('channels are kept apart, and so are bookings of other sources', async () =
   writeFileSync(file, VRBO)
   const vrbo = ['bookings', 'import-ical', file, '--unit', 'sea-view', '--channel', 'vrbo', '--agency', agency.slug]
   expect((await cli(...vrbo)).stdout).toBe(
-    '2 created, 0 moved, 0 cancelled, 1 unchanged, 0 passed over, 0 conflicts, 0 refused\n',
+    '2 created, 0 moved, 0 cancelled, 1 unchanged, 0 skipped, 0 conflicts, 0 refused\n',
   )
   expect(await blocks('&source=ical:vrbo')).toHaveLength(2)
   expect(await live()).toHaveLength(4)
@@ -203,15 +203,13 @@ test('channels are kept apart, and so are bookings of other sources', async () =
 
 test('a dry run says the same and does nothing', async () => {
   const run = await importing(AIRBNB, '--dry-run')
-  expect(run.stdout).toBe(
-    'Would be: 2 created, 0 moved, 0 cancelled, 0 unchanged, 0 passed over, 0 conflicts, 0 refused\n',
-  )
+  expect(run.stdout).toBe('Would be: 2 created, 0 moved, 0 cancelled, 0 unchanged, 0 skipped, 0 conflicts, 0 refused\n')
   expect(await blocks()).toEqual([])
 })
 
-test('past events are passed over, and past blocks left alone', async () => {
+test('past events are skipped, and past blocks left alone', async () => {
   const past = AIRBNB.replaceAll('202705', '202005')
-  expect((await importing(past)).stdout).toContain('0 created, 0 moved, 0 cancelled, 0 unchanged, 2 passed over')
+  expect((await importing(past)).stdout).toContain('0 created, 0 moved, 0 cancelled, 0 unchanged, 2 skipped')
 })
 
 test('a feed is read from a URL, and our own feed by ourselves', async () => {

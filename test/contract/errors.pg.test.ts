@@ -51,7 +51,7 @@ describe('Errors', () => {
     expect(status).toBe(400)
     expect(body).toMatchObject({
       code: 'VALIDATION',
-      title: 'arrival must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31',
+      title: 'arrival must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31',
     })
     expect(body.errors.map(({ field }: { field: string }) => field)).toEqual(['arrival', 'departure'])
   })

@@ -16,7 +16,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tenant, key, rate limit and quota */
+        /** Get the agency, key, rate limit and quota */
         get: operations["getMe"];
         put?: never;
         post?: never;
@@ -53,7 +53,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One unit */
+        /** Get a unit */
         get: operations["getUnit"];
         put?: never;
         post?: never;
@@ -71,8 +71,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Blocked nights of a unit
-         * @description The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or kept for cleaning. A date absent from `blockedNights` is sellable. `to` is at most 366 days after `from`.
+         * Get a unit's blocked nights
+         * @description The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or reserved for cleaning. A date absent from `blockedNights` is sellable. `to` is at most 366 days after `from`.
          */
         get: operations["getAvailability"];
         put?: never;
@@ -94,7 +94,7 @@ export interface paths {
         put?: never;
         /**
          * Price a stay
-         * @description Priced by the engine that prices bookings; also says whether a booking of the stay would be accepted now. Send `children` and `extraBed` as for the booking to get its exact total.
+         * @description Uses the same pricing engine as bookings, and says whether the stay can be booked now. Send the same `children` and `extraBed` as for the booking to get its exact total.
          */
         post: operations["quoteStay"];
         delete?: never;
@@ -110,7 +110,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Active fee catalogue */
+        /** List active fee types */
         get: operations["listFeeTypes"];
         put?: never;
         post?: never;
@@ -129,13 +129,13 @@ export interface paths {
         };
         /**
          * List bookings
-         * @description Newest arrival first. Bookings carry no guest personal data.
+         * @description Newest arrival first. Bookings contain no guest personal data.
          */
         get: operations["listBookings"];
         put?: never;
         /**
          * Create a booking
-         * @description The total is computed by the pricing engine at the moment of writing. Checked in this order: minimum stay, cleaning block after the previous checkout, announced extension of a current guest, double booking. None can be overridden.
+         * @description The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning block after the previous checkout, announced extension of the current guest, double booking. None can be overridden.
          */
         post: operations["createBooking"];
         delete?: never;
@@ -151,7 +151,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One booking */
+        /** Get a booking */
         get: operations["getBooking"];
         put?: never;
         post?: never;
@@ -172,7 +172,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a booking
-         * @description Releases the nights and keeps the record with the reason. Cancelling twice is not an error.
+         * @description Releases the nights and keeps the record with the reason. Cancelling a cancelled booking is not an error.
          */
         post: operations["cancelBooking"];
         delete?: never;
@@ -190,7 +190,7 @@ export interface paths {
         };
         /**
          * List guests
-         * @description Newest first. Personal data: needs a scope of its own.
+         * @description Newest first. Personal data: requires the scope `read:guests`.
          */
         get: operations["listGuests"];
         put?: never;
@@ -208,7 +208,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One guest with stay references */
+        /** Get a guest with recent stays */
         get: operations["getGuest"];
         put?: never;
         post?: never;
@@ -226,7 +226,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This document
+         * Get this document
          * @description Readable without a key.
          */
         get: operations["getOpenApi"];
@@ -250,8 +250,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A booking came to exist, from the portal, the website or a partner key.
-         * @description Signed with the secret of the endpoint: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds away.
+         * A booking was created through the portal, the website or a partner key.
+         * @description Signed with the endpoint's secret: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds off.
          */
         post: operations["onBookingCreated"];
         delete?: never;
@@ -270,8 +270,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Status, dates or unit of a booking changed.
-         * @description Signed with the secret of the endpoint: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds away.
+         * A booking's status, dates or unit changed.
+         * @description Signed with the endpoint's secret: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds off.
          */
         post: operations["onBookingUpdated"];
         delete?: never;
@@ -290,8 +290,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A booking was cancelled and its nights released.
-         * @description Signed with the secret of the endpoint: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds away.
+         * A booking was cancelled and its nights were released.
+         * @description Signed with the endpoint's secret: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds off.
          */
         post: operations["onBookingCancelled"];
         delete?: never;
@@ -325,20 +325,20 @@ export interface components {
             arrival: string;
             /**
              * Format: date
-             * @description The day the guest leaves.
+             * @description The departure day.
              * @example 2027-03-01
              */
             departure: string;
             nights: number;
             adults: number;
             children: number;
-            /** @description In minor units of the currency of the agency. */
+            /** @description In minor units of the agency's currency. */
             totalAmount: number;
             /** @description The caller's own reference. */
             sourceRef: string | null;
             /**
              * Format: date-time
-             * @description When the booking was made.
+             * @description When the booking was created.
              */
             createdAt: string;
             /**
@@ -348,7 +348,7 @@ export interface components {
             updatedAt: string;
             holdExpiresAt: string | null;
             cancelledAt: string | null;
-            /** @description `hold_expired` for a hold that lapsed. */
+            /** @description `hold_expired` for a hold that expired. */
             cancelReason: string | null;
         };
         BookingCancelledEvent: {
@@ -358,28 +358,28 @@ export interface components {
             event: "booking.cancelled";
             /** Format: date-time */
             occurredAt: string;
-            /** @description Orders the events. */
+            /** @description Increases from event to event: sort by it. */
             seq: number;
             data: components["schemas"]["BookingEventData"];
         };
-        /** @description Nights of the stay are taken: someone else was faster. */
+        /** @description At least one night of the stay is already booked. */
         BookingConflictProblem: {
             /** @constant */
             code: "BOOKING_CONFLICT";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
             conflict: {
                 /**
                  * Format: date
-                 * @description First taken night of the wanted stay.
+                 * @description First night of the requested stay that is already booked.
                  * @example 2027-03-01
                  */
                 from: string;
                 /**
                  * Format: date
-                 * @description The day after the last taken night of the wanted stay.
+                 * @description The day after the last night of the requested stay that is already booked.
                  * @example 2027-03-01
                  */
                 to: string;
@@ -394,11 +394,11 @@ export interface components {
             event: "booking.created";
             /** Format: date-time */
             occurredAt: string;
-            /** @description Orders the events. */
+            /** @description Increases from event to event: sort by it. */
             seq: number;
             data: components["schemas"]["BookingEventData"];
         };
-        /** @description A snapshot of the moment of the event. No guest personal data. */
+        /** @description The booking at the time of the event. Contains no guest personal data. */
         BookingEventData: {
             /** @description Opaque. */
             id: string;
@@ -423,17 +423,17 @@ export interface components {
             arrival: string;
             /**
              * Format: date
-             * @description The day the guest leaves.
+             * @description The departure day.
              * @example 2027-03-01
              */
             departure: string;
             nights: number;
             adults: number;
             children: number;
-            /** @description In minor units of the currency of the agency. */
+            /** @description In minor units of the agency's currency. */
             totalAmount: number;
             currency: string;
-            /** @description Counts the changes of the booking. */
+            /** @description Increases with every change to the booking. */
             version: number;
         };
         BookingUpdatedEvent: {
@@ -443,28 +443,28 @@ export interface components {
             event: "booking.updated";
             /** Format: date-time */
             occurredAt: string;
-            /** @description Orders the events. */
+            /** @description Increases from event to event: sort by it. */
             seq: number;
             data: components["schemas"]["BookingEventData"];
         };
-        /** @description A guest in house is expected to extend into the stay. */
+        /** @description The current guest is expected to extend their stay into the requested nights. */
         ExpectedExtensionConflictProblem: {
             /** @constant */
             code: "EXPECTED_EXTENSION_CONFLICT";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
             conflicts: {
                 /**
                  * Format: date
-                 * @description First night that is kept.
+                 * @description First reserved night.
                  * @example 2027-03-01
                  */
                 from: string;
                 /**
                  * Format: date
-                 * @description The day after the last night that is kept.
+                 * @description The day after the last reserved night.
                  * @example 2027-03-01
                  */
                 to: string;
@@ -474,9 +474,9 @@ export interface components {
         FeatureDisabledProblem: {
             /** @constant */
             code: "FEATURE_DISABLED";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
         FeeType: {
@@ -485,9 +485,9 @@ export interface components {
             label: string;
             /** @enum {string} */
             kind: "fixed" | "percent";
-            /** @description Minor units per stay; null on percentages. */
+            /** @description Minor units per stay; null for percentages. */
             amount: number | null;
-            /** @description Of the accommodation; null on fixed fees. */
+            /** @description Percentage of the accommodation; null for fixed fees. */
             pct: number | null;
             includesWeeklyCleaning: boolean;
         };
@@ -523,7 +523,7 @@ export interface components {
                 arrival: string;
                 /**
                  * Format: date
-                 * @description The day the guest leaves.
+                 * @description The departure day.
                  * @example 2027-03-01
                  */
                 departure: string;
@@ -531,22 +531,22 @@ export interface components {
                 status: "draft" | "option" | "confirmed" | "checked_in" | "checked_out" | "cancelled";
             }[];
         };
-        /** @description The `Idempotency-Key` was sent before with another request. */
+        /** @description The `Idempotency-Key` was already used for a different request. */
         IdempotencyKeyReusedProblem: {
             /** @constant */
             code: "IDEMPOTENCY_KEY_REUSED";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
-        /** @description A fault of the service; `title` says what is known of the outcome. Safe to retry with backoff. */
+        /** @description The service failed; `title` says what is known about the outcome. Safe to retry with backoff. */
         InternalProblem: {
             /** @constant */
             code: "INTERNAL";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
         Key: {
@@ -557,24 +557,24 @@ export interface components {
             createdAt: string | null;
             expiresAt: string | null;
         };
-        /** @description The stay is below the effective minimum. */
+        /** @description The stay is shorter than the effective minimum stay. */
         MinStayProblem: {
             /** @constant */
             code: "MIN_STAY";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
-            /** @description Nights a stay with this arrival must have. */
+            /** @description Minimum number of nights for this arrival. */
             minStay: number;
         };
-        /** @description There is no such unit, booking, guest or route in the agency. */
+        /** @description No such unit, booking, guest or route in the agency. */
         NotFoundProblem: {
             /** @constant */
             code: "NOT_FOUND";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
         Quota: {
@@ -583,28 +583,28 @@ export interface components {
              * @example 2027-03
              */
             month: string;
-            /** @description Requests this month, all keys of the agency together. */
+            /** @description Requests this month, across all of the agency's keys. */
             used: number;
             quota: number;
             remaining: number;
             /** Format: date-time */
             resetsAt: string;
         };
-        /** @description The monthly quota is used up, until the 1st of the next month (UTC). */
+        /** @description The monthly quota is exhausted. It resets on the 1st of the next month (UTC). */
         QuotaExceededProblem: {
             /** @constant */
             code: "QUOTA_EXCEEDED";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
-            /** @description Requests per month. */
+            /** @description Requests allowed per month. */
             quota: number;
-            /** @description Requests of this month. */
+            /** @description Requests made this month. */
             used: number;
             /**
              * Format: date-time
-             * @description When the next month begins.
+             * @description When the quota resets.
              */
             resetsAt: string;
         };
@@ -613,7 +613,7 @@ export interface components {
             available: boolean;
             instantBook: boolean;
             currency: string;
-            /** @description Every code that a booking of this stay would meet now; empty when available. */
+            /** @description Every 409 code that booking this stay now would return; empty when available. */
             reasons: ("BOOKING_CONFLICT" | "TURNOVER_BLOCK_CONFLICT" | "EXPECTED_EXTENSION_CONFLICT")[];
             quote: {
                 nights: number;
@@ -627,42 +627,42 @@ export interface components {
             /** @enum {string} */
             kind: "accommodation" | "discount" | "cleaning" | "extra_bed" | "fee";
             label: string;
-            /** @description First night; only on accommodation. */
+            /** @description First night; accommodation lines only. */
             from: string | null;
-            /** @description The day after the last night; only on accommodation. */
+            /** @description The day after the last night; accommodation lines only. */
             to: string | null;
-            /** @description Null on percentages. */
+            /** @description Null for percentages. */
             quantity: number | null;
-            /** @description Minor units; `quantity` times it is `amount`. Null on percentages. */
+            /** @description Minor units; `amount` is `quantity` × `unitAmount`. Null for percentages. */
             unitAmount: number | null;
-            /** @description Only on percentages. */
+            /** @description Percentages only. */
             pct: number | null;
-            /** @description Minor units; negative on discounts. */
+            /** @description Minor units; negative for discounts. */
             amount: number;
-            /** @description Only on fees. */
+            /** @description Fee lines only. */
             feeTypeId: string | null;
         };
         RateLimit: {
-            /** @description Per key, rolling minute. */
+            /** @description Per key, over a rolling minute. */
             requestsPerMinute: number;
             sharedWith: ("rest" | "mcp")[];
         };
-        /** @description The budget of requests per minute is used up. `Retry-After` says when to come again. */
+        /** @description The per-minute rate limit is exceeded. `Retry-After` gives the number of seconds to wait. */
         RateLimitedProblem: {
             /** @constant */
             code: "RATE_LIMITED";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
-        /** @description The key lacks the scope that `scope` names. */
+        /** @description The API key does not have the scope that `scope` names. */
         ScopeMissingProblem: {
             /** @constant */
             code: "SCOPE_MISSING";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
             /**
              * @description The missing scope.
@@ -675,46 +675,46 @@ export interface components {
             name: string;
             slug: string;
             /**
-             * @description All amounts are in its minor unit.
+             * @description All amounts are in the minor unit of this currency.
              * @example EUR
              */
             currency: string;
             /**
-             * @description IANA name.
+             * @description IANA time zone name.
              * @example Europe/Lisbon
              */
             timezone: string;
         };
-        /** @description The arrival falls into the cleaning block after the previous stay. */
+        /** @description The arrival falls on a cleaning night after the previous stay. */
         TurnoverBlockConflictProblem: {
             /** @constant */
             code: "TURNOVER_BLOCK_CONFLICT";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
             conflict: {
                 bookableFrom: string | null;
                 /**
                  * Format: date
-                 * @description The departure after which the unit is cleaned.
+                 * @description The departure that the cleaning nights follow.
                  * @example 2027-03-01
                  */
                 departure: string;
             };
         };
-        /** @description The key is missing, malformed, unknown, revoked or expired, or the agency is not active. */
+        /** @description The API key is missing, malformed, unknown, revoked or expired, or the agency is suspended. */
         UnauthorizedProblem: {
             /** @constant */
             code: "UNAUTHORIZED";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
         };
         Unit: {
             id: string;
-            /** @description Stable address of the unit. */
+            /** @description Stable identifier of the unit in URLs. */
             slug: string;
             name: string;
             /**
@@ -737,12 +737,12 @@ export interface components {
             /** @description Nights. */
             minStay: number;
             /**
-             * @description Local time in the time zone of the agency.
+             * @description Local time in the agency's time zone.
              * @example 15:00
              */
             checkinTime: string;
             /**
-             * @description Local time in the time zone of the agency.
+             * @description Local time in the agency's time zone.
              * @example 10:00
              */
             checkoutTime: string;
@@ -752,9 +752,9 @@ export interface components {
         ValidationProblem: {
             /** @constant */
             code: "VALIDATION";
-            /** @description For people; branch on `code`. */
+            /** @description Human-readable. Branch on `code` instead. */
             title: string;
-            /** @description As in the header `X-Request-Id`. */
+            /** @description Same as the `X-Request-Id` header. */
             requestId: string;
             errors: {
                 /** @description The offending field, for example `guest.email`. */
@@ -767,32 +767,32 @@ export interface components {
     responses: never;
     parameters: {
         /**
-         * @description Quoted or bare, 1 to 255 characters, scoped to key and route. Within 24 hours the same request gets the first answer again, with `Idempotency-Replayed: true`; another request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx answers are kept.
+         * @description Quoted or unquoted, 1 to 255 characters, scoped to API key and route. For 24 hours, repeating the same request returns the first response with `Idempotency-Replayed: true`; a different request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.
          * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
          */
         IdempotencyKey: string;
-        /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+        /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
         RequestId: string;
     };
     requestBodies: never;
     headers: {
-        /** @description The caller's own id of the request if it is sane, else a new one. */
+        /** @description The request id you sent, if valid; otherwise a generated one. */
         "X-Request-Id": string;
-        /** @description Requests per minute that the key has. */
+        /** @description Requests per minute allowed for this key. */
         "X-RateLimit-Limit": number;
-        /** @description Requests that would pass now. */
+        /** @description Requests remaining right now. */
         "X-RateLimit-Remaining": number;
-        /** @description Unix seconds: when the oldest counted request leaves the rolling minute. */
+        /** @description When the oldest counted request leaves the rolling minute, in Unix seconds. */
         "X-RateLimit-Reset": number;
-        /** @description As draft-ietf-httpapi-ratelimit-headers has it. */
+        /** @description See draft-ietf-httpapi-ratelimit-headers. */
         RateLimit: string;
-        /** @description As draft-ietf-httpapi-ratelimit-headers has it. */
+        /** @description See draft-ietf-httpapi-ratelimit-headers. */
         "RateLimit-Policy": string;
-        /** @description Whole seconds after which the request may pass. */
+        /** @description Seconds to wait before retrying. */
         "Retry-After": number;
-        /** @description `true` when this is the first answer again. */
+        /** @description `true` when this response repeats the first one. */
         "Idempotency-Replayed": "true";
-        /** @description The scheme to use. */
+        /** @description The authentication scheme. */
         "WWW-Authenticate": "Bearer";
     };
     pathItems: never;
@@ -803,7 +803,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -811,7 +811,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who the key belongs to, and what is left of its budgets. */
+            /** @description The agency, the key, and the remaining rate limit and quota. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -842,7 +842,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -895,7 +895,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -931,7 +931,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -984,7 +984,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -1041,7 +1041,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1116,7 +1116,7 @@ export interface operations {
                 to: string;
             };
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -1140,13 +1140,13 @@ export interface operations {
                         unit: string;
                         /**
                          * Format: date
-                         * @description As asked.
+                         * @description As requested.
                          * @example 2027-03-01
                          */
                         from: string;
                         /**
                          * Format: date
-                         * @description As asked.
+                         * @description As requested.
                          * @example 2027-03-01
                          */
                         to: string;
@@ -1181,7 +1181,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1249,7 +1249,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -1278,7 +1278,7 @@ export interface operations {
                     arrival: string;
                     /**
                      * Format: date
-                     * @description The day the guest leaves; after arrival, at most 366 nights.
+                     * @description The departure day: after arrival, at most 366 nights later.
                      * @example 2027-03-01
                      */
                     departure: string;
@@ -1295,7 +1295,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The price, available or not. */
+            /** @description The price, whether or not the stay is available. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1336,7 +1336,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1366,7 +1366,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotFoundProblem"];
                 };
             };
-            /** @description A body of more than 65536 bytes */
+            /** @description Body larger than 65536 bytes */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1381,7 +1381,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationProblem"];
                 };
             };
-            /** @description Cannot be done as asked */
+            /** @description Request cannot be carried out */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1434,7 +1434,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -1442,7 +1442,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The active fee types, in the order of the agency. */
+            /** @description The active fee types, in the agency's order. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1470,7 +1470,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1522,23 +1522,23 @@ export interface operations {
     listBookings: {
         parameters: {
             query?: {
-                /** @description Bookings with departure on or after it. */
+                /** @description Only bookings departing on or after this date. */
                 from?: string;
-                /** @description Bookings with arrival on or before it. */
+                /** @description Only bookings arriving on or before this date. */
                 to?: string;
-                /** @description Exact status; an unknown one gives an empty list. */
+                /** @description Exact status. An unknown status gives an empty list. */
                 status?: string;
-                /** @description Slug of a unit; an unknown one gives an empty list. */
+                /** @description Unit slug. An unknown slug gives an empty list. */
                 unit?: string;
-                /** @description Counted from 1. */
+                /** @description 1-based page number. */
                 page?: number;
-                /** @description Elements of a page. */
+                /** @description Items per page. */
                 pageSize?: number;
-                /** @description Older alias of pageSize, which wins over it. */
+                /** @description Older alias for pageSize. pageSize takes precedence. */
                 limit?: number;
             };
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -1593,7 +1593,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1647,11 +1647,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Quoted or bare, 1 to 255 characters, scoped to key and route. Within 24 hours the same request gets the first answer again, with `Idempotency-Replayed: true`; another request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx answers are kept.
+                 * @description Quoted or unquoted, 1 to 255 characters, scoped to API key and route. For 24 hours, repeating the same request returns the first response with `Idempotency-Replayed: true`; a different request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.
                  * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -1687,12 +1687,12 @@ export interface operations {
                     arrival: string;
                     /**
                      * Format: date
-                     * @description The day the guest leaves; after arrival, at most 366 nights.
+                     * @description The departure day: after arrival, at most 366 nights later.
                      * @example 2027-03-01
                      */
                     departure: string;
                     /**
-                     * @description The first two are holds that release themselves.
+                     * @description `draft` and `option` are holds that expire on their own.
                      * @default confirmed
                      * @enum {string}
                      */
@@ -1764,7 +1764,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1809,7 +1809,7 @@ export interface operations {
                     "application/json": components["schemas"]["BookingConflictProblem"] | components["schemas"]["TurnoverBlockConflictProblem"] | components["schemas"]["ExpectedExtensionConflictProblem"];
                 };
             };
-            /** @description A body of more than 65536 bytes */
+            /** @description Body larger than 65536 bytes */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1824,7 +1824,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationProblem"];
                 };
             };
-            /** @description Cannot be done as asked */
+            /** @description Request cannot be carried out */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1877,7 +1877,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -1934,7 +1934,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2003,11 +2003,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description Quoted or bare, 1 to 255 characters, scoped to key and route. Within 24 hours the same request gets the first answer again, with `Idempotency-Replayed: true`; another request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx answers are kept.
+                 * @description Quoted or unquoted, 1 to 255 characters, scoped to API key and route. For 24 hours, repeating the same request returns the first response with `Idempotency-Replayed: true`; a different request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.
                  * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -2032,7 +2032,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The cancelled booking; unchanged if it was cancelled before. */
+            /** @description The cancelled booking; unchanged if it was already cancelled. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2076,7 +2076,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2106,7 +2106,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotFoundProblem"];
                 };
             };
-            /** @description A body of more than 65536 bytes */
+            /** @description Body larger than 65536 bytes */
             413: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2121,7 +2121,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationProblem"];
                 };
             };
-            /** @description Cannot be done as asked */
+            /** @description Request cannot be carried out */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2173,15 +2173,15 @@ export interface operations {
     listGuests: {
         parameters: {
             query?: {
-                /** @description Part of a first name, last name, e-mail or phone; applied from 2 characters. */
+                /** @description Part of a first name, last name, e-mail or phone. Ignored below 2 characters. */
                 search?: string;
-                /** @description Counted from 1. */
+                /** @description 1-based page number. */
                 page?: number;
-                /** @description Elements of a page. */
+                /** @description Items per page. */
                 pageSize?: number;
             };
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2236,7 +2236,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2289,7 +2289,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -2346,7 +2346,7 @@ export interface operations {
                     "application/json": components["schemas"]["UnauthorizedProblem"];
                 };
             };
-            /** @description Not allowed */
+            /** @description Not permitted */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2414,7 +2414,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Your own id of the request: 1 to 128 letters, digits and `. _ : + / = -`. Another value is replaced. */
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2445,7 +2445,7 @@ export interface operations {
                     "application/json": components["schemas"]["InternalProblem"];
                 };
             };
-            /** @description Malformed HTTP, answered without a body. */
+            /** @description Malformed HTTP request; the response has no body. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2470,14 +2470,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. Anything else, or no answer within 10 seconds, is tried again. */
+            /** @description Accepted. Any other response, or none within 10 seconds, is retried. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not accepted: tried again after 1 min, 5 min, 30 min, 2 h and 6 h. */
+            /** @description Not accepted: retried after 1 min, 5 min, 30 min, 2 h and 6 h. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2502,14 +2502,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. Anything else, or no answer within 10 seconds, is tried again. */
+            /** @description Accepted. Any other response, or none within 10 seconds, is retried. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not accepted: tried again after 1 min, 5 min, 30 min, 2 h and 6 h. */
+            /** @description Not accepted: retried after 1 min, 5 min, 30 min, 2 h and 6 h. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2534,14 +2534,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted. Anything else, or no answer within 10 seconds, is tried again. */
+            /** @description Accepted. Any other response, or none within 10 seconds, is retried. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not accepted: tried again after 1 min, 5 min, 30 min, 2 h and 6 h. */
+            /** @description Not accepted: retried after 1 min, 5 min, 30 min, 2 h and 6 h. */
             "4XX": {
                 headers: {
                     [name: string]: unknown;

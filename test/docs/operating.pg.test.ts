@@ -142,7 +142,7 @@ describe('on a database of its own', () => {
 
   test('the steps to a new version, and the change of SECRET_KEY', async () => {
     const env = { DATABASE_URL: database.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
-    const [migrateTwice = ''] = blocksUnder('A new version')
+    const [migrateTwice = ''] = blocksUnder('Upgrading')
     expect(await bash(migrateTwice, env)).toContain('"applied":[]')
     const [rotate = ''] = blocksUnder('SECRET_KEY')
     expect(await bash(rotate, env)).toBe('0 endpoints: 0 re-encrypted, 0 already up to date.\n')
@@ -199,7 +199,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       expect(await service.exited).toBe(0)
       await sql.end()
 
-      expect(await bash(restore, env)).toContain('Everything is as the journal says.')
+      expect(await bash(restore, env)).toContain('Everything agrees with the journal.')
       // Whatever was acknowledged before the dump began is in it.
       const rows = await restored.sql<{ id: string }[]>`select booking_id as id from booking`
       const ids = new Set(rows.map(({ id }) => id))

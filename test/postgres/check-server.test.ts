@@ -26,7 +26,7 @@ describe('a database server', () => {
     ['a read-only session', { isReadOnly: true }, 'the session is read-only (transaction_read_only is on)'],
   ])('%s is unfit, because it takes no writes', (_, state, why) => {
     expect(faultsOf({ ...FIT, ...state })).toEqual([
-      `It does not accept writes: ${why}. Point DATABASE_URL at the primary.`,
+      `It does not accept writes: ${why}. Set DATABASE_URL to the primary.`,
     ])
   })
 })

@@ -117,7 +117,7 @@ describe('a Postgres of our own', () => {
     const service = await spawnService(dataDir)
     const refused = await spawnService(dataDir)
     expect(refused.said.failure).toBe(
-      `Cannot use the data folder ${dataDir}: process ${service.pid} is using it. Stop that service, or give this one another DATA_DIR.`,
+      `Cannot use the data folder ${dataDir}: process ${service.pid} is using it. Stop that service, or set DATA_DIR to a different folder.`,
     )
     await refused.kill()
     await write(service.said.url ?? '')

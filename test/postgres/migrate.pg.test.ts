@@ -57,7 +57,7 @@ describe('migrate', () => {
   test('a migration that fails half-way leaves nothing, and the client can be used on', async () => {
     const broken: Migration = { version: 2, name: 'broken', sql: 'create table half (id int); select 1 / 0;' }
     const error = await failure(migrate(sql, { migrations: [FIRST, broken] }))
-    expect(error.message).toBe('Cannot apply migration 0002_broken.sql: division by zero. Nothing of it was kept.')
+    expect(error.message).toBe('Cannot apply migration 0002_broken.sql: division by zero. It was rolled back.')
     expect(await sql`select to_regclass('half') as half`).toEqual([{ half: null }] as never)
     expect(await migrate(sql, { migrations: [FIRST, SECOND] })).toEqual({ applied: [2], version: 2 })
   })

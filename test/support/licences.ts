@@ -63,8 +63,8 @@ export function licencesDocument(): string {
   return [
     '# Licences',
     '',
-    'What the running service is built from, beside its own code (MIT). Made from the lock file by',
-    '`bun run licences`; a test holds it. The embedded PostgreSQL (PostgreSQL licence) comes with the package of the platform.',
+    'The packages of the running service and their licences. nightledger itself is MIT. Generated from the lock file by',
+    '`bun run licences`; a test compares the two. The built-in PostgreSQL (PostgreSQL licence) comes with the package of the platform.',
     '',
     '| package | version | licence |',
     '|---|---|---|',

@@ -124,7 +124,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
         }))
         expect([status, body['title']]).toEqual([
           500,
-          'The verification was stopped: no client is waiting for it, or the service is shutting down. Try again',
+          'The verification was stopped: the client disconnected, or the service is shutting down. Try again',
         ])
         expect(await other.exited).toBe(0)
         expect(other.log()).not.toContain('requests cut off')
@@ -172,7 +172,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
 test('the command reports success and exits with 0, also for the database alone', async () => {
   for (const args of [['verify'], ['verify', '--database']]) {
     const { code, stdout } = await cli(...args)
-    expect(stdout).toContain('Everything is as the journal says.')
+    expect(stdout).toContain('Everything agrees with the journal.')
     expect(code).toBe(0)
   }
 })

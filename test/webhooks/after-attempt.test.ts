@@ -66,13 +66,13 @@ describe('after an attempt', () => {
     const off = (outcome: AttemptOutcome) =>
       afterAttempt({ attempts: 0, tries: 0 }, { status: 'active', consecutiveFailures: 19 }, outcome, at).endpoint
     expect(off({ kind: 'answered', httpStatus: 503 })?.disabledReason).toBe(
-      '20 deliveries in a row failed, the last one: receiver answered 503',
+      '20 consecutive deliveries failed. Last failure: receiver answered 503',
     )
     expect(off({ kind: 'refused', refusal: 'private' })?.disabledReason).toBe(
-      '20 deliveries in a row failed, the last one: endpoint address is not publicly routable',
+      '20 consecutive deliveries failed. Last failure: endpoint address is not publicly routable',
     )
     expect(off({ kind: 'timed_out', during: 'answer' })?.disabledReason).toBe(
-      '20 deliveries in a row failed, the last one: no answer within 10s',
+      '20 consecutive deliveries failed. Last failure: no answer within 10s',
     )
   })
 

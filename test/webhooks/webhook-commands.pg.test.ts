@@ -304,7 +304,7 @@ describe('a disabled endpoint', () => {
     const id = await switchedOff()
     expect(await commands.find(agency.id, id)).toMatchObject({
       status: 'disabled',
-      disabledReason: '20 deliveries in a row failed, the last one: no answer within 10s',
+      disabledReason: '20 consecutive deliveries failed. Last failure: no answer within 10s',
       consecutiveFailures: 20,
     })
     await book()

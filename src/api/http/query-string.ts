@@ -61,9 +61,12 @@ function splitQuery(text: string, names: ReadonlySet<string>): ReadQuery<Record<
     const name = decode(equals === -1 ? part : part.slice(0, equals))
     const value = equals === -1 ? '' : decode(part.slice(equals + 1))
     if (name === null || value === null)
-      return refused(name !== null && names.has(name) ? name : 'query', 'must be percent-encoded UTF-8, without U+0000')
+      return refused(
+        name !== null && names.has(name) ? name : 'query',
+        'must be percent-encoded UTF-8 and must not contain U+0000',
+      )
     if (!names.has(name)) continue
-    if (Object.hasOwn(query, name)) return refused(name, 'must be given once')
+    if (Object.hasOwn(query, name)) return refused(name, 'must be given only once')
     query[name] = value
   }
   return { kind: 'read', query }

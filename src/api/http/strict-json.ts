@@ -15,12 +15,12 @@ export type ReadBody =
 
 const NO_BODY: ReadBody = { kind: 'read', value: undefined }
 /** 413, with the code that malformed bodies have. */
-export const TOO_LARGE = refused('body', `must have at most ${BODY_BYTES_MAX} bytes`, 413)
-const NOT_JSON_TYPE = refused('Content-Type', 'must be application/json, in UTF-8')
-const NOT_UTF8 = refused('body', 'must be UTF-8 without faults')
-const NOT_JSON = refused('body', 'must be one JSON value and nothing else')
-const TOO_DEEP = refused('body', `must not be nested deeper than ${BODY_DEPTH_MAX}`)
-const CUT_SHORT = refused('body', 'must be as long as its headers say')
+export const TOO_LARGE = refused('body', `must be at most ${BODY_BYTES_MAX} bytes`, 413)
+const NOT_JSON_TYPE = refused('Content-Type', 'must be application/json encoded as UTF-8')
+const NOT_UTF8 = refused('body', 'must be valid UTF-8')
+const NOT_JSON = refused('body', 'must be a single JSON value')
+const TOO_DEEP = refused('body', `must not be nested more than ${BODY_DEPTH_MAX} levels deep`)
+const CUT_SHORT = refused('body', 'must be complete: the connection closed before all of it arrived')
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -131,7 +131,7 @@ function isDeep(text: string): boolean {
 function faultIn(value: unknown, path: string): FieldError | null {
   if (typeof value === 'string') return textFault(value, path)
   if (typeof value === 'number')
-    return Number.isFinite(value) ? null : { field: path, message: 'must be a number within the range of doubles' }
+    return Number.isFinite(value) ? null : { field: path, message: 'must be a number that fits in a 64-bit float' }
   if (typeof value !== 'object' || value === null) return null
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
@@ -149,6 +149,6 @@ function faultIn(value: unknown, path: string): FieldError | null {
 }
 
 function textFault(value: string, path: string): FieldError | null {
-  if (value.includes('\0')) return { field: path, message: 'must not have the character U+0000' }
-  return value.isWellFormed() ? null : { field: path, message: 'must not have lone surrogates' }
+  if (value.includes('\0')) return { field: path, message: 'must not contain the character U+0000' }
+  return value.isWellFormed() ? null : { field: path, message: 'must not contain unpaired surrogates' }
 }

@@ -8,8 +8,10 @@ export const FeeTypeJson = Type.Object(
     id: Type.String(),
     label: Type.String({ description: 'Shown to the guest verbatim.' }),
     kind: Type.Unsafe<FeeType['kind']>({ type: 'string', enum: ['fixed', 'percent'] }),
-    amount: Type.Union([Type.Integer(), Type.Null()], { description: 'Minor units per stay; null on percentages.' }),
-    pct: Type.Union([Type.Number(), Type.Null()], { description: 'Of the accommodation; null on fixed fees.' }),
+    amount: Type.Union([Type.Integer(), Type.Null()], { description: 'Minor units per stay; null for percentages.' }),
+    pct: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Percentage of the accommodation; null for fixed fees.',
+    }),
     includesWeeklyCleaning: Type.Boolean(),
   },
   { $id: 'FeeType' },

@@ -33,7 +33,7 @@ export const GuestWithStaysJson = Type.Object(
         id: Type.String({ description: 'Works with `GET /bookings/{id}`.' }),
         unitSlug: Type.String(),
         arrival: dateText('The first night.'),
-        departure: dateText('The day the guest leaves.'),
+        departure: dateText('The departure day.'),
         status: Type.Unsafe<Booking['status']>({ type: 'string', enum: [...BOOKING_STATUSES] }),
       }),
       { maxItems: GUEST_STAYS_MAX, description: 'The most recent arrivals first.' },

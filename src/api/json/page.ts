@@ -9,13 +9,13 @@ const pageSize = (description: string) => Type.Integer({ minimum: 1, maximum: PA
 /** The query parameters of every list (contract, Conventions). */
 export const PAGE_QUERY = {
   page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1, description: 'Counted from 1.' }),
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1, description: '1-based page number.' }),
   ),
-  pageSize: Type.Optional({ ...pageSize('Elements of a page.'), default: PAGE_SIZE_DEFAULT }),
+  pageSize: Type.Optional({ ...pageSize('Items per page.'), default: PAGE_SIZE_DEFAULT }),
 }
 
 /** The older alias, on bookings only; `pageSize` wins (contract, Compatibility facts; design, Order of checks). */
-export const LIMIT_QUERY = { limit: Type.Optional(pageSize('Older alias of pageSize, which wins over it.')) }
+export const LIMIT_QUERY = { limit: Type.Optional(pageSize('Older alias for pageSize. pageSize takes precedence.')) }
 
 export interface Page {
   readonly page: number

@@ -15,13 +15,13 @@ export const QuoteLineJson = Type.Object(
   {
     kind: Type.Unsafe<QuoteLine['kind']>({ type: 'string', enum: [...LINE_KINDS] }),
     label: Type.String(),
-    from: nullable(dateText('First night.'), 'First night; only on accommodation.'),
-    to: nullable(dateText('The day after the last night.'), 'The day after the last night; only on accommodation.'),
-    quantity: nullable(Type.Integer(), 'Null on percentages.'),
-    unitAmount: nullable(Type.Integer(), 'Minor units; `quantity` times it is `amount`. Null on percentages.'),
-    pct: nullable(Type.Number(), 'Only on percentages.'),
-    amount: Type.Integer({ description: 'Minor units; negative on discounts.' }),
-    feeTypeId: nullable(Type.String(), 'Only on fees.'),
+    from: nullable(dateText('First night.'), 'First night; accommodation lines only.'),
+    to: nullable(dateText('The day after the last night.'), 'The day after the last night; accommodation lines only.'),
+    quantity: nullable(Type.Integer(), 'Null for percentages.'),
+    unitAmount: nullable(Type.Integer(), 'Minor units; `amount` is `quantity` × `unitAmount`. Null for percentages.'),
+    pct: nullable(Type.Number(), 'Percentages only.'),
+    amount: Type.Integer({ description: 'Minor units; negative for discounts.' }),
+    feeTypeId: nullable(Type.String(), 'Fee lines only.'),
   },
   { $id: 'QuoteLine' },
 )
@@ -33,7 +33,7 @@ export const QuoteAnswerJson = Type.Object(
     instantBook: Type.Boolean(),
     currency: Type.String(),
     reasons: Type.Array(Type.Unsafe<StayConflict['code']>({ type: 'string', enum: [...REASONS] }), {
-      description: 'Every code that a booking of this stay would meet now; empty when available.',
+      description: 'Every 409 code that booking this stay now would return; empty when available.',
     }),
     quote: Type.Object({
       nights: Type.Integer({ minimum: 1 }),

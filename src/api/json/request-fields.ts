@@ -8,7 +8,7 @@ import { dateText, EMAIL_LENGTH_MAX, nullable, text } from '../schema/text-schem
 export const STAY_FIELDS = {
   unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
   arrival: dateText('The first night.'),
-  departure: dateText('The day the guest leaves; after arrival, at most 366 nights.'),
+  departure: dateText('The departure day: after arrival, at most 366 nights later.'),
 }
 
 export const PARTY_FIELDS = {
@@ -28,7 +28,7 @@ export const GUEST_FIELDS = {
       text({
         format: 'email',
         maxLength: EMAIL_LENGTH_MAX,
-        description: 'A guest with the same e-mail, whatever its case, is reused and not duplicated.',
+        description: 'An existing guest with the same e-mail address (case-insensitive) is reused.',
       }),
     ),
   ),
@@ -37,19 +37,19 @@ export const GUEST_FIELDS = {
 }
 
 const GUEST = Type.Object(GUEST_FIELDS, {
-  description: 'Who stays. Never returned on reads of the booking by partners.',
+  description: 'The guest. Never returned when a partner reads the booking.',
 })
 
 /** What partners and the agency say alike of a new booking, so that the agency can import what a partner may send. */
 export const NEW_BOOKING_FIELDS = {
-  sourceRef: optionalText(120, "The caller's own reference; returned on reads."),
+  sourceRef: optionalText(120, 'Your own reference; returned on reads.'),
   notes: optionalText(2_000),
   holdHours: Type.Optional(
     nullable(
       Type.Integer({
         minimum: 1,
         maximum: HOLD_HOURS_MAX,
-        description: "Lifetime of a draft or option; the agency's default when omitted.",
+        description: "Lifetime of a draft or option hold in hours; defaults to the agency's setting.",
       }),
     ),
   ),

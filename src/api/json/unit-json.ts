@@ -8,7 +8,7 @@ const minorUnits = (description: string) => Type.Integer({ minimum: 0, descripti
 export const UnitJson = Type.Object(
   {
     id: Type.String(),
-    slug: Type.String({ description: 'Stable address of the unit.' }),
+    slug: Type.String({ description: 'Stable identifier of the unit in URLs.' }),
     name: Type.String(),
     status: Type.Unsafe<Unit['status']>({
       type: 'string',
@@ -26,8 +26,8 @@ export const UnitJson = Type.Object(
     basePrice: minorUnits('Nightly base price, in minor units.'),
     cleaningFee: minorUnits('Per stay, in minor units.'),
     minStay: Type.Integer({ minimum: 1, description: 'Nights.' }),
-    checkinTime: Type.String({ description: 'Local time in the time zone of the agency.', examples: ['15:00'] }),
-    checkoutTime: Type.String({ description: 'Local time in the time zone of the agency.', examples: ['10:00'] }),
+    checkinTime: Type.String({ description: "Local time in the agency's time zone.", examples: ['15:00'] }),
+    checkoutTime: Type.String({ description: "Local time in the agency's time zone.", examples: ['10:00'] }),
     instantBook: Type.Boolean(),
   },
   { $id: 'Unit' },

@@ -28,7 +28,7 @@ export function eraOf(message: RpcRequest | RpcNotification, headers: Headers): 
   const claim = isObject(meta) ? meta[META.version] : undefined
   const header = headers.get('mcp-protocol-version')
   if (claim === undefined) return eraOfUnclaimed(message, header, id)
-  if (typeof claim !== 'string') return malformed(id, `_meta must have "${META.version}" as a string`)
+  if (typeof claim !== 'string') return malformed(id, `_meta must contain "${META.version}" as a string`)
   if (header !== claim) return mismatch(id, 'MCP-Protocol-Version', header, claim)
   // Nothing is remembered from `initialize`, so such a request can be served as it is.
   if (isLegacyVersion(claim)) return LEGACY
@@ -36,7 +36,7 @@ export function eraOf(message: RpcRequest | RpcNotification, headers: Headers): 
   // No headers are required of a notification (Streamable HTTP, Sending Messages).
   if (message.kind === 'notification') return MODERN
   if (!isObject((meta as Record<string, unknown>)[META.clientCapabilities]))
-    return malformed(id, `_meta must have "${META.clientCapabilities}" as an object`)
+    return malformed(id, `_meta must contain "${META.clientCapabilities}" as an object`)
   return headersAgree(message, headers)
 }
 
@@ -44,12 +44,12 @@ function eraOfUnclaimed(message: RpcRequest | RpcNotification, header: string | 
   const { kind, method } = message
   if (method === 'initialize')
     return header === MODERN_VERSION
-      ? mismatch(id, 'MCP-Protocol-Version', header, 'none, which initialize stands for')
+      ? mismatch(id, 'MCP-Protocol-Version', header, 'no version, because the method is initialize')
       : LEGACY
   if (header === null || isLegacyVersion(header)) return LEGACY
   if (header !== MODERN_VERSION) return unsupported(id, header)
   if (kind === 'notification') return MODERN
-  return malformed(id, `_meta must have "${META.version}" and "${META.clientCapabilities}" in revision ${header}`)
+  return malformed(id, `_meta must contain "${META.version}" and "${META.clientCapabilities}" in revision ${header}`)
 }
 
 function headersAgree({ id, method, params }: RpcRequest, headers: Headers): Era {

@@ -103,7 +103,7 @@ export function mcpEndpoint(options: {
   function methodNotAllowed(requestId: string, found: Admission | null): Response {
     const headers = found === null ? plainHeaders(requestId) : admission.headersOf({ requestId, admission: found })
     headers.set('Allow', 'POST, OPTIONS')
-    const message = 'The endpoint takes POST only: it has no streams and no sessions'
+    const message = 'Only POST is supported: this endpoint has no streams and no sessions'
     return new Response(errorText({ id: null, code: RPC_CODES.invalidRequest, message, httpStatus: 405 }), {
       status: 405,
       headers,
@@ -206,9 +206,9 @@ function faultOfBatch(messages: readonly Message[], headers: Headers): RpcError 
   const refuse = (message: string): RpcError => ({ id: null, code: RPC_CODES.invalidRequest, message, httpStatus: 400 })
   const version = headers.get('mcp-protocol-version')
   if (version !== null && version !== BATCH_VERSION)
-    return refuse(`Batches are part of revision ${BATCH_VERSION} only: send one message per request`)
-  if (messages.length === 0) return refuse('A batch must have at least one message')
-  if (messages.length > BATCH_MESSAGES_MAX) return refuse(`A batch must have at most ${BATCH_MESSAGES_MAX} messages`)
+    return refuse(`Only revision ${BATCH_VERSION} supports batches: send one message per request`)
+  if (messages.length === 0) return refuse('A batch must contain at least one message')
+  if (messages.length > BATCH_MESSAGES_MAX) return refuse(`A batch must contain at most ${BATCH_MESSAGES_MAX} messages`)
   const hasInitialize = messages.some((message) => message.kind === 'request' && message.method === 'initialize')
-  return hasInitialize ? refuse('initialize must not be part of a batch') : null
+  return hasInitialize ? refuse('initialize cannot be part of a batch') : null
 }

@@ -34,9 +34,9 @@ export const CAPABILITIES = { tools: {} }
 export const INSTRUCTIONS =
   "Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is " +
   'half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of ' +
-  'the currency that comes with them. Take slugs from list_units, look for nights with get_availability, and name a ' +
-  'price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: ask for ' +
-  'long ranges and large pages rather than often.'
+  'the currency given with them. Get slugs from list_units, find free nights with get_availability, and quote a ' +
+  'price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer ' +
+  'long ranges and large pages to many small requests.'
 
 /**
  * How long a client may keep what it was told, milliseconds. Scopes of a key never change (contract, Authentication

@@ -45,7 +45,7 @@ export class ToolServer {
       'tools/list',
       { params: specTypeSchemas.PaginatedRequestParams },
       ({ cursor }, context) => {
-        if (cursor !== undefined) throw invalidParams('cursor must be left out: all tools come at once')
+        if (cursor !== undefined) throw invalidParams('cursor is not supported: all tools are returned at once')
         return { tools: toolsFor(holderOf(context).key.scopes) }
       },
     )
@@ -137,7 +137,7 @@ async function callTool(
   if (tool === null) throw invalidParams(`Unknown tool: ${name.slice(0, 128)}`)
   const refusal = missingScope(holder, tool.scope)
   if (refusal !== null)
-    throw invalidParams(`${refusal.title}, which ${name} needs`, { code: refusal.code, ...refusal.members })
+    throw invalidParams(`${refusal.title}, which ${name} requires`, { code: refusal.code, ...refusal.members })
   const outcome = await tool.call(ledger, holder.agency, args)
   if (typeof outcome !== 'string') return { content: [{ type: 'text', text: outcome.sentence }], isError: true }
   // The same twice: structured, and as text for clients that know no structured content.

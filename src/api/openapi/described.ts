@@ -7,14 +7,14 @@ import type { SurfaceDescription } from './surface-description.ts'
 
 const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   400: 'Malformed request',
-  401: 'No valid credentials',
-  403: 'Not allowed',
+  401: 'Missing or invalid credentials',
+  403: 'Not permitted',
   404: 'Not found',
   409: 'Conflict',
-  413: `A body of more than ${BODY_BYTES_MAX} bytes`,
-  422: 'Cannot be done as asked',
-  429: 'Limit reached',
-  500: 'Error in the service',
+  413: `Body larger than ${BODY_BYTES_MAX} bytes`,
+  422: 'Request cannot be carried out',
+  429: 'Rate limit or quota exceeded',
+  500: 'Service failure',
 }
 
 /** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
@@ -71,7 +71,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       status,
       codes.filter((code) => PROBLEMS[code].status === status),
     )
-  if (isOpen) responses['4XX'] = { description: 'Malformed HTTP, answered without a body.' }
+  if (isOpen) responses['4XX'] = { description: 'Malformed HTTP request; the response has no body.' }
   if (body !== undefined) responses[413] = problemResponse(operation, surface, 413, ['VALIDATION'])
   return responses
 }
@@ -97,8 +97,8 @@ function problemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema 
   return Type.Object(
     {
       code: Type.Literal(code),
-      title: Type.String({ description: 'For people; branch on `code`.' }),
-      requestId: Type.String({ description: 'As in the header `X-Request-Id`.' }),
+      title: Type.String({ description: 'Human-readable. Branch on `code` instead.' }),
+      requestId: Type.String({ description: 'Same as the `X-Request-Id` header.' }),
       ...PROBLEMS[code].members,
     },
     { $id: surface.problemName(code), description: PROBLEMS[code].when },

@@ -25,7 +25,7 @@ export function openapiRoute(
     method: 'GET',
     path,
     tag: 'Description',
-    summary: 'This document',
+    summary: 'Get this document',
     description: 'Readable without a key.',
     isOpen: true,
     answer: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({ openapi: Type.String() }) },

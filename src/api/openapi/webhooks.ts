@@ -23,15 +23,15 @@ const DATA = Type.Object(
     ...{ id, unitSlug, unitName, type, status, source, sourceRef, arrival, departure, nights, adults, children },
     totalAmount,
     currency: Type.String(),
-    version: Type.Integer({ minimum: 1, description: 'Counts the changes of the booking.' }),
+    version: Type.Integer({ minimum: 1, description: 'Increases with every change to the booking.' }),
   },
-  { $id: 'BookingEventData', description: 'A snapshot of the moment of the event. No guest personal data.' },
+  { $id: 'BookingEventData', description: 'The booking at the time of the event. Contains no guest personal data.' },
 )
 
 const EVENTS = {
-  'booking.created': 'A booking came to exist, from the portal, the website or a partner key.',
-  'booking.updated': 'Status, dates or unit of a booking changed.',
-  'booking.cancelled': 'A booking was cancelled and its nights released.',
+  'booking.created': 'A booking was created through the portal, the website or a partner key.',
+  'booking.updated': "A booking's status, dates or unit changed.",
+  'booking.cancelled': 'A booking was cancelled and its nights were released.',
 } as const
 
 function envelope(event: string) {
@@ -41,7 +41,7 @@ function envelope(event: string) {
       id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
       event: Type.Literal(event),
       occurredAt: Type.String({ format: 'date-time' }),
-      seq: Type.Integer({ description: 'Orders the events.' }),
+      seq: Type.Integer({ description: 'Increases from event to event: sort by it.' }),
       data: DATA,
     },
     { $id: `${name}Event` },
@@ -57,8 +57,8 @@ export const WEBHOOKS = Object.fromEntries(
         tags: ['Events'],
         summary,
         description:
-          'Signed with the secret of the endpoint: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the ' +
-          'HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds away.',
+          "Signed with the endpoint's secret: `X-Service-Signature: t=<unix_seconds>, v1=<hex>`, where `v1` is the " +
+          'HMAC-SHA-256 of `<t>.<raw request body>`. Compare in constant time, and reject timestamps more than 300 seconds off.',
         security: [],
         parameters: [
           {
@@ -71,8 +71,8 @@ export const WEBHOOKS = Object.fromEntries(
         ],
         requestBody: { required: true, content: { 'application/json': { schema: envelope(event) } } },
         responses: {
-          '2XX': { description: 'Accepted. Anything else, or no answer within 10 seconds, is tried again.' },
-          '4XX': { description: 'Not accepted: tried again after 1 min, 5 min, 30 min, 2 h and 6 h.' },
+          '2XX': { description: 'Accepted. Any other response, or none within 10 seconds, is retried.' },
+          '4XX': { description: 'Not accepted: retried after 1 min, 5 min, 30 min, 2 h and 6 h.' },
         },
       },
     },

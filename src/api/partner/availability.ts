@@ -14,9 +14,9 @@ const GET_AVAILABILITY = {
   method: 'GET',
   path: '/partner/v1/availability',
   tag: 'Availability and prices',
-  summary: 'Blocked nights of a unit',
+  summary: "Get a unit's blocked nights",
   description:
-    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or kept for cleaning. ' +
+    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or reserved for cleaning. ' +
     `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`.`,
   scope: 'read:availability',
   query: Type.Object({
@@ -29,9 +29,9 @@ const GET_AVAILABILITY = {
     description: 'The blocked nights.',
     schema: Type.Object({
       unit: Type.String(),
-      from: dateText('As asked.'),
-      to: dateText('As asked.'),
-      blockedNights: Type.Array(dateText('A night that cannot be sold.'), {
+      from: dateText('As requested.'),
+      to: dateText('As requested.'),
+      blockedNights: Type.Array(dateText('An unavailable night.'), {
         maxItems: RANGE_DAYS_MAX,
         description: 'In ascending order.',
       }),

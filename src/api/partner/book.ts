@@ -17,7 +17,7 @@ const NEW_BOOKING = Type.Object({
   status: Type.Optional(
     choice(['draft', 'option', 'confirmed'], {
       default: 'confirmed',
-      description: 'The first two are holds that release themselves.',
+      description: '`draft` and `option` are holds that expire on their own.',
     }),
   ),
   ...PARTY_FIELDS,
@@ -31,8 +31,8 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking',
   description:
-    'The total is computed by the pricing engine at the moment of writing. Checked in this order: minimum stay, cleaning ' +
-    'block after the previous checkout, announced extension of a current guest, double booking. None can be overridden.',
+    'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning ' +
+    'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden.',
   scope: 'write:bookings',
   body: NEW_BOOKING,
   bodyExample: {

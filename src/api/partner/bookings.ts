@@ -9,14 +9,12 @@ import { dateText, text } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const QUERY = Type.Object({
-  from: Type.Optional(dateText('Bookings with departure on or after it.')),
-  to: Type.Optional(dateText('Bookings with arrival on or before it.')),
+  from: Type.Optional(dateText('Only bookings departing on or after this date.')),
+  to: Type.Optional(dateText('Only bookings arriving on or before this date.')),
   status: Type.Optional(
-    text({ description: 'Exact status; an unknown one gives an empty list.', examples: ['confirmed'] }),
+    text({ description: 'Exact status. An unknown status gives an empty list.', examples: ['confirmed'] }),
   ),
-  unit: Type.Optional(
-    text({ description: 'Slug of a unit; an unknown one gives an empty list.', examples: ['sea-view'] }),
-  ),
+  unit: Type.Optional(text({ description: 'Unit slug. An unknown slug gives an empty list.', examples: ['sea-view'] })),
   ...PAGE_QUERY,
   ...LIMIT_QUERY,
 })
@@ -27,7 +25,7 @@ const LIST_BOOKINGS = {
   path: '/partner/v1/bookings',
   tag: 'Bookings',
   summary: 'List bookings',
-  description: 'Newest arrival first. Bookings carry no guest personal data.',
+  description: 'Newest arrival first. Bookings contain no guest personal data.',
   scope: 'read:bookings',
   query: QUERY,
   answer: { status: 200, description: 'A page of bookings.', schema: pageSchema('bookings', BookingJson) },
@@ -39,7 +37,7 @@ const GET_BOOKING = {
   method: 'GET',
   path: '/partner/v1/bookings/{id}',
   tag: 'Bookings',
-  summary: 'One booking',
+  summary: 'Get a booking',
   scope: 'read:bookings',
   pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: BookingJson }) },

@@ -13,7 +13,8 @@ const CANCEL_BOOKING = {
   path: '/partner/v1/bookings/{id}/cancel',
   tag: 'Bookings',
   summary: 'Cancel a booking',
-  description: 'Releases the nights and keeps the record with the reason. Cancelling twice is not an error.',
+  description:
+    'Releases the nights and keeps the record with the reason. Cancelling a cancelled booking is not an error.',
   scope: 'write:bookings',
   pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   body: Type.Object({ reason: optionalText(255) }),
@@ -21,7 +22,7 @@ const CANCEL_BOOKING = {
   bodyExample: { reason: 'Guest fell ill' },
   answer: {
     status: 200,
-    description: 'The cancelled booking; unchanged if it was cancelled before.',
+    description: 'The cancelled booking; unchanged if it was already cancelled.',
     schema: Type.Object({ booking: BookingJson }),
   },
   problems: ['VALIDATION', 'NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],

@@ -9,11 +9,11 @@ const LIST_FEE_TYPES = {
   method: 'GET',
   path: '/partner/v1/fee-types',
   tag: 'Availability and prices',
-  summary: 'Active fee catalogue',
+  summary: 'List active fee types',
   scope: 'read:rates',
   answer: {
     status: 200,
-    description: 'The active fee types, in the order of the agency.',
+    description: "The active fee types, in the agency's order.",
     schema: Type.Object({ feeTypes: Type.Array(FeeTypeJson) }),
   },
 } as const satisfies Operation

@@ -14,12 +14,12 @@ const LIST_GUESTS = {
   path: '/partner/v1/guests',
   tag: 'Guests',
   summary: 'List guests',
-  description: 'Newest first. Personal data: needs a scope of its own.',
+  description: 'Newest first. Personal data: requires the scope `read:guests`.',
   scope: 'read:guests',
   query: Type.Object({
     search: Type.Optional(
       text({
-        description: `Part of a first name, last name, e-mail or phone; applied from ${SEARCH_LENGTH_MIN} characters.`,
+        description: `Part of a first name, last name, e-mail or phone. Ignored below ${SEARCH_LENGTH_MIN} characters.`,
         examples: ['reis'],
       }),
     ),
@@ -34,7 +34,7 @@ const GET_GUEST = {
   method: 'GET',
   path: '/partner/v1/guests/{id}',
   tag: 'Guests',
-  summary: 'One guest with stay references',
+  summary: 'Get a guest with recent stays',
   scope: 'read:guests',
   pathParameters: { id: { description: 'Id of the guest.', example: 'gst_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   answer: {

@@ -16,36 +16,39 @@ const GET_ME = {
   method: 'GET',
   path: '/partner/v1/me',
   tag: 'Account',
-  summary: 'Tenant, key, rate limit and quota',
+  summary: 'Get the agency, key, rate limit and quota',
   scope: null,
   answer: {
     status: 200,
-    description: 'Who the key belongs to, and what is left of its budgets.',
+    description: 'The agency, the key, and the remaining rate limit and quota.',
     schema: Type.Object({
       tenant: Type.Object(
         {
           id: Type.String(),
           name: Type.String(),
           slug: Type.String(),
-          currency: Type.String({ description: 'All amounts are in its minor unit.', examples: ['EUR'] }),
-          timezone: Type.String({ description: 'IANA name.', examples: ['Europe/Lisbon'] }),
+          currency: Type.String({
+            description: 'All amounts are in the minor unit of this currency.',
+            examples: ['EUR'],
+          }),
+          timezone: Type.String({ description: 'IANA time zone name.', examples: ['Europe/Lisbon'] }),
         },
         { $id: 'Tenant' },
       ),
       key: Type.Object(
         {
           id: Type.String(),
-          name: nullableText('As the agency named it.'),
-          prefix: nullableText('Leading part of the key, for recognition.'),
+          name: nullableText('The name given by the agency.'),
+          prefix: nullableText('Leading part of the key, to identify it.'),
           scopes: Type.Array(choice(SCOPES)),
-          createdAt: nullableTimestamp('When the key was made.'),
-          expiresAt: nullableTimestamp('After that moment the key gets 401; null means no expiry.'),
+          createdAt: nullableTimestamp('When the key was created.'),
+          expiresAt: nullableTimestamp('After this time the key gets 401. Null: no expiry.'),
         },
         { $id: 'Key' },
       ),
       rateLimit: Type.Object(
         {
-          requestsPerMinute: Type.Integer({ minimum: 1, description: 'Per key, rolling minute.' }),
+          requestsPerMinute: Type.Integer({ minimum: 1, description: 'Per key, over a rolling minute.' }),
           sharedWith: Type.Array(choice(SHARED_WITH)),
         },
         { $id: 'RateLimit' },
@@ -53,7 +56,7 @@ const GET_ME = {
       quota: Type.Object(
         {
           month: Type.String({ description: '`YYYY-MM`, UTC.', examples: ['2027-03'] }),
-          used: Type.Integer({ minimum: 0, description: 'Requests this month, all keys of the agency together.' }),
+          used: Type.Integer({ minimum: 0, description: "Requests this month, across all of the agency's keys." }),
           quota: Type.Integer({ minimum: 1 }),
           remaining: Type.Integer({ minimum: 0 }),
           resetsAt: Type.String({ format: 'date-time' }),

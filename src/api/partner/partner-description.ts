@@ -26,17 +26,17 @@ export const PARTNER_DESCRIPTION: SurfaceDescription = {
     title: 'nightledger partner API',
     summary: "One agency's units, availability, prices, bookings and guests",
     description:
-      'Amounts are integers in the minor unit of the currency of the agency. Dates are `YYYY-MM-DD`; a stay is the ' +
+      "Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`; a stay is the " +
       'half-open range `[arrival, departure)`. Changes inside this version are additive only.',
   },
   tags: {
-    Account: 'Who the key belongs to, and its budgets.',
-    Units: 'What the agency rents out.',
-    'Availability and prices': 'Blocked nights, live prices, fees.',
-    Bookings: 'Reading, creating and cancelling bookings.',
-    Guests: 'Personal data, behind a scope of its own.',
+    Account: 'The agency and key in use, with rate limit and quota.',
+    Units: "The agency's rental units.",
+    'Availability and prices': 'Blocked nights, live prices and fees.',
+    Bookings: 'Read, create and cancel bookings.',
+    Guests: 'Personal data. Requires a separate scope.',
     Description: 'This document.',
-    Events: 'Signed messages about changes of bookings.',
+    Events: 'Signed webhook messages about booking changes.',
   },
   securityScheme: SECURITY_SCHEME,
   components: { headers: HEADER_COMPONENTS, parameters: PARAMETER_COMPONENTS },

@@ -18,13 +18,13 @@ const QUOTE_STAY = {
   tag: 'Availability and prices',
   summary: 'Price a stay',
   description:
-    'Priced by the engine that prices bookings; also says whether a booking of the stay would be accepted now. ' +
-    'Send `children` and `extraBed` as for the booking to get its exact total.',
+    'Uses the same pricing engine as bookings, and says whether the stay can be booked now. ' +
+    'Send the same `children` and `extraBed` as for the booking to get its exact total.',
   scope: 'read:rates',
   isWrite: false,
   body: Type.Object({ ...STAY_FIELDS, ...PARTY_FIELDS }),
   bodyExample: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' },
-  answer: { status: 200, description: 'The price, available or not.', schema: QuoteAnswerJson },
+  answer: { status: 200, description: 'The price, whether or not the stay is available.', schema: QuoteAnswerJson },
   problems: ['VALIDATION', 'NOT_FOUND', 'MIN_STAY'],
 } as const satisfies Operation
 

@@ -23,7 +23,7 @@ const GET_UNIT = {
   method: 'GET',
   path: '/partner/v1/units/{slug}',
   tag: 'Units',
-  summary: 'One unit',
+  summary: 'Get a unit',
   scope: 'read:units',
   pathParameters: { slug: { description: 'Slug of the unit.', example: 'sea-view' } },
   answer: { status: 200, description: 'The unit.', schema: Type.Object({ unit: UnitJson }) },

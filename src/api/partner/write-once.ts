@@ -66,7 +66,7 @@ export async function writeOnce(
 
 const REUSED = problem(
   'IDEMPOTENCY_KEY_REUSED',
-  'This Idempotency-Key was sent before with another request: use a new one',
+  'This Idempotency-Key was already used for a different request: use a new key',
   {},
 )
 

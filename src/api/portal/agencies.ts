@@ -10,13 +10,13 @@ import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.t
 import { currency, label, slug, timezone } from './portal-schema.ts'
 
 const PLAN = {
-  apiAccess: Type.Boolean({ default: true, description: 'Without it partners get 403 FEATURE_DISABLED.' }),
+  apiAccess: Type.Boolean({ default: true, description: 'If false, partners get 403 FEATURE_DISABLED.' }),
   requestsPerMinute: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 60, description: 'Per API key.' }),
   requestsPerMonth: Type.Integer({
     minimum: 1,
     maximum: 1_000_000_000_000,
     default: 50_000,
-    description: 'All keys together, calendar month in UTC.',
+    description: 'All keys together, per calendar month (UTC).',
   }),
 }
 const holdHours = () =>
@@ -24,7 +24,7 @@ const holdHours = () =>
     minimum: 1,
     maximum: HOLD_HOURS_MAX,
     default: 48,
-    description: 'Lifetime of holds for which none is asked.',
+    description: 'Lifetime of holds created without one.',
   })
 const planChange = () => Type.Partial(Type.Object(PLAN))
 
@@ -60,7 +60,7 @@ const CREATE_AGENCY = {
   tag: 'Agencies',
   summary: 'Create an agency',
   body: Type.Object({
-    slug: slug('Stable address of the agency; unique in the service.'),
+    slug: slug('Stable identifier of the agency in URLs; unique in the service.'),
     name: label(120, 'Shown to partners.'),
     currency: currency(),
     timezone: timezone(),
@@ -79,7 +79,7 @@ const LIST_AGENCIES = {
   tag: 'Agencies',
   summary: 'List agencies, by slug',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('agencies', AgencyJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('agencies', AgencyJson) },
 } as const satisfies Operation
 
 const GET_AGENCY = {
@@ -87,7 +87,7 @@ const GET_AGENCY = {
   method: 'GET',
   path: AGENCY_PATH,
   tag: 'Agencies',
-  summary: 'Read an agency',
+  summary: 'Get an agency',
   answer: { status: 200, ...agencyAnswer },
 } as const satisfies Operation
 
@@ -97,7 +97,7 @@ const CHANGE_AGENCY = {
   path: AGENCY_PATH,
   tag: 'Agencies',
   summary: 'Change an agency',
-  description: 'Holds from the next request on. Slug, currency and time zone never change.',
+  description: 'Takes effect with the next request. Slug, currency and time zone cannot be changed.',
   body: Type.Object({
     name: Type.Optional(label(120, 'Shown to partners.')),
     status: Type.Optional(choice(['active', 'suspended'], { description: 'Keys of a suspended agency get 401.' })),

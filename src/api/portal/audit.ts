@@ -22,14 +22,14 @@ const AuditEntryJson = Type.Object(
     outcome: Type.String({
       description:
         '`OK`, `REPLAYED`, or the code of the refusal. `INTERNAL`: answered with 500, and nothing was changed. ' +
-        '`OUTCOME_UNKNOWN`: answered with 500 before it was known whether the change was made; if it was, there is an `OK` line too.',
+        '`OUTCOME_UNKNOWN`: answered with 500 while the outcome was unknown; if the change was made, there is an `OK` entry too.',
     }),
     bookingId: nullable(Type.String()),
     requestId: nullable(Type.String()),
     count: Type.Integer({
       minimum: 1,
       description:
-        'How many attempts the line stands for. Attempts answered with 401, 429 or 500 are counted per key, outcome and minute.',
+        'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key, outcome and minute.',
     }),
   },
   { $id: 'AuditEntry' },
@@ -44,18 +44,18 @@ const LIST_AUDIT = {
   method: 'GET',
   path: `${AGENCY_PATH}/audit`,
   tag: 'Audit and usage',
-  summary: 'The audit trail, newest first',
+  summary: 'List audit entries, newest first',
   query: Type.Object({
     ...PAGE_QUERY,
-    from: Type.Optional(instantOrDate('At or after it.')),
-    to: Type.Optional(instantOrDate('Before it.')),
+    from: Type.Optional(instantOrDate('At or after this time.')),
+    to: Type.Optional(instantOrDate('Before this time.')),
     actor: Type.Optional(choice(ACTORS)),
     key: Type.Optional(text({ description: 'Id of the API key.' })),
     outcome: Type.Optional(text({ description: '`OK`, or the code of a refusal.' })),
     booking: Type.Optional(text({ description: 'Id of the booking.' })),
     request: Type.Optional(text({ description: 'Request id.' })),
   }),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('audit', AuditEntryJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('audit', AuditEntryJson) },
 } as const satisfies Operation
 
 export const AUDIT = [

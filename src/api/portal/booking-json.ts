@@ -11,8 +11,8 @@ export const AgencyBookingJson = Type.Object(
   {
     ...BookingJson.properties,
     extraBed: Type.Boolean(),
-    expectedUntil: nullable(dateText('The day until which a guest in house is expected to stay on.')),
-    version: Type.Integer({ minimum: 1, description: 'Counts the changes of the booking.' }),
+    expectedUntil: nullable(dateText('The day until which the current guest is expected to stay.')),
+    version: Type.Integer({ minimum: 1, description: 'Increases with every change to the booking.' }),
     guest: nullable(GuestJson),
     notes: nullable(Type.String()),
   },

@@ -29,16 +29,20 @@ const NEW_BOOKING = Type.Object({
   unit: text({ minLength: 1, description: 'Slug of the unit.' }),
   arrival,
   departure,
-  type: Type.Optional(choice(BOOKING_TYPES, { default: 'guest', description: 'Only guests pay.' })),
+  type: Type.Optional(choice(BOOKING_TYPES, { default: 'guest', description: 'Only guest stays are priced.' })),
   status: Type.Optional(choice(BOOKING_STATUSES, { default: 'confirmed' })),
-  source: Type.Optional(label(60, 'Where it comes from; `portal` when left out.')),
+  source: Type.Optional(label(60, 'Where the booking comes from; default `portal`.')),
   sourceRef,
-  adults: Type.Optional(Type.Integer({ minimum: 0, maximum: 20, description: '2 when left out; 0 on other types.' })),
+  adults: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 20, description: 'Default 2 for guest stays, 0 for other types.' }),
+  ),
   children,
   extraBed,
   notes,
   holdHours,
-  expectedUntil: Type.Optional(nullable(dateText('With `checked_in`: until when the guest is expected to stay on.'))),
+  expectedUntil: Type.Optional(
+    nullable(dateText('Only with status `checked_in`: the day until which the guest is expected to stay.')),
+  ),
   guest,
 })
 
@@ -51,7 +55,7 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking of any type and status',
   description:
-    'No night is sold twice. Minimum stay, cleaning blocks and expected extensions do not bind the agency. The total comes ' +
+    'A night is never sold twice. Minimum stay, cleaning nights and expected extensions do not apply to the agency. The total comes ' +
     'from the pricing engine.',
   body: NEW_BOOKING,
   bodyExample: {
@@ -71,17 +75,19 @@ const CHANGE_BOOKING = {
   path: BOOKING_PATH,
   tag: 'Bookings',
   summary: 'Change a booking: status, dates, unit, hold, expected extension',
-  description: 'All of it together or nothing. New dates or another unit are priced anew.',
+  description: 'All changes are applied together or not at all. New dates or another unit are priced again.',
   body: Type.Object({
     status: Type.Optional(choice(BOOKING_STATUSES)),
     arrival: Type.Optional(arrival),
     departure: Type.Optional(departure),
-    unit: Type.Optional(text({ minLength: 1, description: 'Slug of the unit it moves to.' })),
+    unit: Type.Optional(text({ minLength: 1, description: 'Slug of the unit to move the booking to.' })),
     holdExpiresAt: Type.Optional(
-      instantOrDate('New end of a hold. A date: the beginning of that day. In the past: the hold ends now.'),
+      instantOrDate(
+        'New expiry of the hold. A date means the start of that day. A time in the past ends the hold now.',
+      ),
     ),
     expectedUntil: Type.Optional(
-      nullable(dateText('Until when a guest in house is expected to stay on; null: no longer.')),
+      nullable(dateText('The day until which the current guest is expected to stay. Null clears it.')),
     ),
   }),
   bodyExample: { status: 'confirmed' },
@@ -95,7 +101,7 @@ const CANCEL_BOOKING = {
   path: `${BOOKING_PATH}/cancel`,
   tag: 'Bookings',
   summary: 'Cancel a booking',
-  description: 'Releases the nights. Cancelling twice is not an error.',
+  description: 'Releases the nights. Cancelling a cancelled booking is not an error.',
   body: Type.Object({ reason: optionalText(255) }),
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
@@ -140,7 +146,7 @@ function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'
   if ('code' in stay) return stay
   const expectedUntil = body.expectedUntil == null ? null : nightOf(body.expectedUntil)
   if (expectedUntil !== null && body.status !== 'checked_in')
-    return invalidField('expectedUntil', 'must be null unless the status is checked_in')
+    return invalidField('expectedUntil', 'can be set only while the status is checked_in')
   if (expectedUntil !== null && expectedUntil <= stay.departure)
     return invalidField('expectedUntil', `must be after departure (${body.departure})`)
   const { type = 'guest', children = 0 } = body

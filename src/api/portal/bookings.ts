@@ -20,16 +20,16 @@ const LIST_BOOKINGS = {
   description: 'An unknown unit, status, type or guest gives an empty list.',
   query: Type.Object({
     ...PAGE_QUERY,
-    from: Type.Optional(dateText('Bookings that depart on or after it.')),
-    to: Type.Optional(dateText('Bookings that arrive on or before it.')),
+    from: Type.Optional(dateText('Only bookings departing on or after this date.')),
+    to: Type.Optional(dateText('Only bookings arriving on or before this date.')),
     status: Type.Optional(text({ description: 'Exact status.' })),
     type: Type.Optional(text({ description: 'Exact type.' })),
-    unit: Type.Optional(text({ description: 'Slug of the unit, of an archived one too.' })),
+    unit: Type.Optional(text({ description: 'Unit slug; archived units are allowed.' })),
     source: Type.Optional(text({ description: 'Exact source.' })),
-    sourceRef: Type.Optional(text({ description: 'Exact reference of the source.' })),
+    sourceRef: Type.Optional(text({ description: "Exact reference in the source's system." })),
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
   }),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('bookings', AgencyBookingJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('bookings', AgencyBookingJson) },
 } as const satisfies Operation
 
 const GET_BOOKING = {
@@ -37,7 +37,7 @@ const GET_BOOKING = {
   method: 'GET',
   path: BOOKING_PATH,
   tag: 'Bookings',
-  summary: 'Read a booking, with its guest and notes',
+  summary: 'Get a booking with its guest and notes',
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
 } as const satisfies Operation
 

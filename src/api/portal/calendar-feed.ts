@@ -23,15 +23,15 @@ const PAST_NIGHTS = 31
 const FeedJson = Type.Object(
   {
     unit: Type.String(),
-    path: Type.String({ description: 'Path and query, to be put behind the address the service has in the world.' }),
-    url: Type.String({ description: 'The same behind the address this request was sent to.' }),
+    path: Type.String({ description: 'Path and query, to append to the public address of the service.' }),
+    url: Type.String({ description: 'The full URL, based on the address this request was sent to.' }),
   },
   { $id: 'CalendarFeed' },
 )
 
 const feedAnswer = {
   status: 200,
-  description: 'The secret address. Whoever has it reads the blocked nights of the unit, and nothing else.',
+  description: "The secret address. Anyone who has it can read the unit's blocked nights, and nothing else.",
   schema: Type.Object({ calendarFeed: FeedJson }),
 } as const
 
@@ -40,7 +40,7 @@ const GET_FEED = {
   method: 'GET',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
-  summary: 'The secret iCalendar address of a unit',
+  summary: "Get a unit's secret iCalendar address",
   answer: feedAnswer,
 } as const satisfies Operation
 
@@ -49,8 +49,8 @@ const CHANGE_FEED = {
   method: 'POST',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
-  summary: 'Change the secret iCalendar address of a unit',
-  description: 'The old address answers 404 from now on.',
+  summary: "Replace a unit's secret iCalendar address",
+  description: 'The old address answers 404 immediately.',
   answer: feedAnswer,
 } as const satisfies Operation
 

@@ -13,12 +13,19 @@ const FIELDS = {
   label: label(120, 'Shown to the guest verbatim.'),
   kind: choice(['fixed', 'percent']),
   amount: nullable(
-    Type.Integer({ minimum: 0, maximum: PRICE_MAX, description: 'Minor units per stay; needed when `kind` is fixed.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: PRICE_MAX,
+      description: 'Minor units per stay. Required when `kind` is `fixed`.',
+    }),
   ),
-  pct: nullable(pct(0, FEE_BASIS_POINTS_MAX, 'Of the accommodation; needed when `kind` is percent.')),
+  pct: nullable(pct(0, FEE_BASIS_POINTS_MAX, 'Percentage of the accommodation. Required when `kind` is `percent`.')),
   includesWeeklyCleaning: Type.Boolean({ default: false }),
-  application: choice(APPLICATIONS, { default: 'every_stay', description: '`every_stay` fees are in every quote.' }),
-  active: Type.Boolean({ default: true, description: 'Only active fee types are seen by partners.' }),
+  application: choice(APPLICATIONS, {
+    default: 'every_stay',
+    description: '`every_stay` fees are included in every quote.',
+  }),
+  active: Type.Boolean({ default: true, description: 'Partners see only active fee types.' }),
 }
 const CHANGE = Type.Partial(Type.Object(FIELDS))
 
@@ -50,9 +57,9 @@ const LIST_FEE_TYPES = {
   method: 'GET',
   path: `${AGENCY_PATH}/fee-types`,
   tag: 'Fee types',
-  summary: 'List fee types, inactive ones too',
+  summary: 'List fee types, including inactive ones',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('feeTypes', PortalFeeTypeJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('feeTypes', PortalFeeTypeJson) },
 } as const satisfies Operation
 
 const CHANGE_FEE_TYPE = {
@@ -60,8 +67,8 @@ const CHANGE_FEE_TYPE = {
   method: 'PATCH',
   path: `${AGENCY_PATH}/fee-types/{feeTypeId}`,
   tag: 'Fee types',
-  summary: 'Change a fee type, or switch it off',
-  description: 'Holds from the next quote on.',
+  summary: 'Change or deactivate a fee type',
+  description: 'Takes effect with the next quote.',
   body: CHANGE,
   bodyExample: { active: false },
   answer: { status: 200, ...feeTypeAnswer },

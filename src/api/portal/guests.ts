@@ -19,10 +19,10 @@ const LIST_GUESTS = {
   query: Type.Object({
     ...PAGE_QUERY,
     search: Type.Optional(
-      text({ description: `Part of a name, e-mail or phone, from ${SEARCH_LENGTH_MIN} characters on.` }),
+      text({ description: `Part of a name, e-mail or phone, at least ${SEARCH_LENGTH_MIN} characters.` }),
     ),
   }),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('guests', GuestJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', GuestJson) },
 } as const satisfies Operation
 
 const GET_GUEST = {
@@ -30,7 +30,7 @@ const GET_GUEST = {
   method: 'GET',
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
-  summary: 'Read a guest, with the most recent stays',
+  summary: 'Get a guest with recent stays',
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestWithStaysJson }) },
 } as const satisfies Operation
 

@@ -13,7 +13,7 @@ export const KeyJson = Type.Object(
   {
     id: Type.String(),
     name: nullable(Type.String()),
-    prefix: Type.String({ description: 'The leading part of the key, for recognition.' }),
+    prefix: Type.String({ description: 'Leading part of the key, to identify it.' }),
     scopes: Type.Array(choice(SCOPES)),
     createdAt: Type.String({ format: 'date-time' }),
     expiresAt: nullable(Type.String({ format: 'date-time' })),
@@ -39,17 +39,19 @@ const CREATE_KEY = {
   tag: 'Keys',
   summary: 'Create an API key',
   description:
-    'The answer is the only time the secret is shown. Without `scopes` the four plain read scopes are given.',
+    'The secret is shown only in this response. Without `scopes`, the key gets the four read scopes other than `read:guests`.',
   body: Type.Object({
     name: Type.Optional(nullable(label(120, 'For people.'))),
     scopes: Type.Optional(Type.Array(choice(SCOPES), { maxItems: 50 })),
-    expiresAt: Type.Optional(nullable(instantOrDate('After that moment the key gets 401. A date: its beginning.'))),
+    expiresAt: Type.Optional(
+      nullable(instantOrDate('After this time the key gets 401. A date means the start of that day.')),
+    ),
   }),
   isBodyOptional: true,
   bodyExample: { name: 'Website', scopes: ['read:units', 'read:availability', 'read:rates', 'write:bookings'] },
   answer: {
     status: 201,
-    description: 'The key, and its secret this once.',
+    description: 'The key and its secret. The secret is not shown again.',
     schema: Type.Object({ key: KeyJson, secret: Type.String() }),
   },
 } as const satisfies Operation
@@ -61,7 +63,7 @@ const LIST_KEYS = {
   tag: 'Keys',
   summary: 'List API keys, oldest first',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('keys', KeyJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('keys', KeyJson) },
 } as const satisfies Operation
 
 const REVOKE_KEY = {
@@ -70,7 +72,7 @@ const REVOKE_KEY = {
   path: `${AGENCY_PATH}/keys/{keyId}`,
   tag: 'Keys',
   summary: 'Revoke an API key',
-  description: 'Permanent, and from the next request on.',
+  description: 'Permanent. Takes effect with the next request.',
   answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
 } as const satisfies Operation
 

@@ -71,9 +71,11 @@ export function settled<T>(
   const { refusal } = outcome
   switch (refusal.code) {
     case 'SLUG_TAKEN':
-      return problem('SLUG_TAKEN', `The slug ${refusal.slug} is taken`, { slug: refusal.slug })
+      return problem('SLUG_TAKEN', `The slug ${refusal.slug} is already in use`, { slug: refusal.slug })
     case 'EMAIL_TAKEN':
-      return problem('EMAIL_TAKEN', `Another guest has the e-mail ${refusal.email}`, { email: refusal.email })
+      return problem('EMAIL_TAKEN', `Another guest already has the e-mail address ${refusal.email}`, {
+        email: refusal.email,
+      })
     case 'VALIDATION':
       return invalid([{ field: refusal.field, message: refusal.message }])
     default:
@@ -83,7 +85,7 @@ export function settled<T>(
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
-  'The portal token is needed: send the header Authorization: Bearer <PORTAL_TOKEN>',
+  'Missing or invalid portal token: send the header Authorization: Bearer <PORTAL_TOKEN>',
   {},
 )
 

@@ -32,7 +32,7 @@ const SLUG_LENGTH_MAX = 60
 export const slug = (description: string) =>
   tested<string>(
     { type: 'string', pattern: SLUG.source, maxLength: SLUG_LENGTH_MAX, description },
-    `lower-case letters and digits in groups joined by hyphens, of at most ${SLUG_LENGTH_MAX} characters, such as sea-view`,
+    `at most ${SLUG_LENGTH_MAX} lower-case letters, digits and single hyphens between them, such as sea-view`,
     (value) => value.length <= SLUG_LENGTH_MAX && SLUG.test(value),
   )
 
@@ -59,7 +59,7 @@ export const currency = () =>
     {
       type: 'string',
       pattern: '^[A-Z]{3}$',
-      description: 'ISO 4217. Never changes: all amounts are in its minor unit.',
+      description: 'ISO 4217 code. Cannot be changed: all amounts are in its minor unit.',
     },
     'an ISO 4217 currency code in capitals, such as EUR',
     (value) => CURRENCIES.has(value),
@@ -75,7 +75,7 @@ function isZoneName(name: string): boolean {
 
 export const timezone = () =>
   tested<string>(
-    { type: 'string', description: 'IANA name. Never changes: day boundaries are meant in it.' },
+    { type: 'string', description: 'IANA name. Cannot be changed: it determines day boundaries.' },
     'an IANA time zone name, such as Europe/Lisbon',
     isZoneName,
   )
@@ -109,6 +109,6 @@ export function parseInstant(text: string): number | null {
 export const instantOrDate = (description: string) =>
   tested<string>(
     { type: 'string', description, examples: ['2027-03-01', '2027-03-01T12:00:00Z'] },
-    'an ISO 8601 timestamp with its offset, or a date YYYY-MM-DD that exists, from 2000 to 2099',
+    'an ISO 8601 timestamp with a UTC offset, or a valid date YYYY-MM-DD from 2000 to 2099',
     (value) => parseNight(value) !== null || parseInstant(value) !== null,
   )

@@ -21,7 +21,7 @@ import { label, pct } from './portal-schema.ts'
 import { UNIT_PATH } from './units.ts'
 
 const minStay = () =>
-  nullable(Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX, description: "Null: the unit's own." }))
+  nullable(Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX, description: "Null: the unit's minimum stay." }))
 const SEASON = {
   name: label(SEASON_NAME_LENGTH_MAX, 'Shown in quotes.'),
   from: dateText('First night.'),
@@ -30,15 +30,23 @@ const SEASON = {
 }
 const WEEKDAYS = Type.Array(
   Type.Object({
-    weekday: Type.Integer({ minimum: 1, maximum: 7, description: 'Monday 1 to Sunday 7.' }),
-    pct: pct(WEEKDAY_BASIS_POINTS_MIN, WEEKDAY_BASIS_POINTS_MAX, 'Added to the price of each night of that weekday.'),
+    weekday: Type.Integer({ minimum: 1, maximum: 7, description: '1 (Monday) to 7 (Sunday).' }),
+    pct: pct(
+      WEEKDAY_BASIS_POINTS_MIN,
+      WEEKDAY_BASIS_POINTS_MAX,
+      'Percentage added to the price of each night on this weekday.',
+    ),
   }),
   { maxItems: 7 },
 )
 const DISCOUNTS = Type.Array(
   Type.Object({
     minNights: Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX }),
-    pct: pct(0, DISCOUNT_BASIS_POINTS_MAX, 'Off the accommodation. The largest that applies counts.'),
+    pct: pct(
+      0,
+      DISCOUNT_BASIS_POINTS_MAX,
+      'Percentage off the accommodation. The largest applicable discount is used.',
+    ),
   }),
   { maxItems: STAY_NIGHTS_MAX },
 )
@@ -68,7 +76,7 @@ const GET_RATES = {
   method: 'GET',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
-  summary: 'Read the rates of a unit',
+  summary: "Get a unit's rates",
   answer: { status: 200, ...ratesAnswer },
 } as const satisfies Operation
 
@@ -77,8 +85,8 @@ const SET_RATES = {
   method: 'PUT',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
-  summary: 'Set all rates of a unit',
-  description: 'They hold together from the next quote on; bookings made keep their totals.',
+  summary: "Replace a unit's rates",
+  description: 'All rates take effect together with the next quote. Existing bookings keep their totals.',
   body: NEW_RATES,
   bodyExample: {
     seasons: [{ name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 18_000, minStay: 3 }],

@@ -13,15 +13,15 @@ const GET_CALENDAR = {
   method: 'GET',
   path: `${UNIT_PATH}/calendar`,
   tag: 'Calendars',
-  summary: 'Taken and cleaning nights of a unit',
-  description: 'Nights that are not listed are free. A night that is taken is not listed as cleaning.',
+  summary: "Get a unit's booked and cleaning nights",
+  description: 'Nights that are not listed are free. A booked night is not also listed as cleaning.',
   query: Type.Object({
     from: dateText('First night.'),
     to: dateText(`The day after the last night; at most ${STAY_NIGHTS_MAX} days after from.`),
   }),
   answer: {
     status: 200,
-    description: 'The nights that cannot be sold.',
+    description: 'The unavailable nights.',
     schema: Type.Object({
       calendar: Type.Object({
         unit: Type.String(),

@@ -21,32 +21,32 @@ const TURNOVER_NIGHTS_MAX = 60
 
 /** All Unit fields but `id` (contract, Unit), and the agency's own. */
 const FIELDS = {
-  slug: slug('Stable address of the unit; unique in the agency, archived units included.'),
+  slug: slug('Stable identifier of the unit in URLs; unique in the agency, including archived units.'),
   name: label(120, 'Shown to partners.'),
-  status: choice(UNIT_STATUSES, { default: 'active', description: 'Archived units are unknown to partners.' }),
+  status: choice(UNIT_STATUSES, { default: 'active', description: 'Partners do not see archived units.' }),
   city: place('City.'),
   area: place('Part of the city.'),
   building: place('Name of the building.'),
   bedrooms: rooms('Bedrooms.'),
   beds: rooms('Beds.'),
-  bathrooms: rooms('Bathrooms; halves are usual.'),
+  bathrooms: rooms('Number of bathrooms; halves are allowed.'),
   maxGuests: Type.Integer({ minimum: 1, maximum: 1_000 }),
   sizeSqm: nullable(Type.Number({ minimum: 0, maximum: 1_000_000 })),
-  basePrice: money('Per night, where no season says otherwise'),
+  basePrice: money('Per night outside seasons'),
   cleaningFee: money('Per stay'),
-  extraBedFee: money('Per night, with an extra bed and children'),
+  extraBedFee: money('Per night, if an extra bed is requested for children'),
   minStay: Type.Integer({
     minimum: 1,
     maximum: STAY_NIGHTS_MAX,
-    description: 'Nights, where no season says otherwise.',
+    description: 'Nights. Seasons can override it.',
   }),
   turnoverNights: Type.Integer({
     minimum: 0,
     maximum: TURNOVER_NIGHTS_MAX,
-    description: 'Nights kept for cleaning after the departure of a guest or owner.',
+    description: 'Nights blocked for cleaning after each guest or owner stay.',
   }),
-  checkinTime: timeOfDay('In the time zone of the agency.'),
-  checkoutTime: timeOfDay('In the time zone of the agency.'),
+  checkinTime: timeOfDay("In the agency's time zone."),
+  checkoutTime: timeOfDay("In the agency's time zone."),
   instantBook: Type.Boolean(),
 }
 
@@ -91,7 +91,7 @@ const CREATE_UNIT = {
   path: `${AGENCY_PATH}/units`,
   tag: 'Units',
   summary: 'Create a unit',
-  description: `What is left out gets ${JSON.stringify(DEFAULTS)}.`,
+  description: `Defaults for omitted fields: ${JSON.stringify(DEFAULTS)}.`,
   body: Type.Composite([
     Type.Object({ slug: FIELDS.slug, name: FIELDS.name, basePrice: FIELDS.basePrice }),
     Type.Omit(CHANGE, ['slug', 'name', 'basePrice']),
@@ -106,9 +106,9 @@ const LIST_UNITS = {
   method: 'GET',
   path: `${AGENCY_PATH}/units`,
   tag: 'Units',
-  summary: 'List units by name, archived ones too',
+  summary: 'List units by name, including archived ones',
   query: Type.Object({ ...PAGE_QUERY, status: Type.Optional(choice(UNIT_STATUSES)) }),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('units', PortalUnitJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('units', PortalUnitJson) },
 } as const satisfies Operation
 
 const GET_UNIT = {
@@ -116,7 +116,7 @@ const GET_UNIT = {
   method: 'GET',
   path: UNIT_PATH,
   tag: 'Units',
-  summary: 'Read a unit, an archived one too',
+  summary: 'Get a unit, archived or not',
   answer: { status: 200, ...unitAnswer },
 } as const satisfies Operation
 
@@ -126,7 +126,7 @@ const CHANGE_UNIT = {
   path: UNIT_PATH,
   tag: 'Units',
   summary: 'Change a unit',
-  description: 'Prices and rules hold from the next quote on; bookings made keep their totals.',
+  description: 'Prices and rules take effect with the next quote. Existing bookings keep their totals.',
   body: CHANGE,
   bodyExample: { basePrice: 13_500, turnoverNights: 1 },
   answer: { status: 200, ...unitAnswer },

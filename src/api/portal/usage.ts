@@ -5,13 +5,13 @@ import { nullable } from '../schema/text-schema.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 const onlyCurrent = (description: string) =>
-  nullable(Type.Integer({ description: `${description} Null on past months.` }))
+  nullable(Type.Integer({ description: `${description} Null for past months.` }))
 
 const MonthJson = Type.Object(
   {
     month: Type.String({ description: '`YYYY-MM`, UTC.' }),
-    used: Type.Integer({ minimum: 0, description: 'Requests, all keys together.' }),
-    quota: onlyCurrent('Requests that the plan allows.'),
+    used: Type.Integer({ minimum: 0, description: 'Requests made with all keys.' }),
+    quota: onlyCurrent('Requests allowed by the plan.'),
     remaining: onlyCurrent('Requests left.'),
     resetsAt: nullable(Type.String({ format: 'date-time' })),
   },
@@ -23,10 +23,10 @@ const LIST_USAGE = {
   method: 'GET',
   path: `${AGENCY_PATH}/usage`,
   tag: 'Audit and usage',
-  summary: "The months' use, newest first",
-  description: 'The current month is counted to this moment.',
+  summary: 'List usage by month, newest first',
+  description: 'The current month is counted up to now.',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('usage', MonthJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('usage', MonthJson) },
 } as const satisfies Operation
 
 export const USAGE = [

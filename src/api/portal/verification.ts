@@ -7,7 +7,7 @@ const KINDS = ['journal', 'snapshot', 'booking', 'guest', 'event', 'audit', 'del
 
 const VerificationJson = Type.Object(
   {
-    lastSeq: Type.Integer({ description: 'The journal was checked up to this entry.' }),
+    lastSeq: Type.Integer({ description: 'Last journal entry that was checked.' }),
     units: Type.Integer(),
     entries: Type.Integer(),
     bookings: Type.Integer(),
@@ -17,7 +17,7 @@ const VerificationJson = Type.Object(
       Type.Object({
         what: choice(KINDS),
         unitId: nullable(Type.String()),
-        at: Type.String({ description: 'Where to look: an id or a sequence number.' }),
+        at: Type.String({ description: 'The affected id or sequence number.' }),
         message: Type.String(),
       }),
       { description: 'The first 1,000 differences.' },
@@ -34,15 +34,15 @@ const VERIFY = {
   method: 'GET',
   path: '/portal/v1/verification',
   tag: 'Audit and usage',
-  summary: 'Hold everything derived against the journal',
+  summary: 'Verify all derived data against the journal',
   description:
-    'Replays the journal of every unit and compares snapshots, bookings, guests, events, audit lines, deliveries and the ' +
-    'memory of the running actors with it. Runs in a separate process that only reads; the service keeps taking bookings. ' +
-    'A verification that has not finished after ten minutes is stopped, and answered with 500. A request sent while one ' +
-    'is running gets its result. An empty `differences` means that everything agrees.',
+    'Replays the journal of every unit and compares it with snapshots, bookings, guests, events, audit entries, deliveries and the ' +
+    'in-memory state of the running units. Runs in a separate, read-only process; the service keeps taking bookings. ' +
+    'A verification that takes longer than ten minutes is stopped and answered with 500. A request sent while another ' +
+    'is running gets the same result. An empty `differences` means that everything agrees.',
   answer: {
     status: 200,
-    description: 'What was checked, and every difference.',
+    description: 'What was checked, and the differences found.',
     schema: Type.Object({ verification: VerificationJson }),
   },
 } as const satisfies Operation

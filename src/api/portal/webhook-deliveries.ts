@@ -19,9 +19,9 @@ const PING = {
   method: 'POST',
   path: `${ENDPOINT_PATH}/ping`,
   tag: 'Webhooks',
-  summary: 'Send a test message now, and tell what came back',
-  description: 'One attempt. It neither counts as a failure nor resets any.',
-  answer: { ...deliveryAnswer, description: 'The delivery with its outcome.' },
+  summary: 'Send a test message now and return the result',
+  description: 'One attempt. It does not affect the count of failed deliveries.',
+  answer: { ...deliveryAnswer, description: 'The delivery and its outcome.' },
   problems: ['RATE_LIMITED'],
 } as const satisfies Operation
 
@@ -32,7 +32,7 @@ const LIST = {
   tag: 'Webhooks',
   summary: 'List the deliveries of an endpoint with their attempts, newest first',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('deliveries', DeliveryJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('deliveries', DeliveryJson) },
 } as const satisfies Operation
 
 const RESEND = {
@@ -40,8 +40,8 @@ const RESEND = {
   method: 'POST',
   path: `${AGENCY_PATH}/deliveries/{deliveryId}/resend`,
   tag: 'Webhooks',
-  summary: 'Send one delivery again, whatever became of it',
-  description: 'The same id and bytes, on a new schedule.',
+  summary: 'Send a delivery again, whatever its outcome',
+  description: 'Same id and body, with a new retry schedule.',
   answer: deliveryAnswer,
 } as const satisfies Operation
 
@@ -54,7 +54,12 @@ export const WEBHOOK_DELIVERIES = [
     const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller))
     if (outcome.kind === 'not_found') return notFound('webhook endpoint')
     if (outcome.kind === 'busy')
-      return problem('RATE_LIMITED', 'Too many pings are under way: try again', {}, { retryAfterS: PING_RETRY_S })
+      return problem(
+        'RATE_LIMITED',
+        'Too many pings are in progress: try again in a few seconds',
+        {},
+        { retryAfterS: PING_RETRY_S },
+      )
     return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
@@ -69,8 +74,8 @@ export const WEBHOOK_DELIVERIES = [
     if (outcome.kind === 'not_found') return notFound('delivery')
     if (outcome.kind === 'refused')
       return outcome.refusal === 'is_ping'
-        ? invalidField('deliveryId', 'must be of an event: a ping is sent again as a new one')
-        : invalidField('deliveryId', 'must be of an endpoint that is there: this one was deleted')
+        ? invalidField('deliveryId', 'must not be a ping: send a new ping instead')
+        : invalidField('deliveryId', 'must belong to an existing endpoint: this one was deleted')
     return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
   }),
 ]

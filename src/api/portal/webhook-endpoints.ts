@@ -17,7 +17,7 @@ const url = () =>
   text({
     minLength: 1,
     maxLength: URL_LENGTH_MAX,
-    description: 'https, and publicly reachable (contract, Delivery rule 5).',
+    description: 'An https URL that is publicly reachable.',
   })
 const description = () => Type.Optional(nullable(text({ maxLength: DESCRIPTION_LENGTH_MAX })))
 const endpointAnswer = {
@@ -33,10 +33,14 @@ const REGISTER = {
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
   summary: 'Register a webhook endpoint',
-  description: 'The answer is the only time the signing secret is shown.',
+  description: 'The signing secret is shown only in this response.',
   body: Type.Object({ url: url(), description: description() }),
   bodyExample: { url: 'https://example.com/hooks', description: 'Channel manager' },
-  answer: { status: 201, description: 'The endpoint, and its secret this once.', schema: withSecret },
+  answer: {
+    status: 201,
+    description: 'The endpoint and its secret. The secret is not shown again.',
+    schema: withSecret,
+  },
 } as const satisfies Operation
 
 const LIST = {
@@ -46,7 +50,11 @@ const LIST = {
   tag: 'Webhooks',
   summary: 'List webhook endpoints, newest first',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'One page.', schema: pageSchema('webhookEndpoints', WebhookEndpointJson) },
+  answer: {
+    status: 200,
+    description: 'A page of results.',
+    schema: pageSchema('webhookEndpoints', WebhookEndpointJson),
+  },
 } as const satisfies Operation
 
 const GET = {
@@ -54,7 +62,7 @@ const GET = {
   method: 'GET',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
-  summary: 'Read a webhook endpoint',
+  summary: 'Get a webhook endpoint',
   answer: endpointAnswer,
 } as const satisfies Operation
 
@@ -63,10 +71,12 @@ const CHANGE = {
   method: 'PATCH',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
-  summary: 'Switch a webhook endpoint on, or change its address or description',
+  summary: 'Re-enable a webhook endpoint, or change its address or description',
   body: Type.Object({
-    status: Type.Optional(choice(['active'], { description: 'Switches it on; needs `pending`.' })),
-    pending: Type.Optional(choice(['resend', 'drop'], { description: 'What becomes of deliveries that were held.' })),
+    status: Type.Optional(choice(['active'], { description: 'Re-enables the endpoint; requires `pending`.' })),
+    pending: Type.Optional(
+      choice(['resend', 'drop'], { description: 'What to do with the deliveries that were held.' }),
+    ),
     url: Type.Optional(url()),
     description: description(),
   }),
@@ -80,8 +90,8 @@ const DELETE = {
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
-  description: 'Pending deliveries are dropped. After a 500, repeat the request until it answers 200 or 404.',
-  answer: { ...endpointAnswer, description: 'The endpoint as it was.' },
+  description: 'Pending deliveries are dropped. After a 500, repeat the request until it returns 200 or 404.',
+  answer: { ...endpointAnswer, description: 'The deleted endpoint.' },
 } as const satisfies Operation
 
 const ROTATE = {
@@ -89,14 +99,19 @@ const ROTATE = {
   method: 'POST',
   path: `${ENDPOINT_PATH}/rotate-secret`,
   tag: 'Webhooks',
-  summary: 'Make a new signing secret',
-  description: 'The answer is the only time it is shown. For `overlapHours` the old one signs beside it.',
+  summary: 'Rotate the signing secret',
+  description:
+    'The new secret is shown only in this response. For `overlapHours`, messages are signed with both secrets.',
   body: Type.Object({
     overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: OVERLAP_HOURS_MAX, default: 24 })),
   }),
   isBodyOptional: true,
   bodyExample: { overlapHours: 24 },
-  answer: { status: 200, description: 'The endpoint, and its new secret this once.', schema: withSecret },
+  answer: {
+    status: 200,
+    description: 'The endpoint and its new secret. The secret is not shown again.',
+    schema: withSecret,
+  },
 } as const satisfies Operation
 
 export const WEBHOOK_ENDPOINTS = [
@@ -105,7 +120,10 @@ export const WEBHOOK_ENDPOINTS = [
     const outcome = await ledger.webhooks.register(agency.id, asked, successLine(ledger, caller))
     if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     if (outcome.kind === 'too_many')
-      return invalidField('url', `must be of one of ${outcome.max} endpoints at most: delete one first`)
+      return invalidField(
+        'url',
+        `cannot be registered: the agency already has ${outcome.max} endpoints. Delete one first`,
+      )
     return shownWithSecret(outcome)
   }),
   agencyRoute(LIST, async ({ ledger, agency, query }) => {

@@ -7,7 +7,7 @@ import { type Problem, problem } from './problems.ts'
 /** The answer to a request without a valid API key (contract, Authentication rule 9). */
 export const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
-  'A valid API key is needed: send the header Authorization: Bearer <API_KEY>',
+  'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>',
   {},
 )
 
@@ -20,12 +20,12 @@ export function problemOfAccess(refusal: AccessRefusal): Problem {
       return FEATURE_DISABLED
     case 'RATE_LIMITED': {
       const { limit, retryAfterS } = refusal
-      const title = `The budget of ${limit} requests per minute is used up: try again in ${retryAfterS} s`
+      const title = `Rate limit of ${limit} requests per minute exceeded: retry in ${retryAfterS} s`
       return problem('RATE_LIMITED', title, {}, { retryAfterS })
     }
     case 'QUOTA_EXCEEDED': {
       const { quota, used, resetsAt, retryAfterS } = refusal
-      const title = `The quota of ${quota} requests per month is used up until ${resetsAt}`
+      const title = `Monthly quota of ${quota} requests exhausted: it resets at ${resetsAt}`
       return problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS })
     }
     default:
@@ -36,5 +36,5 @@ export function problemOfAccess(refusal: AccessRefusal): Problem {
 /** Null when the key has the scope (contract, Authentication rule 6). */
 export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
   if (holder.key.scopes.includes(scope)) return null
-  return problem('SCOPE_MISSING', `The key lacks the scope ${scope}`, { scope })
+  return problem('SCOPE_MISSING', `The API key does not have the scope ${scope}`, { scope })
 }

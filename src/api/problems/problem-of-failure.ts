@@ -16,10 +16,10 @@ const RETRY_AFTER_S = 2
 
 const NOT_WRITTEN = 'Nothing was changed'
 const UNKNOWN =
-  'It is not known whether the change was made: check with GET /bookings, or repeat the request with the same Idempotency-Key'
+  'The change may or may not have been made: check with GET /bookings, or repeat the request with the same Idempotency-Key'
 
 const TITLE_OF_JOURNAL_ERROR = {
-  full: `${NOT_WRITTEN}: too many writes are already waiting. Try again`,
+  full: `${NOT_WRITTEN}: too many writes are already queued. Try again`,
   held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
   fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
   closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
@@ -31,26 +31,25 @@ const CHECK = 'Check whether it was applied before retrying'
 
 const TITLE_OF_WRITE_ERROR = {
   not_written: `${NOT_WRITTEN}: the database did not accept the change. Try again`,
-  unknown: `It is not known whether the change was made: the database did not answer. ${CHECK}`,
-  begun: 'The change was started but is not complete: repeat the request',
+  unknown: `The change may or may not have been made: the database did not answer. ${CHECK}`,
+  begun: 'The change was started but not completed: repeat the request',
   made: 'The change was made, but its result could not be read: fetch it instead of repeating the request',
 } as const satisfies Record<WriteOutcome, string>
 
 const TITLE_OF_CLOSED_ACCESS = {
-  key: 'This process now refuses the key, but the revocation may not be stored yet: repeat the request',
-  agency:
-    'This process now treats the agency as suspended, but the suspension may not be stored yet: repeat the request',
+  key: 'The key is refused from now on, but the revocation may not be stored yet: repeat the request',
+  agency: 'The agency is suspended from now on, but the suspension may not be stored yet: repeat the request',
   calendar_address:
-    'This process now refuses the old address, but a new one may not be stored: change the address again',
+    'The old address is refused from now on, but the new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 
 const TITLE_OF_VERIFICATION_ERROR = {
-  not_started: 'The verification could not start: there was no process for it. Try again',
+  not_started: 'The verification could not start: its process did not start. Try again',
   ended: 'The verification did not finish: its process ended. Try again',
   failed: 'The verification did not finish: the database did not answer. Try again',
   broken: 'The verification did not finish because of an error in the service',
   overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
-  abandoned: 'The verification was stopped: no client is waiting for it, or the service is shutting down. Try again',
+  abandoned: 'The verification was stopped: the client disconnected, or the service is shutting down. Try again',
 } as const satisfies Record<VerificationErrorKind, string>
 
 const TITLE_OF_LIST_ERROR = {
@@ -88,12 +87,12 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof RefusalNotRecordedError)
     return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
   if (error instanceof MailboxFullError)
-    return `${NOT_WRITTEN}: too many writes to this unit are already waiting. Try again`
+    return `${NOT_WRITTEN}: too many writes to this unit are already queued. Try again`
   if (error instanceof IdempotencyFullError)
-    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already waiting. Try again`
+    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already queued. Try again`
   // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
   if (isOfDatabase(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
-  return `It is not known whether the change was made, because of an error in the service. ${CHECK}`
+  return `The change may or may not have been made, because of an error in the service. ${CHECK}`
 }
 
 /** Whether the change may have been made: the same cases in which the title says so. */

@@ -11,11 +11,11 @@ export function problemOfRejection(rejection: Rejection): Problem {
   switch (rejection.code) {
     case 'MIN_STAY': {
       const { minStay } = rejection
-      return problem('MIN_STAY', `A stay with this arrival has at least ${minStay} nights`, { minStay })
+      return problem('MIN_STAY', `Minimum stay for this arrival: ${minStay} nights`, { minStay })
     }
     case 'BOOKING_CONFLICT': {
       const { from, to, nights, bookableFrom } = rejection.conflict
-      return problem('BOOKING_CONFLICT', `Nights of the stay are taken: ${listed(nights)}`, {
+      return problem('BOOKING_CONFLICT', `These nights are already booked: ${listed(nights)}`, {
         conflict: {
           from: formatNight(from),
           to: formatNight(to),
@@ -26,17 +26,25 @@ export function problemOfRejection(rejection: Rejection): Problem {
     }
     case 'TURNOVER_BLOCK_CONFLICT': {
       const departure = formatNight(rejection.conflict.departure)
-      return problem('TURNOVER_BLOCK_CONFLICT', `The unit is being cleaned after the departure of ${departure}`, {
-        conflict: { bookableFrom: formatOrNull(rejection.conflict.bookableFrom), departure },
-      })
+      return problem(
+        'TURNOVER_BLOCK_CONFLICT',
+        `The arrival falls on a cleaning night after the departure on ${departure}`,
+        {
+          conflict: { bookableFrom: formatOrNull(rejection.conflict.bookableFrom), departure },
+        },
+      )
     }
     case 'EXPECTED_EXTENSION_CONFLICT':
-      return problem('EXPECTED_EXTENSION_CONFLICT', 'A guest in house is expected to stay on into these nights', {
-        conflicts: rejection.conflicts.map(({ from, to }) => ({ from: formatNight(from), to: formatNight(to) })),
-      })
+      return problem(
+        'EXPECTED_EXTENSION_CONFLICT',
+        'The current guest is expected to extend their stay into these nights',
+        {
+          conflicts: rejection.conflicts.map(({ from, to }) => ({ from: formatNight(from), to: formatNight(to) })),
+        },
+      )
     case 'INVALID_TRANSITION': {
       const { from, to, possible } = rejection
-      return problem('INVALID_TRANSITION', `A booking that is ${from} cannot become ${to}`, {
+      return problem('INVALID_TRANSITION', `Cannot change the status of a booking from ${from} to ${to}`, {
         from,
         to,
         possible: [...possible],

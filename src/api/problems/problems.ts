@@ -52,20 +52,20 @@ export const PROBLEMS = {
       ),
     },
     example: {
-      title: 'arrival must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31',
+      title: 'arrival must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31',
       errors: [
         {
           field: 'arrival',
-          message: 'arrival must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31',
+          message: 'arrival must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31',
         },
       ],
     },
   },
   UNAUTHORIZED: {
     status: 401,
-    when: 'The key is missing, malformed, unknown, revoked or expired, or the agency is not active.',
+    when: 'The API key is missing, malformed, unknown, revoked or expired, or the agency is suspended.',
     members: {},
-    example: { title: 'A valid API key is needed: send the header Authorization: Bearer <API_KEY>' },
+    example: { title: 'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>' },
   },
   FEATURE_DISABLED: {
     status: 403,
@@ -75,29 +75,31 @@ export const PROBLEMS = {
   },
   SCOPE_MISSING: {
     status: 403,
-    when: 'The key lacks the scope that `scope` names.',
+    when: 'The API key does not have the scope that `scope` names.',
     members: { scope: stringOf(SCOPES, 'The missing scope.') },
-    example: { title: 'The key lacks the scope write:bookings', scope: 'write:bookings' },
+    example: { title: 'The API key does not have the scope write:bookings', scope: 'write:bookings' },
   },
   NOT_FOUND: {
     status: 404,
-    when: 'There is no such unit, booking, guest or route in the agency.',
+    when: 'No such unit, booking, guest or route in the agency.',
     members: {},
-    example: { title: 'There is no such booking' },
+    example: { title: 'No such booking' },
   },
   BOOKING_CONFLICT: {
     status: 409,
-    when: 'Nights of the stay are taken: someone else was faster.',
+    when: 'At least one night of the stay is already booked.',
     members: {
       conflict: Type.Object({
-        from: dateText('First taken night of the wanted stay.'),
-        to: dateText('The day after the last taken night of the wanted stay.'),
-        nights: Type.Array(dateText('A taken night.')),
-        bookableFrom: nullableDate('First later arrival on which a stay of this length can be booked now.'),
+        from: dateText('First night of the requested stay that is already booked.'),
+        to: dateText('The day after the last night of the requested stay that is already booked.'),
+        nights: Type.Array(dateText('A night that is already booked.')),
+        bookableFrom: nullableDate(
+          'The first later arrival date on which a stay of this length is currently available; null if there is none.',
+        ),
       }),
     },
     example: {
-      title: 'Nights of the stay are taken: 2027-03-02, 2027-03-03',
+      title: 'These nights are already booked: 2027-03-02, 2027-03-03',
       conflict: {
         from: '2027-03-02',
         to: '2027-03-04',
@@ -108,44 +110,46 @@ export const PROBLEMS = {
   },
   TURNOVER_BLOCK_CONFLICT: {
     status: 409,
-    when: 'The arrival falls into the cleaning block after the previous stay.',
+    when: 'The arrival falls on a cleaning night after the previous stay.',
     members: {
       conflict: Type.Object({
-        bookableFrom: nullableDate('First later arrival on which a stay of this length can be booked now.'),
-        departure: dateText('The departure after which the unit is cleaned.'),
+        bookableFrom: nullableDate(
+          'The first later arrival date on which a stay of this length is currently available; null if there is none.',
+        ),
+        departure: dateText('The departure that the cleaning nights follow.'),
       }),
     },
     example: {
-      title: 'The unit is being cleaned after the departure of 2027-03-04',
+      title: 'The arrival falls on a cleaning night after the departure on 2027-03-04',
       conflict: { bookableFrom: '2027-03-06', departure: '2027-03-04' },
     },
   },
   EXPECTED_EXTENSION_CONFLICT: {
     status: 409,
-    when: 'A guest in house is expected to extend into the stay.',
+    when: 'The current guest is expected to extend their stay into the requested nights.',
     members: {
       conflicts: Type.Array(
         Type.Object({
-          from: dateText('First night that is kept.'),
-          to: dateText('The day after the last night that is kept.'),
+          from: dateText('First reserved night.'),
+          to: dateText('The day after the last reserved night.'),
         }),
       ),
     },
     example: {
-      title: 'A guest in house is expected to stay on into these nights',
+      title: 'The current guest is expected to extend their stay into these nights',
       conflicts: [{ from: '2027-03-04', to: '2027-03-08' }],
     },
   },
   INVALID_TRANSITION: {
     status: 409,
-    when: 'The booking cannot go from its status to the wanted one.',
+    when: 'The booking cannot change from its current status to the requested one.',
     members: {
       from: Type.String(),
       to: Type.String(),
-      possible: Type.Array(Type.String({ description: 'A status that may follow.' })),
+      possible: Type.Array(Type.String({ description: 'A status the booking can change to.' })),
     },
     example: {
-      title: 'A booking that is cancelled cannot become confirmed',
+      title: 'Cannot change the status of a booking from cancelled to confirmed',
       from: 'cancelled',
       to: 'confirmed',
       possible: [],
@@ -153,44 +157,44 @@ export const PROBLEMS = {
   },
   SLUG_TAKEN: {
     status: 409,
-    when: 'Another agency, or another unit of the agency, has the slug. Archived units keep theirs.',
+    when: 'The slug is used by another agency, or by another unit of this agency. Archived units keep their slugs.',
     members: { slug: Type.String() },
-    example: { title: 'The slug sea-view is taken', slug: 'sea-view' },
+    example: { title: 'The slug sea-view is already in use', slug: 'sea-view' },
   },
   EMAIL_TAKEN: {
     status: 409,
-    when: 'Another guest of the agency has the e-mail.',
+    when: 'Another guest of the agency has this e-mail address.',
     members: { email: Type.String() },
-    example: { title: 'Another guest has the e-mail ana@example.com', email: 'ana@example.com' },
+    example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
   },
   MIN_STAY: {
     status: 422,
-    when: 'The stay is below the effective minimum.',
-    members: { minStay: Type.Integer({ minimum: 1, description: 'Nights a stay with this arrival must have.' }) },
-    example: { title: 'A stay with this arrival has at least 3 nights', minStay: 3 },
+    when: 'The stay is shorter than the effective minimum stay.',
+    members: { minStay: Type.Integer({ minimum: 1, description: 'Minimum number of nights for this arrival.' }) },
+    example: { title: 'Minimum stay for this arrival: 3 nights', minStay: 3 },
   },
   IDEMPOTENCY_KEY_REUSED: {
     status: 422,
-    when: 'The `Idempotency-Key` was sent before with another request.',
+    when: 'The `Idempotency-Key` was already used for a different request.',
     members: {},
-    example: { title: 'This Idempotency-Key was sent before with another request: use a new one' },
+    example: { title: 'This Idempotency-Key was already used for a different request: use a new key' },
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'The budget of requests per minute is used up. `Retry-After` says when to come again.',
+    when: 'The per-minute rate limit is exceeded. `Retry-After` gives the number of seconds to wait.',
     members: {},
-    example: { title: 'The budget of 60 requests per minute is used up: try again in 12 s' },
+    example: { title: 'Rate limit of 60 requests per minute exceeded: retry in 12 s' },
   },
   QUOTA_EXCEEDED: {
     status: 429,
-    when: 'The monthly quota is used up, until the 1st of the next month (UTC).',
+    when: 'The monthly quota is exhausted. It resets on the 1st of the next month (UTC).',
     members: {
-      quota: Type.Integer({ description: 'Requests per month.' }),
-      used: Type.Integer({ description: 'Requests of this month.' }),
-      resetsAt: Type.String({ format: 'date-time', description: 'When the next month begins.' }),
+      quota: Type.Integer({ description: 'Requests allowed per month.' }),
+      used: Type.Integer({ description: 'Requests made this month.' }),
+      resetsAt: Type.String({ format: 'date-time', description: 'When the quota resets.' }),
     },
     example: {
-      title: 'The quota of 50000 requests per month is used up until 2027-04-01T00:00:00.000Z',
+      title: 'Monthly quota of 50000 requests exhausted: it resets at 2027-04-01T00:00:00.000Z',
       quota: 50_000,
       used: 50_000,
       resetsAt: '2027-04-01T00:00:00.000Z',
@@ -198,7 +202,7 @@ export const PROBLEMS = {
   },
   INTERNAL: {
     status: 500,
-    when: 'A fault of the service; `title` says what is known of the outcome. Safe to retry with backoff.',
+    when: 'The service failed; `title` says what is known about the outcome. Safe to retry with backoff.',
     members: {},
     example: { title: 'Nothing was changed: the database did not answer in time. Try again' },
   },
@@ -253,5 +257,5 @@ export function invalidField(field: string, rest: string, options: { status?: nu
 type Thing = 'unit' | 'booking' | 'guest' | 'route' | 'agency' | 'key' | 'fee type' | 'webhook endpoint' | 'delivery'
 
 export function notFound(what: Thing): Problem {
-  return problem('NOT_FOUND', `There is no such ${what}`, {})
+  return problem('NOT_FOUND', `No such ${what}`, {})
 }

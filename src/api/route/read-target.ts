@@ -41,5 +41,5 @@ export function targetReader({ path: template, query: schema }: Operation): (url
 }
 
 function malformed(name: string): Problem {
-  return invalidField(name, 'must be percent-encoded UTF-8, without U+0000')
+  return invalidField(name, 'must be percent-encoded UTF-8 and must not contain U+0000')
 }

@@ -98,7 +98,7 @@ export function expectation(schema: TSchema): string {
 
 function expectedText(schema: TSchema): string {
   const { format, minLength = 0, maxLength } = schema as { format?: string; minLength?: number; maxLength?: number }
-  if (format === 'date') return 'a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31'
+  if (format === 'date') return 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
   if (format === 'date-time') return 'an ISO 8601 timestamp'
   const what =
     format === 'email'

@@ -25,10 +25,10 @@ export function healthRoutes(health: Health, watched: Watched) {
     const { state, waiting, inFlightMs, durableSeq } = health.stats()
     const fence = await health.fence().catch(() => null)
     const faults = [
-      ...(fence === null ? ['database: it does not answer'] : []),
+      ...(fence === null ? ['database: not responding'] : []),
       ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
       ...(fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []),
-      ...(state === 'fenced' || state === 'closed' ? [`journal: it is ${state}`] : []),
+      ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
       ...(inFlightMs > JOURNAL_LAG_MS_MAX
         ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
         : []),

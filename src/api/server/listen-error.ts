@@ -11,7 +11,7 @@ export interface Address {
 const REASONS: Record<string, string> = {
   EADDRINUSE:
     'another program is listening there, perhaps another nightledger. Stop it, or set PORT to a different port',
-  EACCES: 'this user may not open that port. Set PORT to a port above 1023',
+  EACCES: 'permission denied for this port. Set PORT to a port above 1023',
   EADDRNOTAVAIL: 'this machine does not have that address. Set HOST to one of its addresses, or to 0.0.0.0',
 }
 

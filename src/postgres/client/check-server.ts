@@ -31,7 +31,7 @@ export async function checkServer(sql: Sql): Promise<void> {
 export function faultsOf({ versionNum, fsync, synchronousCommit, ...session }: ServerSettings): string[] {
   const faults: string[] = []
   const readOnly = readOnlyFault(session)
-  if (readOnly !== null) faults.push(`It does not accept writes: ${readOnly}. Point DATABASE_URL at the primary.`)
+  if (readOnly !== null) faults.push(`It does not accept writes: ${readOnly}. Set DATABASE_URL to the primary.`)
   const major = Math.floor(versionNum / 10_000)
   if (major < SERVER_VERSION_MIN) {
     faults.push(`It runs PostgreSQL ${major}; version ${SERVER_VERSION_MIN} or newer is required.`)

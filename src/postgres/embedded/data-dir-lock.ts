@@ -34,7 +34,7 @@ export function takeDataDir(dataDir: string): DataDirLock {
     const holder = parse(held)
     if (holder !== null && isSameRun(holder)) {
       throw new EmbeddedError(
-        `Cannot use the data folder ${dataDir}: process ${holder.pid} is using it. Stop that service, or give this one another DATA_DIR.`,
+        `Cannot use the data folder ${dataDir}: process ${holder.pid} is using it. Stop that service, or set DATA_DIR to a different folder.`,
       )
     }
     if (!removeStale(path, held, content)) {

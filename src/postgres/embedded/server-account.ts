@@ -34,7 +34,7 @@ export function serverAccount({
   const created = lookUp()
   if (created !== null) return created
   throw new EmbeddedError(
-    `Cannot run PostgreSQL as root, and cannot create the account ${ACCOUNT_NAME} for it${failure}. Create that account, start as an ordinary user, or set DATABASE_URL.`,
+    `Cannot run PostgreSQL as root, and cannot create the account ${ACCOUNT_NAME} for it${failure}. Create that account, run as a normal user, or set DATABASE_URL.`,
   )
 }
 

@@ -123,13 +123,13 @@ async function apply(sql: Sql, migration: Migration, onStep: (step: string) => v
     } catch (error) {
       if (codeOf(error) === ALREADY_APPLIED_SQLSTATE) return false
       if (codeOf(error) === LOCK_NOT_AVAILABLE_SQLSTATE && attempt < LOCK_ATTEMPTS_MAX) {
-        if (attempt === 1) onStep(`Migration ${fileOf(migration)} waits for a lock that somebody else holds`)
+        if (attempt === 1) onStep(`Migration ${fileOf(migration)} is waiting for a lock held by another session`)
         await Bun.sleep(LOCK_AGAIN_MS)
         continue
       }
       const reason = error instanceof Error ? error.message : String(error)
       throw new MigrationError(
-        `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. Nothing of it was kept.`,
+        `Cannot apply migration ${fileOf(migration)}: ${reason}${lineOf(error, migration, script)}. It was rolled back.`,
         { cause: error },
       )
     }
@@ -152,12 +152,12 @@ function checkNumbers(migrations: readonly Migration[]): void {
   for (const [index, migration] of migrations.entries()) {
     if (migration.version !== index + 1) {
       throw new MigrationError(
-        `Cannot migrate: ${fileOf(migration)} stands where number ${index + 1} is due. Number the files of sql/ from 0001 without a gap.`,
+        `Cannot migrate: ${fileOf(migration)} should have number ${index + 1}. Number the files in sql/ from 0001 without gaps.`,
       )
     }
     if (!/^[a-z0-9_]+$/.test(migration.name)) {
       throw new MigrationError(
-        `Cannot migrate: the name of ${fileOf(migration)} may only have lower-case letters, digits and underscores.`,
+        `Cannot migrate: the name of ${fileOf(migration)} may contain only lower-case letters, digits and underscores.`,
       )
     }
   }
@@ -167,7 +167,7 @@ function checkApplied(done: readonly Applied[], migrations: readonly Migration[]
   const newest = done.at(-1)?.version ?? 0
   if (newest > migrations.length) {
     throw new MigrationError(
-      `Cannot start on this database: its schema is at version ${newest} and this program knows versions up to ${migrations.length}. Start the newer program that migrated it, or point DATABASE_URL at another database.`,
+      `Cannot start on this database: its schema is at version ${newest}, but this program supports versions up to ${migrations.length}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
     )
   }
   for (const [index, row] of done.entries()) {
@@ -179,7 +179,7 @@ function checkApplied(done: readonly Applied[], migrations: readonly Migration[]
     }
     if (row.checksum !== checksumOf(migration)) {
       throw new MigrationError(
-        `Cannot migrate: ${fileOf(migration)} is not the text that was applied to this database as version ${row.version} (${row.name}). Put the file back as it was, and make the change in a new migration.`,
+        `Cannot migrate: ${fileOf(migration)} differs from what was applied to this database as version ${row.version} (${row.name}). Restore the file, and make the change in a new migration.`,
       )
     }
   }

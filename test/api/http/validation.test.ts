@@ -67,7 +67,7 @@ describe('a message names the field and what would pass', () => {
     guest: Type.Optional(Type.Union([Type.Object({ firstName: text({ maxLength: 3 }) }), Type.Null()])),
     seasons: Type.Optional(Type.Array(Type.Object({ from: dateText('x') }))),
   })
-  const date = 'a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31'
+  const date = 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
   test.each([
     [{}, ['unit is required and must be a non-empty string', `arrival is required and must be ${date}`]],
     [{ unit: '', arrival: '2027-02-29' }, ['unit must be a non-empty string', `arrival must be ${date}`]],

@@ -65,7 +65,7 @@ describe('byte by byte', () => {
     expect(answer.headers).toContain('x-request-id: exchange-1')
     expect(answer.headers.filter((line) => line.startsWith('mcp-session-id'))).toEqual([])
     expect(answer.body).toBe(
-      `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",${SERVER_INFO},"ttlMs":300000,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"tools":{}},"instructions":"Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of the currency that comes with them. Take slugs from list_units, look for nights with get_availability, and name a price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: ask for long ranges and large pages rather than often."}}`,
+      `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",${SERVER_INFO},"ttlMs":300000,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"tools":{}},"instructions":"Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of the currency given with them. Get slugs from list_units, find free nights with get_availability, and quote a price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer long ranges and large pages to many small requests."}}`,
     )
   })
 
@@ -100,7 +100,7 @@ describe('byte by byte', () => {
       `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"get_availability","arguments":{"unit":"x","from":"2027-03-01","to":"2027-03-04"},${META}}}`,
     )
     expect(answer.body).toBe(
-      `{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete",${SERVER_INFO},"content":[{"type":"text","text":"There is no unit \\"x\\": take a slug from list_units."}],"isError":true}}`,
+      `{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete",${SERVER_INFO},"content":[{"type":"text","text":"No such unit: \\"x\\". Use a slug from list_units."}],"isError":true}}`,
     )
   })
 
@@ -145,14 +145,14 @@ describe('byte by byte', () => {
       'HTTP/1.1 400 Bad Request',
       [VERSION, 'Mcp-Method: tools/list'],
       `{"jsonrpc":"2.0","id":10,"method":"tools/list","params":{}}`,
-      `{"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"_meta must have \\"io.modelcontextprotocol/protocolVersion\\" and \\"io.modelcontextprotocol/clientCapabilities\\" in revision 2026-07-28"}}`,
+      `{"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"_meta must contain \\"io.modelcontextprotocol/protocolVersion\\" and \\"io.modelcontextprotocol/clientCapabilities\\" in revision 2026-07-28"}}`,
     ],
     [
       'a tool outside of the scopes is 200 with -32602',
       'HTTP/1.1 200 OK',
       [VERSION, 'Mcp-Method: tools/call', 'Mcp-Name: list_units'],
       `{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"list_units",${META}}}`,
-      `{"jsonrpc":"2.0","id":11,"error":{"code":-32602,"message":"The key lacks the scope read:units, which list_units needs","data":{"code":"SCOPE_MISSING","scope":"read:units"}}}`,
+      `{"jsonrpc":"2.0","id":11,"error":{"code":-32602,"message":"The API key does not have the scope read:units, which list_units requires","data":{"code":"SCOPE_MISSING","scope":"read:units"}}}`,
     ],
   ])('%s', async (_, status, headers, body, expected) => {
     const answer = await exchange(headers, body)

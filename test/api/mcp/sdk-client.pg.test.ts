@@ -146,22 +146,22 @@ describe('what goes wrong reaches', () => {
     [
       'quote_stay',
       { unit: 'sea-view', arrival: '2027-03-09', departure: '2027-03-10' },
-      'The minimum stay is 3 nights; try departure 2027-03-12.',
+      'Minimum stay for this arrival: 3 nights; try departure 2027-03-12.',
     ],
     [
       'quote_stay',
       { unit: 'gone', arrival: '2027-03-09', departure: '2027-03-12' },
-      'There is no unit "gone": take a slug from list_units.',
+      'No such unit: "gone". Use a slug from list_units.',
     ],
     [
       'get_availability',
       { unit: 'sea-view', from: '2027-03-32', to: '2027-04-01' },
-      'from must be a date YYYY-MM-DD that exists, from 2000-01-01 to 2099-12-31.',
+      'from must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31.',
     ],
     [
       'get_availability',
       { unit: 'gone', from: '2027-03-01', to: '2027-03-02' },
-      'There is no unit "gone": take a slug from list_units.',
+      'No such unit: "gone". Use a slug from list_units.',
     ],
   ])('the agent as a result of %s that it can mend', async (name, args, sentence) => {
     const result = await client.callTool({ name, arguments: args })

@@ -75,7 +75,7 @@ describe('a write that', () => {
   test.each([
     ['surely did not happen', new JournalError('held_too_long', 'x'), 'Nothing was changed'],
     ['found its mailbox full', new MailboxFullError('x'), 'Nothing was changed'],
-    ['may have happened', new JournalError('outcome_unknown', 'x'), 'It is not known whether the change was made'],
+    ['may have happened', new JournalError('outcome_unknown', 'x'), 'The change may or may not have been made'],
   ])('%s is 500 INTERNAL and says so, with Retry-After and the rate headers', async (_, error, title) => {
     const { call, logged, bugs } = failing(error)
     const { status, headers, body } = await call('/bookings', STAY)

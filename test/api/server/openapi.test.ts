@@ -77,7 +77,7 @@ describe('the OpenAPI document', async () => {
     for (const [, { responses }] of withBody) {
       expect(responses['413'].description).toContain('65536 bytes')
       const { VALIDATION } = responses['413'].content['application/json'].examples
-      expect(VALIDATION.value).toMatchObject({ code: 'VALIDATION', title: 'body must have at most 65536 bytes' })
+      expect(VALIDATION.value).toMatchObject({ code: 'VALIDATION', title: 'body must be at most 65536 bytes' })
     }
   })
   test('operation ids are unique', () => {

@@ -13,11 +13,11 @@ export const GET_AVAILABILITY = toolOf({
   title: 'Get availability',
   scope: 'read:availability',
   description:
-    'Tells which nights of one unit can be sold in the half-open range [from, to): a night is named by the date on ' +
-    `which the guest goes to sleep, \`to\` is not part of it, and it is at most ${RANGE_DAYS_MAX} days after \`from\`. ` +
-    '`blockedNights` are booked, held or kept for cleaning; `openRanges` are the gaps between them, each with the first ' +
-    'possible arrival (`from`), the last possible departure (`to`) and the nights in between. It tells no prices and ' +
-    'holds nothing, and it does not look at the minimum stay: ask quote_stay before you promise anything.',
+    'Lists which nights of one unit are available in the half-open range [from, to). A night is named by the date on ' +
+    `which it begins, \`to\` is excluded, and the range is at most ${RANGE_DAYS_MAX} days long. ` +
+    '`blockedNights` are booked, on hold or reserved for cleaning; `openRanges` are the gaps between them, each with the first ' +
+    'possible arrival (`from`), the last possible departure (`to`) and the number of nights between. It gives no prices and ' +
+    'holds nothing, and it ignores the minimum stay: call quote_stay before you promise anything.',
   input: Type.Object(
     {
       unit: text({ minLength: 1, description: 'Slug of the unit, from list_units.', examples: ['sea-view'] }),
@@ -27,14 +27,14 @@ export const GET_AVAILABILITY = toolOf({
     { additionalProperties: false },
   ),
   output: Type.Object({
-    unit: Type.String({ description: 'Slug, as asked.' }),
-    from: dateText('As asked.'),
-    to: dateText('As asked; exclusive.'),
-    blockedNights: Type.Array(dateText('A night that cannot be sold.'), { description: 'In ascending order.' }),
+    unit: Type.String({ description: 'Slug, as requested.' }),
+    from: dateText('As requested.'),
+    to: dateText('As requested; exclusive.'),
+    blockedNights: Type.Array(dateText('An unavailable night.'), { description: 'In ascending order.' }),
     openRanges: Type.Array(
       Type.Object({
-        from: dateText('First open night.'),
-        to: dateText('The day after the last open night: a stay may end on it.'),
+        from: dateText('First available night.'),
+        to: dateText('The day after the last available night: the last possible departure.'),
         nights: Type.Integer({ minimum: 1 }),
       }),
       { description: 'The nights of the range that are not blocked, in ascending order.' },

@@ -16,15 +16,15 @@ export const LIST_BOOKINGS = toolOf({
   title: 'List bookings',
   scope: 'read:bookings',
   description:
-    "Lists the agency's bookings, newest arrival first, without anything personal about guests. `from` and `to` keep " +
-    'the bookings that depart on or after `from` and arrive on or before `to` (YYYY-MM-DD); each booking is half-open, ' +
-    'its guest leaves on departure. Amounts are integers in the minor unit of `currency`; it returns 25 bookings per ' +
-    'page by default and at most 200. All types and statuses come unless `status` asks for one: only type `guest` that ' +
-    'is not `cancelled` is a stay to count, and nothing can be booked, changed or cancelled here.',
+    "Lists the agency's bookings, newest arrival first, without guest personal data. `from` and `to` select " +
+    'the bookings that depart on or after `from` and arrive on or before `to` (YYYY-MM-DD). A booking is half-open: ' +
+    'the guest leaves on `departure`. Amounts are integers in the minor unit of `currency`. It returns 25 bookings per ' +
+    'page by default and at most 200. All types and statuses are included unless you filter by `status`: count only those ' +
+    'of type `guest` that are not `cancelled` as stays. Nothing can be booked, changed or cancelled here.',
   input: Type.Object(
     {
-      from: Type.Optional(dateText('Only bookings with departure on or after it, YYYY-MM-DD.')),
-      to: Type.Optional(dateText('Only bookings with arrival on or before it, YYYY-MM-DD.')),
+      from: Type.Optional(dateText('Only bookings departing on or after this date, YYYY-MM-DD.')),
+      to: Type.Optional(dateText('Only bookings arriving on or before this date, YYYY-MM-DD.')),
       status: Type.Optional(choice(BOOKING_STATUSES, { description: 'Only bookings with this status.' })),
       unit: Type.Optional(
         text({ minLength: 1, description: 'Only bookings of the unit with this slug.', examples: ['sea-view'] }),
@@ -35,7 +35,7 @@ export const LIST_BOOKINGS = toolOf({
   ),
   output: Type.Object({
     ...pageSchema('bookings', BookingJson).properties,
-    currency: Type.String({ description: 'Of all amounts, which are in its minor unit.' }),
+    currency: Type.String({ description: 'Currency of all amounts, which are in its minor unit.' }),
   }),
   run: async ({ catalogue, bookingList }, { id, currency }, args) => {
     const page = toolPageOf(args)

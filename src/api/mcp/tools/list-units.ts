@@ -6,8 +6,8 @@ import { toolOf } from './tool.ts'
 
 const OUTPUT = Type.Object({
   ...pageSchema('units', UnitJson).properties,
-  currency: Type.String({ description: 'Of all amounts, which are in its minor unit.' }),
-  timezone: Type.String({ description: 'IANA name; of check-in and check-out times and of all dates.' }),
+  currency: Type.String({ description: 'Currency of all amounts, which are in its minor unit.' }),
+  timezone: Type.String({ description: 'IANA time zone of all dates and of check-in and check-out times.' }),
 })
 
 /** The tool beside GET /units: the same units in the same order, a page at a time. */
@@ -16,10 +16,10 @@ export const LIST_UNITS = toolOf({
   title: 'List units',
   scope: 'read:units',
   description:
-    "Lists the agency's rental units by name: slug (which the other tools ask for), size, base price, cleaning fee, " +
+    "Lists the agency's rental units by name: slug (needed by the other tools), size, base price, cleaning fee, " +
     'minimum stay in nights, check-in and check-out times. Amounts are integers in the minor unit of `currency` ' +
     '(12345 means 123.45 in EUR). It returns 25 units per page by default and at most 200; draft units are included, ' +
-    'archived ones are not. It tells neither free nights nor what a stay costs: `basePrice` leaves out seasons, ' +
+    'archived ones are not. It gives neither free nights nor the price of a stay: `basePrice` excludes seasons, ' +
     'discounts and fees, so use get_availability and quote_stay for those.',
   input: Type.Object(PAGE_ARGUMENTS, { additionalProperties: false }),
   output: OUTPUT,

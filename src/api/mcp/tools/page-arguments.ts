@@ -10,7 +10,7 @@ export const PAGE_ARGUMENTS = {
   pageSize: Type.Optional({
     ...PAGE_QUERY.pageSize,
     default: TOOL_PAGE_SIZE_DEFAULT,
-    description: `Elements of a page, at most ${PAGE_SIZE_MAX}.`,
+    description: `Items per page, at most ${PAGE_SIZE_MAX}.`,
   }),
 }
 

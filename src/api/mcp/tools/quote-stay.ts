@@ -14,16 +14,16 @@ export const QUOTE_STAY = toolOf({
   title: 'Quote a stay',
   scope: 'read:rates',
   description:
-    'Prices a stay in one unit, exactly as a booking of it would be invoiced, line by line. The stay is half-open: the ' +
-    'guest sleeps the arrival night and leaves on departure; it has at most 366 nights, and one below the minimum stay ' +
-    'is refused with the departure to try instead. Amounts are integers in the minor unit of `currency` (12345 means ' +
-    '123.45 in EUR); `available` tells whether a booking would be accepted now, and `reasons` why not. A quote holds ' +
+    'Prices a stay in one unit line by line, exactly as a booking would be invoiced. The stay is half-open: the ' +
+    'first night is `arrival` and the guest leaves on `departure`. It has at most 366 nights; a stay below the minimum ' +
+    'is refused with a departure to try instead. Amounts are integers in the minor unit of `currency` (12345 means ' +
+    '123.45 in EUR). `available` says whether a booking would be accepted now, and `reasons` why not. A quote holds ' +
     'nothing and books nothing: the nights may be gone a moment later.',
   input: Type.Object(
     {
       ...STAY_FIELDS,
       adults: Type.Optional({ ...adults, description: 'Does not change the price.' }),
-      children: Type.Optional({ ...children, description: 'Changes the price only together with extraBed.' }),
+      children: Type.Optional({ ...children, description: 'Affects the price only together with extraBed.' }),
       extraBed: Type.Optional({ ...extraBed, description: 'Adds the fee of an extra bed; ignored without children.' }),
     },
     { additionalProperties: false },
@@ -44,7 +44,7 @@ export const QUOTE_STAY = toolOf({
 
 /** Names the departure that would do, unless it lies beyond the accepted dates. */
 export function belowMinStay({ arrival }: Stay, minStay: number): ToolFault {
-  const minimum = `The minimum stay is ${minStay} nights`
+  const minimum = `Minimum stay for this arrival: ${minStay} nights`
   const departure = arrival + minStay
   return fault(departure > NIGHT_MAX ? minimum : `${minimum}; try departure ${formatNight(departure as Night)}`)
 }

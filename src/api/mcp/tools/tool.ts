@@ -61,7 +61,7 @@ function faultOfArguments(name: string, input: TObject, shape: Checked<unknown>,
   const unknown = Object.keys(args).filter((argument) => !known.includes(argument))
   if (unknown.length > 0) {
     const [first = ''] = unknown
-    return fault(`${name} has no argument ${JSON.stringify(first.slice(0, 64))}: it takes ${known.join(', ')}`)
+    return fault(`${name} has no argument ${JSON.stringify(first.slice(0, 64))}. Valid arguments: ${known.join(', ')}`)
   }
   const messages = shape.faultsOf(args).map(({ message }) => message)
   return fault(messages.slice(0, FAULTS_TOLD_MAX).join('; '))
@@ -74,5 +74,5 @@ export function fault(sentence: string): ToolFault {
 
 /** A slug that the agency does not sell (contract, Tool endpoint errors: unknown slug). */
 export function unknownUnit(slug: string): ToolFault {
-  return fault(`There is no unit ${JSON.stringify(slug.slice(0, 64))}: take a slug from list_units`)
+  return fault(`No such unit: ${JSON.stringify(slug.slice(0, 64))}. Use a slug from list_units`)
 }
