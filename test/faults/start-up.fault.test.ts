@@ -48,7 +48,7 @@ describe('the service refuses to start, and says what to do,', () => {
 
   test('when a migration is not the one that was applied', async () => {
     await sql`update schema_migration set checksum = 'x' || checksum where version = 1`
-    expect(await refusalOf(startServiceOn(postgres.url))).toContain('Put the file back as it was')
+    expect(await refusalOf(startServiceOn(postgres.url))).toContain('Restore the file')
     await sql`update schema_migration set checksum = substr(checksum, 2) where version = 1`
   })
 

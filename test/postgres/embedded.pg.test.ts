@@ -72,7 +72,7 @@ describe('a Postgres of our own', () => {
     const second = await start()
     expect(second.firstStart).toBe(false)
     expect(await isKept(second.url)).toBe(true)
-    expect(steps.filter((step) => step.startsWith('Creating the database files'))).toHaveLength(1)
+    expect(steps.filter((step) => step.startsWith('Creating the database for'))).toHaveLength(1)
   })
 
   test('is durable, listens on this machine only, asks for its password, and knows no secret of ours', async () => {
@@ -143,7 +143,7 @@ describe('a Postgres of our own', () => {
     expect(isAlive(pid)).toBe(false)
     expect(await isKept(url)).toBe(true)
     // On a slow machine it also says that it waits for the new one.
-    expect(steps.filter((step) => step.includes('does not answer'))).toHaveLength(1)
+    expect(steps.filter((step) => step.includes('does not respond'))).toHaveLength(1)
   })
 
   test('leaves alone a process that has got the pid of a server that is gone', async () => {

@@ -67,14 +67,14 @@ describe('migrate', () => {
     const windows = { ...SECOND, sql: SECOND.sql.replaceAll('\n', '\r\n') }
     expect(await migrate(sql, { migrations: [FIRST, windows] })).toEqual({ applied: [], version: 2 })
     const error = await failure(migrate(sql, { migrations: [{ ...FIRST, sql: `${FIRST.sql} ` }, SECOND] }))
-    expect(error.message).toContain('0001_stay.sql is not the text that was applied')
+    expect(error.message).toContain('0001_stay.sql differs from what was applied')
     expect(error.message).toContain('make the change in a new migration')
   })
 
   test('refuses a schema that is newer than this program', async () => {
     await migrate(sql, { migrations: [FIRST, SECOND] })
     const error = await failure(migrate(sql, { migrations: [FIRST] }))
-    expect(error.message).toContain('its schema is at version 2 and this program knows versions up to 1')
+    expect(error.message).toContain('its schema is at version 2, but this program supports versions up to 1')
   })
 
   test('refuses a gap in what was applied', async () => {
@@ -86,7 +86,7 @@ describe('migrate', () => {
 
   test('refuses a gap in the files before it touches the database', async () => {
     const error = await failure(migrate(sql, { migrations: [FIRST, { ...SECOND, version: 3 }] }))
-    expect(error.message).toContain('0003_guest.sql stands where number 2 is due')
+    expect(error.message).toContain('0003_guest.sql should have number 2')
     expect(await sql`select to_regclass('schema_migration') as ledger`).toEqual([{ ledger: null }] as never)
   })
 
@@ -111,7 +111,7 @@ describe('migrate', () => {
     await reader.unsafe('begin; select from stay')
     const steps: string[] = []
     const migrating = migrate(sql, { migrations: [FIRST, SECOND], onStep: (step) => steps.push(step) })
-    await eventually('it has given up the first time', () => steps.some((step) => step.includes('waits for a lock')))
+    await eventually('it has given up the first time', () => steps.some((step) => step.includes('is waiting for a lock')))
     await database.sql`insert into stay (id) values (1)`
     await reader.unsafe('commit')
     expect(await migrating).toEqual({ applied: [2], version: 2 })
