@@ -1,4 +1,4 @@
-/** A calendar month in UTC, the period of the quota (contract, Limits). Instants are wall-clock milliseconds. */
+/** A calendar month in UTC, the period of the quota (docs/contract.md#limits). Instants are wall-clock milliseconds. */
 export interface CalendarMonth {
   /** `YYYY-MM`. */
   readonly name: string

@@ -6,7 +6,7 @@ export { sha256Hex }
 
 /** A newly created key. */
 export interface NewKeySecret {
-  /** The whole key: shown to the agency only once, and not stored (contract, Authentication rule 2). */
+  /** The whole key: shown to the agency only once, and not stored (docs/contract.md#authentication, rule 2). */
   readonly secret: string
   /** The leading part, by which the agency recognizes the key: `hr_live_` and 6 more characters. */
   readonly prefix: string
@@ -38,7 +38,7 @@ const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
 
 /**
  * Authenticates a request. Null means 401: a missing or malformed header, an unknown, revoked or expired key, or an
- * agency that is not active (contract, Authentication rules 8 and 9).
+ * agency that is not active (docs/contract.md#authentication, rules 8 and 9).
  *
  * The secret itself is never compared. The key is hashed, and the hash is looked up in a map. The timing of that
  * look-up can reveal something only about the hash of the caller's own guess, and steering that hash towards a stored

@@ -1,7 +1,7 @@
 /**
  * Who may send requests: the checks that REST and MCP share, in the design's order: key, plan, requests per minute, requests
  * per month. Scopes are the route's. Synchronous, so that nothing changes between the look-up and the answer to it: a revocation
- * holds from the next request on (contract, Authentication rule 8), and for one whose body comes after it.
+ * holds from the next request on (docs/contract.md#authentication, rule 8), and for one whose body comes after it.
  */
 
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
@@ -63,7 +63,7 @@ export class PartnerAccess {
     return { ...this.#refused }
   }
 
-  /** Null: 401 (contract, Authentication rule 9). `authorization`: the header, null when absent. */
+  /** Null: 401 (docs/contract.md#authentication, rule 9). `authorization`: the header, null when absent. */
   admit(authorization: string | null): Admission | null {
     const holder = authenticate(authorization, this.#catalogue, this.#clock.now())
     if (holder === null) {

@@ -27,7 +27,7 @@ export interface AdmittedRequests {
 }
 
 /**
- * The budget of requests per key and rolling minute (contract, Limits), shared by REST and MCP. In any 60 s of the
+ * The budget of requests per key and rolling minute (docs/contract.md#limits), shared by REST and MCP. In any 60 s of the
  * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so concurrent requests cannot
  * both use the last remaining one.
  *

@@ -1,6 +1,6 @@
 /**
  * Makes the requests of the last minute durable, so that a new process does not grant a key a second budget
- * (contract, Limits: 60 a minute, rolling). Time is divided into slots of half a second. A slot holds the number of
+ * (docs/contract.md#limits: 60 a minute, rolling). Time is divided into slots of half a second. A slot holds the number of
  * admitted requests per key.
  *
  * - R1 A request counts from the end of its slot: later than it was made, by half a second at most, and so never in the

@@ -57,7 +57,7 @@ export const REFUSAL_ROWS_MAX = 10_000
 
 /**
  * The audit lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall clock,
- * with a count, so that a burst of refusals cannot fill the table (design, Audit). The audit trail covers write
+ * with a count, so that a burst of refusals cannot fill the table (docs/design.md#audit). The audit trail covers write
  * attempts, so count only requests of write routes: `POST /bookings` and `POST /bookings/{id}/cancel`. A line contains
  * the route, request id and time of its first attempt.
  *

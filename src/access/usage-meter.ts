@@ -39,7 +39,7 @@ const WRITE_MAX = 1_000
 
 /**
  * What each agency has used of its monthly quota, over all its keys, in the current calendar month in UTC
- * (contract, Limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The
+ * (docs/contract.md#limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The
  * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm.
  *
  * Two months are kept in memory: the current one, and the previous one in case the wall clock is set back across
@@ -84,7 +84,7 @@ export class UsageMeter {
     }
   }
 
-  /** Decides on one request, and counts it if it passes. A refused request is not counted (design, Order of checks). */
+  /** Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks). */
   take(agencyId: string, quota: number): UsageDecision {
     const now = this.#advanceTo(this.#clock.now())
     let counter = this.#counters.get(agencyId)

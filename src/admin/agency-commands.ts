@@ -1,6 +1,6 @@
 /**
  * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
- * as its answer: changing its plan holds from the next request on (design, 3). A suspension is in memory before it is committed, and
+ * as its answer: changing its plan holds from the next request on (docs/design.md#data-outside-units). A suspension is in memory before it is committed, and
  * stays there while it cannot be.
  */
 

@@ -1,5 +1,5 @@
 /**
- * API keys, as the portal makes and revokes them (contract, Authentication). A revocation takes effect in memory before it is stored,
+ * API keys, as the portal makes and revokes them (docs/contract.md#authentication). A revocation takes effect in memory before it is stored,
  * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
 
@@ -58,7 +58,7 @@ export class KeyCommands {
     this.#storeAgain = new StoreAgain(options.clock)
   }
 
-  /** The secret is in this answer and nowhere else (contract, Authentication rule 2). */
+  /** The secret is in this answer and nowhere else (docs/contract.md#authentication, rule 2). */
   async create(agency: Agency, draft: NewKey, caller: Caller): Promise<{ key: ApiKey; secret: string }> {
     const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()

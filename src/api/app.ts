@@ -62,7 +62,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     else if (isFenced(error)) onFenced()
   }
 
-  /** An unknown route is 404 whatever the key; a valid one still sees its budget (contract, Limits: on every answer). */
+  /** An unknown route is 404 whatever the key; a valid one still sees its budget (docs/contract.md#limits: on every answer). */
   const notFoundAnswer = (request: Request): Response => {
     const arrivedMs = unknown.arrived()
     const requestId = requestIdFor(request)

@@ -31,7 +31,7 @@ export class UsageError extends CliError {
   }
 }
 
-/** The service's refusal, with its body (contract, Error body). */
+/** The service's refusal, with its body (docs/contract.md#error-body). */
 export class RefusedError extends CliError {
   override readonly name = 'RefusedError'
   constructor(

@@ -37,7 +37,7 @@ export interface FeedPlan {
   readonly refused: readonly { readonly uid: string; readonly reason: string }[]
 }
 
-/** Contract, Limits: `sourceRef` has at most 120 characters, and a UID may have more. */
+/** See docs/contract.md#limits: `sourceRef` has at most 120 characters, and a UID may have more. */
 const REF_LENGTH_MAX = 120
 
 /** The reference under which an event is found again. */

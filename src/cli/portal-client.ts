@@ -6,7 +6,7 @@ const PAGE_SIZE = 200
 
 export type Json = Record<string, unknown>
 
-/** The portal API over HTTP (design, Portal API). */
+/** The portal API over HTTP (docs/design.md#portal-api). */
 export class PortalClient {
   readonly #connection: Connection
 

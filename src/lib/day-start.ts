@@ -1,5 +1,5 @@
 /**
- * The first instant of a calendar day in a time zone, milliseconds since 1970 (contract, conventions: day boundaries are meant in
+ * The first instant of a calendar day in a time zone, milliseconds since 1970 (docs/contract.md#conventions: day boundaries are meant in
  * the agency time zone). Where midnight is skipped by a clock change the day starts when the clocks resume; a whole day
  * that was skipped (Pacific/Apia, 2011-12-30) starts with the next one.
  * @param date `YYYY-MM-DD` that exists in the calendar

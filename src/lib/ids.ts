@@ -1,4 +1,4 @@
-/** Prefixes of ids, so that an id says what it names (design, Statuses). */
+/** Prefixes of ids, so that an id says what it names (docs/design.md#statuses). */
 export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
 
 /** Makes ids; a port, so that a simulation can make the same ones again. */

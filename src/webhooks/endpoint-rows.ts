@@ -11,7 +11,7 @@ export interface StoredEndpoint extends WebhookEndpoint {
   readonly previousSecretSealed: string | null
 }
 
-/** What happens to the pending deliveries of a disabled endpoint when it is enabled (design, Webhooks). */
+/** What happens to the pending deliveries of a disabled endpoint when it is enabled (docs/design.md#webhooks). */
 export type PendingChoice = 'resend' | 'drop'
 
 /** A finished ping, written as one event, one delivery and one attempt. */

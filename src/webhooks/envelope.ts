@@ -7,9 +7,9 @@ import type { Unit } from '../core/domain/unit.ts'
 import type { Announcement } from '../core/journal/record.ts'
 
 /**
- * The webhook event of a change (contract, Events): a snapshot of the booking without guest data. The body is built
+ * The webhook event of a change (docs/contract.md#events): a snapshot of the booking without guest data. The body is built
  * once, when the journal's sequence number is known, and is identical in every delivery.
- * @returns null when status, dates and unit are unchanged, because no event is sent then (contract, Event kinds)
+ * @returns null when status, dates and unit are unchanged, because no event is sent then (docs/contract.md#event-kinds)
  */
 export function announce(input: {
   readonly event: BookingEvent
@@ -35,7 +35,7 @@ export function announce(input: {
   }
 }
 
-/** The contract's event kind of a change; null when the change sends no event (contract, Event kinds). */
+/** The contract's event kind of a change; null when the change sends no event (docs/contract.md#event-kinds). */
 export function eventKind(event: BookingEvent): Announcement['kind'] | null {
   if (event.kind === 'booking_created') return 'booking.created'
   if (event.kind === 'booking_cancelled') return 'booking.cancelled'

@@ -2,7 +2,7 @@ import type { AttemptOutcome } from './attempt-outcome.ts'
 
 /**
  * Deadline for everything up to the response headers: name look-up, connection, TLS, request
- * (contract, Delivery rule 1).
+ * (docs/contract.md#delivery, rule 1).
  */
 export const ATTEMPT_MS_MAX = 10_000
 

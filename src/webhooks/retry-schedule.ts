@@ -1,4 +1,4 @@
-/** After the end of the failed attempt: 1 min, 5 min, 30 min, 2 h, 6 h; then dead (contract, Delivery rule 2). */
+/** After the end of the failed attempt: 1 min, 5 min, 30 min, 2 h, 6 h; then dead (docs/contract.md#delivery, rule 2). */
 export const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600] as const
 
 /** Jitter only delays an attempt, by at most this share of the delay. */

@@ -27,7 +27,7 @@ export function signedHeaders(message: {
   }
 }
 
-/** Lower-case hex over `<t>.<raw body>`, keyed with the secret's characters as shown (contract, Signature). */
+/** Lower-case hex over `<t>.<raw body>`, keyed with the secret's characters as shown (docs/contract.md#signature). */
 export function serviceSignature(secret: string, t: number, body: string): string {
   return createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')
 }

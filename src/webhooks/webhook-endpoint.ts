@@ -19,7 +19,7 @@ export interface WebhookEndpoint {
   readonly updatedAt: Instant
 }
 
-/** Consecutive failed attempts after which an endpoint is disabled (contract, Delivery rule 3). */
+/** Consecutive failed attempts after which an endpoint is disabled (docs/contract.md#delivery, rule 3). */
 export const FAILURES_IN_A_ROW_MAX = 20
 
 /** Endpoints per agency. Every event creates one delivery for each. */

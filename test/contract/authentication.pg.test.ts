@@ -1,4 +1,4 @@
-/** Contract, Authentication: one test per rule and per row of the scope table. */
+/** See docs/contract.md#authentication: one test per rule and per row of the scope table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { HttpAnswer } from '../support/http-call.ts'

@@ -1,4 +1,4 @@
-/** Contract, Endpoints: one test per row of each table, and per sentence around them. */
+/** See docs/contract.md#endpoints: one test per row of each table, and per sentence around them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CALLER, requestFor, sampleRules } from '../support/samples.ts'

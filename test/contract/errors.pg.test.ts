@@ -1,4 +1,4 @@
-/** Contract, Errors, Limits, Conventions and Versioning: one test per row that a REST request can show. */
+/** See docs/contract.md#errors, docs/contract.md#limits, docs/contract.md#conventions and docs/contract.md#versioning: one test per row that a REST request can show. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'

@@ -1,4 +1,4 @@
-/** Contract, Resources and their fields: one test per row of each table. */
+/** See docs/contract.md#resources-and-their-fields: one test per row of each table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/core/domain/booking.ts'

@@ -1,4 +1,4 @@
-/** Contract, States and transitions: one test per row. */
+/** See docs/contract.md#states-and-transitions: one test per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HOUR_MS } from '../../src/lib/duration.ts'
 import { eventually } from '../support/eventually.ts'

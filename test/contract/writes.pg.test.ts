@@ -1,4 +1,4 @@
-/** Writes made with a key: their audit trail and their idempotency (contract, Conventions; design, Audit, Additive headers). */
+/** Writes made with a key: their audit trail and their idempotency (docs/contract.md#conventions; docs/design.md#audit, docs/design.md#additive-headers). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { TestKey } from '../support/ledger.ts'

@@ -1,4 +1,4 @@
-/** Quota and budget of a key across the end of the process and an outage (contract, Limits; docs/reliability.md). */
+/** Quota and budget of a key across the end of the process and an outage (docs/contract.md#limits; docs/reliability.md). */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'

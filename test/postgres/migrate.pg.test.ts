@@ -111,7 +111,9 @@ describe('migrate', () => {
     await reader.unsafe('begin; select from stay')
     const steps: string[] = []
     const migrating = migrate(sql, { migrations: [FIRST, SECOND], onStep: (step) => steps.push(step) })
-    await eventually('it has given up the first time', () => steps.some((step) => step.includes('is waiting for a lock')))
+    await eventually('it has given up the first time', () =>
+      steps.some((step) => step.includes('is waiting for a lock')),
+    )
     await database.sql`insert into stay (id) values (1)`
     await reader.unsafe('commit')
     expect(await migrating).toEqual({ applied: [2], version: 2 })

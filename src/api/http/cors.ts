@@ -1,4 +1,4 @@
-/** CORS is open on every surface that a browser may call: any origin, no credentials (contract, Conventions). */
+/** CORS is open on every surface that a browser may call: any origin, no credentials (docs/contract.md#conventions). */
 
 /** Request headers a browser may send. */
 export const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'] as const

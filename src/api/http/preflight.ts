@@ -14,7 +14,7 @@ const preflights = new Elysia().use(
   }),
 )
 
-/** OPTIONS on any path of an open surface: 204, without a key (contract, Conventions). */
+/** OPTIONS on any path of an open surface: 204, without a key (docs/contract.md#conventions). */
 export async function preflightAnswer(request: Request, requestId: string): Promise<Response> {
   const answer = await preflights.handle(
     new Request('http://localhost/', { method: 'OPTIONS', headers: request.headers }),

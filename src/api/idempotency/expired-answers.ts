@@ -8,7 +8,7 @@ const DELETED_AT_ONCE = 1_000
 const PAUSE_MS = 50
 
 /**
- * Deletes answers that are no longer given again (design, Additive headers: 24 hours), every 10 minutes and at start.
+ * Deletes answers that are no longer given again (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
  * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I5).
  */
 export class ExpiredAnswers {

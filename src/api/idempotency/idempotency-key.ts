@@ -13,7 +13,7 @@ const QUOTED = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 const BARE = /^[\x21\x23-\x7e]+$/
 
 /**
- * Reads an `Idempotency-Key` header (design, Additive headers): quoted or bare, 1 to 255 characters without the quotes
+ * Reads an `Idempotency-Key` header (docs/design.md#additive-headers): quoted or bare, 1 to 255 characters without the quotes
  * and escapes. `"abc"` and `abc` are the same key.
  * @param header null when it is missing; several headers come joined with a comma and a blank, which no key passes
  */

@@ -1,5 +1,5 @@
 /**
- * Repeated writes (design, Additive headers): under one scope, API key and route and idempotency key, a write happens
+ * Repeated writes (docs/design.md#additive-headers): under one scope, API key and route and idempotency key, a write happens
  * once.
  *
  * - I1 An answer is kept by the booking's own batch (J2): there is never a booking without its answer, nor an answer

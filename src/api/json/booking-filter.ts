@@ -4,7 +4,7 @@ import { BOOKING_STATUSES } from '../../core/domain/booking.ts'
 import { nightOf } from './stay-fields.ts'
 
 /**
- * The filter that a request asks for; its dates have passed the schema. Null: nothing can match (design, Order of checks:
+ * The filter that a request asks for; its dates have passed the schema. Null: nothing can match (docs/design.md#order-of-checks:
  * an unknown unit or status gives an empty list).
  */
 export function bookingFilterOf(

@@ -9,7 +9,7 @@ import { dateText } from '../schema/text-schema.ts'
 const timestamp = (description: string) => Type.String({ format: 'date-time', description })
 const nullableTimestamp = (description: string) => Type.Union([timestamp(description), Type.Null()])
 
-/** Contract, Booking, and the members that the design adds. It carries no guest personal data. */
+/** See docs/contract.md#booking, and the members that the design adds. It carries no guest personal data. */
 export const BookingJson = Type.Object(
   {
     id: Type.String({ description: 'Opaque.' }),

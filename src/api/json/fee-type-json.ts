@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { pctOfBasisPoints } from '../../core/domain/money.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 
-/** Contract, FeeType. */
+/** See docs/contract.md#feetype. */
 export const FeeTypeJson = Type.Object(
   {
     id: Type.String(),

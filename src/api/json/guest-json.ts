@@ -19,10 +19,10 @@ const GUEST = {
   createdAt: Type.String({ format: 'date-time' }),
 }
 
-/** Contract, Guest: personal data, behind a scope of its own. */
+/** See docs/contract.md#guest: personal data, behind a scope of its own. */
 export const GuestJson = Type.Object(GUEST, { $id: 'Guest' })
 
-/** Contract, Limits: stays in a guest read. */
+/** See docs/contract.md#limits: stays in a guest read. */
 export const GUEST_STAYS_MAX = 100
 
 export const GuestWithStaysJson = Type.Object(

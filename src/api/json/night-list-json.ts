@@ -12,7 +12,7 @@ const CHARS_PER_DATE = 13
 /** Every date that is accepted, in order; made when the first list is. */
 let allDates = ''
 
-/** The nights of `[from, to)` in either set. Both dates lie within those accepted (design, Nights). */
+/** The nights of `[from, to)` in either set. Both dates lie within those accepted (docs/design.md#nights). */
 export function nightListJson(a: NightBitmap, b: NightBitmap, from: Night, to: Night): string {
   if (allDates === '') allDates = writeAllDates()
   let list = ''

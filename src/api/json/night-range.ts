@@ -2,7 +2,7 @@ import { formatNight, type Night } from '../../core/domain/night.ts'
 import { invalidField, type Problem } from '../problems/problems.ts'
 import { nightOf } from './stay-fields.ts'
 
-/** Contract, Limits. */
+/** See docs/contract.md#limits. */
 export const RANGE_DAYS_MAX = 366
 
 /** `[from, to)`; empty when both are the same day. */
@@ -11,7 +11,7 @@ export interface NightRange {
   readonly to: Night
 }
 
-/** The range, or why the two dates make none (contract, GET /availability). Both have passed the schema. */
+/** The range, or why the two dates make none (docs/contract.md#get-availability). Both have passed the schema. */
 export function rangeOf(asked: { from: string; to: string }): NightRange | Problem {
   const range = { from: nightOf(asked.from), to: nightOf(asked.to) }
   const days = range.to - range.from

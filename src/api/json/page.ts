@@ -1,12 +1,12 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 
-/** Contract, Limits. */
+/** See docs/contract.md#limits. */
 export const PAGE_SIZE_MAX = 200
 export const PAGE_SIZE_DEFAULT = 100
 
 const pageSize = (description: string) => Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, description })
 
-/** The query parameters of every list (contract, Conventions). */
+/** The query parameters of every list (docs/contract.md#conventions). */
 export const PAGE_QUERY = {
   page: Type.Optional(
     Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1, description: '1-based page number.' }),
@@ -14,7 +14,7 @@ export const PAGE_QUERY = {
   pageSize: Type.Optional({ ...pageSize('Items per page.'), default: PAGE_SIZE_DEFAULT }),
 }
 
-/** The older alias, on bookings only; `pageSize` wins (contract, Compatibility facts; design, Order of checks). */
+/** The older alias, on bookings only; `pageSize` wins (docs/contract.md#compatibility-facts; docs/design.md#order-of-checks). */
 export const LIMIT_QUERY = { limit: Type.Optional(pageSize('Older alias for pageSize. pageSize takes precedence.')) }
 
 export interface Page {
@@ -38,7 +38,7 @@ export function sliceOf<T>(all: readonly T[], { offset, limit }: Page): T[] {
   return all.slice(offset, offset + limit)
 }
 
-/** The members that come with a list (contract, Conventions). */
+/** The members that come with a list (docs/contract.md#conventions). */
 export function pageMembers({ page, pageSize }: Page, totalItems: number) {
   return { page, pageSize, totalItems, pageCount: Math.ceil(totalItems / pageSize) }
 }

@@ -26,7 +26,7 @@ export const QuoteLineJson = Type.Object(
   { $id: 'QuoteLine' },
 )
 
-/** Contract, POST /quote, with the design's `reasons`. */
+/** See docs/contract.md#post-quote, with the design's `reasons`. */
 export const QuoteAnswerJson = Type.Object(
   {
     available: Type.Boolean({ description: 'Whether a booking of this stay would be accepted now.' }),

@@ -1,4 +1,4 @@
-/** Fields that several requests have in common (contract, POST /quote, POST /bookings, Limits). */
+/** Fields that several requests have in common (docs/contract.md#post-quote, docs/contract.md#post-bookings, docs/contract.md#limits). */
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'

@@ -10,7 +10,7 @@ export function nightOf(date: string): Night {
   return night
 }
 
-/** The stay, or why the two dates make none (contract, POST /bookings; design, Nights). */
+/** The stay, or why the two dates make none (docs/contract.md#post-bookings; docs/design.md#nights). */
 export function stayOf(body: { arrival: string; departure: string }): Stay | Problem {
   const stay = { arrival: nightOf(body.arrival), departure: nightOf(body.departure) }
   const nights = nightsOf(stay)

@@ -4,7 +4,7 @@ import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 const nullableText = () => Type.Union([Type.String(), Type.Null()])
 const minorUnits = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** Contract, Unit: all fields are always present. */
+/** See docs/contract.md#unit: all fields are always present. */
 export const UnitJson = Type.Object(
   {
     id: Type.String(),

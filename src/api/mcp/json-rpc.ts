@@ -26,7 +26,7 @@ export type Message =
   | { readonly kind: 'response' }
   | { readonly kind: 'invalid'; readonly error: RpcError }
 
-/** Contract, Tool endpoint errors; the last two are MCP's own (specification 2026-07-28, Error Codes). */
+/** See docs/contract.md#tool-endpoint-errors; the last two are MCP's own (specification 2026-07-28, Error Codes). */
 export const RPC_CODES = {
   parse: -32700,
   invalidRequest: -32600,

@@ -16,6 +16,6 @@ export interface ToolLedger {
 export interface McpLedger extends ToolLedger {
   readonly clock: Clock
   readonly newId: IdSource
-  /** The one that REST uses: the budgets are shared (contract, Tool endpoint). */
+  /** The one that REST uses: the budgets are shared (docs/contract.md#tool-endpoint). */
   readonly access: PartnerAccess
 }

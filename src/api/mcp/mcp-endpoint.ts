@@ -1,8 +1,8 @@
 /**
  * `/mcp`: streamable HTTP without sessions and without streams. Every POST stands alone and is answered with JSON
- * (contract, Tool endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
+ * (docs/contract.md#tool-endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
- * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (contract, Conventions), and a page
+ * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (docs/contract.md#conventions), and a page
  * that got here by DNS rebinding still has no key (docs/decisions.md).
  */
 

@@ -3,7 +3,7 @@ import { ALLOWED_HEADERS, CORS_HEADERS, PREFLIGHT_MAX_AGE_S } from '../http/cors
 /** Request headers of the protocol that a client in a browser sends, beside those of REST. */
 const PROTOCOL_HEADERS = ['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name', 'Mcp-Session-Id', 'Last-Event-ID'] as const
 
-/** OPTIONS: 204, without a key. Open to any origin, as REST is (contract, Conventions). */
+/** OPTIONS: 204, without a key. Open to any origin, as REST is (docs/contract.md#conventions). */
 export function preflightAnswer(requestId: string): Response {
   return new Response(null, {
     status: 204,

@@ -1,4 +1,4 @@
-/** The three events (contract, Events) for the OpenAPI document's `webhooks`. */
+/** The three events (docs/contract.md#events) for the OpenAPI document's `webhooks`. */
 import { Type } from '@sinclair/typebox'
 import { BookingJson } from '../json/booking-json.ts'
 

@@ -11,7 +11,7 @@ import { choice } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 import { recordedRefusal, writeOnce } from './write-once.ts'
 
-/** Contract, POST /bookings and Limits. Price-shaped fields are not in it: they are ignored. */
+/** See docs/contract.md#post-bookings and docs/contract.md#limits. Price-shaped fields are not in it: they are ignored. */
 const NEW_BOOKING = Type.Object({
   ...STAY_FIELDS,
   status: Type.Optional(

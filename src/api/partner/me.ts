@@ -8,7 +8,7 @@ import { partnerRoute } from './partner-route.ts'
 const nullableText = (description: string) => nullable(Type.String({ description }))
 const nullableTimestamp = (description: string) => nullable(Type.String({ format: 'date-time', description }))
 
-/** The surfaces that share a key's budget (contract, RateLimit). */
+/** The surfaces that share a key's budget (docs/contract.md#ratelimit-and-quota). */
 const SHARED_WITH = ['rest', 'mcp'] as const
 
 const GET_ME = {

@@ -41,7 +41,7 @@ export const PARTNER_DESCRIPTION: SurfaceDescription = {
   securityScheme: SECURITY_SCHEME,
   components: { headers: HEADER_COMPONENTS, parameters: PARAMETER_COMPONENTS },
   webhooks: WEBHOOKS,
-  // What every route with a key can answer (contract, Endpoints).
+  // What every route with a key can answer (docs/contract.md#endpoints).
   problems: ['UNAUTHORIZED', 'FEATURE_DISABLED', 'SCOPE_MISSING', 'RATE_LIMITED', 'QUOTA_EXCEEDED', 'INTERNAL'],
   // `BOOKING_CONFLICT` is described as `BookingConflictProblem`.
   problemName: (code) =>

@@ -1,4 +1,4 @@
-/** Routes for partners. Every write attempt that is refused leaves a line in the audit trail, or is counted (design, Audit). */
+/** Routes for partners. Every write attempt that is refused leaves a line in the audit trail, or is counted (docs/design.md#audit). */
 import type { Admission } from '../../access/partner-access.ts'
 import type { CountedOutcome } from '../../access/refusal-counter.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
@@ -72,7 +72,7 @@ class WriteAdmission extends KeyAdmission {
     return current
   }
 
-  /** Refusals beyond the key's budget or the agency's quota are counted instead (design, Audit). */
+  /** Refusals beyond the key's budget or the agency's quota are counted instead (docs/design.md#audit). */
   override recordRefusal(open: Open<Admission>, { code }: Problem, path: PathValues): Promise<void> | null {
     const { requestId, admission } = open
     const { holder, rate } = admission

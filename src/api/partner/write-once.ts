@@ -13,7 +13,7 @@ import type { PartnerCall } from './partner-route.ts'
 type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>
 
 /**
- * Runs a command on bookings, once per `Idempotency-Key` if the request has one (design, Additive headers), and answers with the
+ * Runs a command on bookings, once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers), and answers with the
  * booking.
  * @param asked.status of the answer
  * @param asked.canonicalBody what makes two requests the same, as text
@@ -70,7 +70,7 @@ const REUSED = problem(
   {},
 )
 
-/** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (design, Audit). */
+/** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
 export async function recordedRefusal(
   { ledger, agency, caller }: Pick<Write, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,

@@ -24,7 +24,7 @@ const { arrival, departure } = STAY_FIELDS
 const { children, extraBed } = PARTY_FIELDS
 const { sourceRef, notes, holdHours, guest } = NEW_BOOKING_FIELDS
 
-/** Limits as on the partner's side (contract, Limits), so that what a partner may send, an import may too. */
+/** Limits as on the partner's side (docs/contract.md#limits), so that what a partner may send, an import may too. */
 const NEW_BOOKING = Type.Object({
   unit: text({ minLength: 1, description: 'Slug of the unit.' }),
   arrival,

@@ -19,7 +19,7 @@ const LIST_GUESTS = {
   query: Type.Object({
     ...PAGE_QUERY,
     search: Type.Optional(
-      text({ description: `Part of a name, e-mail or phone, at least ${SEARCH_LENGTH_MIN} characters.` }),
+      text({ description: `Part of a name, e-mail or phone. Ignored below ${SEARCH_LENGTH_MIN} characters.` }),
     ),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', GuestJson) },

@@ -4,7 +4,7 @@ import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
 import { unreachable } from '../../lib/assert.ts'
 import { type Problem, problem } from './problems.ts'
 
-/** The answer to a request without a valid API key (contract, Authentication rule 9). */
+/** The answer to a request without a valid API key (docs/contract.md#authentication, rule 9). */
 export const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
   'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>',
@@ -33,7 +33,7 @@ export function problemOfAccess(refusal: AccessRefusal): Problem {
   }
 }
 
-/** Null when the key has the scope (contract, Authentication rule 6). */
+/** Null when the key has the scope (docs/contract.md#authentication, rule 6). */
 export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
   if (holder.key.scopes.includes(scope)) return null
   return problem('SCOPE_MISSING', `The API key does not have the scope ${scope}`, { scope })

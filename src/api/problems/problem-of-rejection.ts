@@ -6,7 +6,7 @@ import { invalid, type Problem, problem } from './problems.ts'
 /** More dates than this are not listed in a title; the body has them all. */
 const TITLE_NIGHTS_MAX = 5
 
-/** A unit's refusal as it is answered: dates as text, and a title for people (contract, Errors; design, Night guard). */
+/** A unit's refusal as it is answered: dates as text, and a title for people (docs/contract.md#errors; docs/design.md#night-guard). */
 export function problemOfRejection(rejection: Rejection): Problem {
   switch (rejection.code) {
     case 'MIN_STAY': {

@@ -1,5 +1,5 @@
 /**
- * The one table of refusals: code, status, extra members (contract, Errors; design, Additive headers). The compiler finds
+ * The one table of refusals: code, status, extra members (docs/contract.md#errors; docs/design.md#additive-headers). The compiler finds
  * a rejection of the domain that has no row. REST, MCP and the portal answer from it; the OpenAPI document is made from it.
  */
 
@@ -231,7 +231,7 @@ export function problem<C extends ProblemCode>(
   return { code, title, status, members, retryAfterS: options.retryAfterS ?? null }
 }
 
-/** The error body: `code`, `title`, `requestId`, then the members of the code (contract, Error body). */
+/** The error body: `code`, `title`, `requestId`, then the members of the code (docs/contract.md#error-body). */
 export function problemBody({ code, title, members }: Problem, requestId: string): string {
   return JSON.stringify({ code, title, requestId, ...members })
 }

@@ -32,6 +32,6 @@ export interface RouteAdmission<A> {
   /** Records a refused write. If it returns a promise, the refusal is answered when that settles. */
   recordRefusal(open: Open<A>, refusal: Problem, path: PathValues): Promise<void> | null
 
-  /** Counts a write that failed: its own audit line may be missing (design, Audit). */
+  /** Counts a write that failed: its own audit line may be missing (docs/design.md#audit). */
   recordFailure(open: Open<A>, outcome: Failure['outcome']): void
 }

@@ -9,7 +9,7 @@ import type { Open, RouteAdmission } from './admission.ts'
 import type { PathValues } from './read-target.ts'
 
 /**
- * Admits requests by API key: key, plan, requests per minute, requests per month, then the scope (contract, Limits). REST and the
+ * Admits requests by API key: key, plan, requests per minute, requests per month, then the scope (docs/contract.md#limits). REST and the
  * tool endpoint share it, because they share the budgets. It records nothing: reads leave no line in the audit trail.
  */
 export class KeyAdmission implements RouteAdmission<Admission> {

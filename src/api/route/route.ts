@@ -68,7 +68,7 @@ export function served<A>(
     return outcome instanceof Promise ? outcome.then(record) : record(outcome)
   }
 
-  /** A refused write is in the audit trail before it is answered (design, Audit). */
+  /** A refused write is in the audit trail before it is answered (docs/design.md#audit). */
   function refuse(open: Open<A>, refusal: Problem, path: PathValues): Problem | Promise<Problem> {
     if (!records) return refusal
     return admission.recordRefusal(open, refusal, path)?.then(() => refusal) ?? refusal

@@ -29,7 +29,7 @@ export function choice<const V extends string>(
 
 export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
-/** A date that exists (design, Nights). */
+/** A date that exists (docs/design.md#nights). */
 export function dateText(description: string): TUnsafe<string> {
   return text({ format: 'date', description, examples: ['2027-03-01'] })
 }

@@ -1,4 +1,4 @@
-/** Lines of the audit trail (design, Audit). Each becomes durable together with the write it records. */
+/** Lines of the audit trail (docs/design.md#audit). Each becomes durable together with the write it records. */
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { AuditDraft } from '../journal/record.ts'

@@ -98,7 +98,7 @@ export class BookingCommands {
     })
   }
 
-  /** Cancels a booking; one that is cancelled already stays as it is (contract, POST /bookings/{id}/cancel). */
+  /** Cancels a booking; one that is cancelled already stays as it is (docs/contract.md#post-bookingsidcancel). */
   cancel(
     agency: Agency,
     { bookingId, reason }: { bookingId: string; reason: string | null },
@@ -183,7 +183,7 @@ export class BookingCommands {
   }
 
   /**
-   * Puts a refused write that came to no command into the audit trail; durable when it settles (design, Audit).
+   * Puts a refused write that came to no command into the audit trail; durable when it settles (docs/design.md#audit).
    * @throws JournalError when the line is not written, RefusalNotRecordedError when that is not known
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
@@ -196,7 +196,7 @@ export class BookingCommands {
   }
 
   /**
-   * Puts a repeated write, which was answered as the first time, into the audit trail; durable when it settles (design, Audit).
+   * Puts a repeated write, which was answered as the first time, into the audit trail; durable when it settles (docs/design.md#audit).
    * @throws JournalError when the line is not written, or that is not known
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {

@@ -19,7 +19,7 @@ export interface Listed<Row> {
 
 /** The port behind the lists of bookings: never behind what an answer said (J2). */
 export interface BookingList {
-  /** Newest arrival first, ties by id (contract, GET /bookings). */
+  /** Newest arrival first, ties by id (docs/contract.md#get-bookings). */
   list(agencyId: string, filter: BookingFilter, page: { offset: number; limit: number }): Promise<Listed<Booking>>
   /** The guest's bookings of any status, newest arrival first, ties by id. */
   ofGuest(agencyId: string, guestId: string, limit: number): Promise<readonly Booking[]>

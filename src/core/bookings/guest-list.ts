@@ -1,7 +1,7 @@
 import type { Instant } from '../domain/booking.ts'
 import type { Listed } from './booking-list.ts'
 
-/** A guest of an agency (contract, Guest): personal data, in Postgres only. */
+/** A guest of an agency (docs/contract.md#guest): personal data, in Postgres only. */
 export interface Guest {
   readonly id: string
   readonly firstName: string
@@ -14,7 +14,7 @@ export interface Guest {
 
 export interface GuestList {
   /**
-   * Newest first, ties by id (contract, GET /guests).
+   * Newest first, ties by id (docs/contract.md#get-guests).
    * @param search part of a first name, last name, e-mail or phone, whatever the case; null: all guests
    */
   list(agencyId: string, search: string | null, page: { offset: number; limit: number }): Promise<Listed<Guest>>

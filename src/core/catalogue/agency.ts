@@ -9,7 +9,7 @@ export interface Plan {
   readonly requestsPerMonth: number
 }
 
-/** A tenant (contract, Tenant). */
+/** A tenant (docs/contract.md#tenant). */
 export interface Agency {
   readonly id: string
   readonly slug: string
@@ -35,13 +35,13 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Pre-selected at key creation (contract, Authentication rule 7). */
+/** Pre-selected at key creation (docs/contract.md#authentication, rule 7). */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']
 
-/** The prefix of every key (contract, Authentication rule 2). */
+/** The prefix of every key (docs/contract.md#authentication, rule 2). */
 export const KEY_PREFIX = 'hr_live_'
 
-/** An API key. Only the hash of its secret is stored (contract, Authentication rule 2). */
+/** An API key. Only the hash of its secret is stored (docs/contract.md#authentication, rule 2). */
 export interface ApiKey {
   readonly id: string
   readonly agencyId: string

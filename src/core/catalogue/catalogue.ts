@@ -106,7 +106,7 @@ export class Catalogue {
 
   /**
    * A key that is revoked here stays revoked, whatever is put later: revocation is permanent
-   * (contract, Authentication rule 8).
+   * (docs/contract.md#authentication, rule 8).
    */
   putKey(given: ApiKey): void {
     const agency = this.#agencies.get(given.agencyId)

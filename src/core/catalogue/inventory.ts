@@ -5,7 +5,7 @@ import type { Unit } from '../domain/unit.ts'
 export class Inventory {
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
-  /** All units except archived ones, ordered by name, ties by id (contract, GET /units). */
+  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
   readonly listed: readonly Unit[]
   readonly #byId: ReadonlyMap<string, Unit>
   readonly #bySlug: ReadonlyMap<string, Unit>
@@ -36,7 +36,7 @@ export class Inventory {
     return this.#bySlug.get(slug) ?? null
   }
 
-  /** The unit a partner may address; archived units count as unknown (design, Order of checks). */
+  /** The unit a partner may address; archived units count as unknown (docs/design.md#order-of-checks). */
   sellableUnit(slug: string): Unit | null {
     const unit = this.#bySlug.get(slug)
     return unit === undefined || unit.status === 'archived' ? null : unit

@@ -4,14 +4,14 @@ import type { Night } from './night.ts'
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number
 
-/** Only `guest` rows are guest stays (contract, Booking). */
+/** Only `guest` rows are guest stays (docs/contract.md#booking). */
 export const BOOKING_TYPES = ['guest', 'owner_stay', 'maintenance', 'block'] as const
 export type BookingType = (typeof BOOKING_TYPES)[number]
 
 export const BOOKING_STATUSES = ['draft', 'option', 'confirmed', 'checked_in', 'checked_out', 'cancelled'] as const
 export type BookingStatus = (typeof BOOKING_STATUSES)[number]
 
-/** The state machine: from each status, the statuses it can change to (design, Statuses). */
+/** The state machine: from each status, the statuses it can change to (docs/design.md#statuses). */
 export const TRANSITIONS = {
   draft: ['option', 'confirmed', 'cancelled'],
   option: ['confirmed', 'cancelled'],
@@ -21,10 +21,10 @@ export const TRANSITIONS = {
   cancelled: [],
 } as const satisfies Record<BookingStatus, readonly BookingStatus[]>
 
-/** The longest that a hold may be asked to last: 90 days (contract, Limits). */
+/** The longest that a hold may be asked to last: 90 days (docs/contract.md#limits). */
 export const HOLD_HOURS_MAX = 2_160
 
-/** The cancellation reason of an expired hold (design, Statuses). */
+/** The cancellation reason of an expired hold (docs/design.md#statuses). */
 export const HOLD_EXPIRED = 'hold_expired'
 
 /**
@@ -63,13 +63,13 @@ export function isLive(booking: { readonly status: BookingStatus }): boolean {
 
 /**
  * Whether the status is a hold: a draft or option is released when its lifetime has elapsed
- * (contract, States and transitions).
+ * (docs/contract.md#states-and-transitions).
  */
 export function isHold(status: BookingStatus): boolean {
   return status === 'draft' || status === 'option'
 }
 
-/** Whether a cleaning block follows the departure (design, Cleaning block). */
+/** Whether a cleaning block follows the departure (docs/design.md#cleaning-block). */
 export function isCleanedAfter(type: BookingType): boolean {
   return type === 'guest' || type === 'owner_stay'
 }

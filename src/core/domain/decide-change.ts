@@ -1,4 +1,4 @@
-/** Decides which changes the agency can make to a booking (design, Portal API, PATCH bookings). Pure (U3). */
+/** Decides which changes the agency can make to a booking (docs/design.md#portal-api, PATCH bookings). Pure (U3). */
 import { assert } from '../../lib/assert.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
 import { cancelled, type Decision, reject, type Tariff, totalOf } from './decide.ts'

@@ -19,7 +19,7 @@ export interface Tariff {
   readonly feeTypes: readonly FeeType[]
 }
 
-/** Without `totalAmount`, which the pricing engine calculates at the time of writing (contract, POST /bookings). */
+/** Without `totalAmount`, which the pricing engine calculates at the time of writing (docs/contract.md#post-bookings). */
 export type NewBooking = Omit<Booking, 'totalAmount' | 'updatedAt' | 'version'>
 
 export interface BookStay {
@@ -37,7 +37,7 @@ export function reject(rejection: Rejection): { readonly kind: 'rejected'; reado
   return { kind: 'rejected', rejection }
 }
 
-/** Order of checks: minimum stay, cleaning block, expected extension, night guard (contract, POST /bookings rule 3). */
+/** Order of checks: minimum stay, cleaning block, expected extension, night guard (docs/contract.md#post-bookings, rule 3). */
 export function decideBookStay(state: UnitState, command: BookStay): Decision<BookingCreated> {
   const { booking, enforcement } = command
   if (enforcement === 'partner') {
@@ -63,7 +63,7 @@ export interface CancelBooking {
   readonly at: Instant
 }
 
-/** Cancelling twice is not an error: the booking is unchanged (contract, POST /bookings/{id}/cancel). */
+/** Cancelling twice is not an error: the booking is unchanged (docs/contract.md#post-bookingsidcancel). */
 export function decideCancel(state: UnitState, command: CancelBooking): Decision<BookingCancelled> {
   const { booking, reason, at } = command
   assert(booking.unitId === state.unitId, 'Cannot cancel a booking: it belongs to another unit')

@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 
-/** An amount in the minor unit of the agency's currency (contract, conventions). Always a safe integer. */
+/** An amount in the minor unit of the agency's currency (docs/contract.md#conventions). Always a safe integer. */
 export type MinorUnits = number
 
 /**
@@ -14,7 +14,7 @@ export const PRICE_MAX: MinorUnits = 100_000_000_000
 export const BASIS_POINTS_OF_WHOLE = 10_000
 
 /**
- * `amount × basisPoints / 10 000`, rounded half away from zero (design, Pricing: the one rounding rule). Exact for
+ * `amount × basisPoints / 10 000`, rounded half away from zero (docs/design.md#pricing: the one rounding rule). Exact for
  * every pair of safe integers whose result is a safe integer. Never -0.
  */
 export function percentOf(amount: MinorUnits, basisPoints: number): MinorUnits {

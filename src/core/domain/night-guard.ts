@@ -6,7 +6,7 @@ import type { UnitState } from './unit-state.ts'
 
 /**
  * Which rules are enforced: minimum stay, cleaning block and expected extension apply to partners only; the night guard
- * applies to the agency too (design, Portal API).
+ * applies to the agency too (docs/design.md#portal-api).
  */
 export type Enforcement = 'partner' | 'agency'
 
@@ -15,7 +15,7 @@ export const OFFER_HORIZON_NIGHTS = 732
 
 /**
  * The codes of all rules that refuse the stay with a 409, in the order in which a partner's booking is checked
- * (contract, POST /bookings rule 3): cleaning block, expected extension, night guard. Empty when the stay can be sold.
+ * (docs/contract.md#post-bookings, rule 3): cleaning block, expected extension, night guard. Empty when the stay can be sold.
  * Codes only: calculating alternative dates costs twenty times as much, and a quote does not offer them.
  */
 export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['code'][] {
@@ -68,7 +68,7 @@ function takenNights(state: UnitState, stay: Stay, own: Stay | undefined): Night
 }
 
 /**
- * Whether the arrival falls within the cleaning block of the latest departure at or before it (design, Cleaning block).
+ * Whether the arrival falls within the cleaning block of the latest departure at or before it (docs/design.md#cleaning-block).
  */
 function isBeingCleaned(state: UnitState, stay: Stay): boolean {
   return state.cleaning.has(stay.arrival)
@@ -86,7 +86,7 @@ function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict |
 }
 
 /**
- * Whether the stay overlaps the nights for which a guest in house is expected to stay on (design, Expected extension).
+ * Whether the stay overlaps the nights for which a guest in house is expected to stay on (docs/design.md#expected-extension).
  */
 function overlapsExtension({ from, to }: { from: Night; to: Night }, stay: Stay): boolean {
   return overlap(stay, { arrival: from, departure: to })

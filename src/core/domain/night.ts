@@ -2,17 +2,17 @@ import { assert } from '../../lib/assert.ts'
 
 /**
  * A night, identified by the date on which the guest goes to sleep: whole days since 1970-01-01, without a time zone. A
- * departure is a `Night` too, the first night after the stay (contract, conventions: a stay is half-open).
+ * departure is a `Night` too, the first night after the stay (docs/contract.md#conventions: a stay is half-open).
  */
 export type Night = number & { readonly __night: never }
 
 /** ISO 8601 weekday, Monday 1 to Sunday 7. */
 export type IsoWeekday = 1 | 2 | 3 | 4 | 5 | 6 | 7
 
-/** 2000-01-01, the earliest date accepted (design, Nights). */
+/** 2000-01-01, the earliest date accepted (docs/design.md#nights). */
 export const NIGHT_MIN = 10_957 as Night
 
-/** 2099-12-31, the latest date accepted (design, Nights). */
+/** 2099-12-31, the latest date accepted (docs/design.md#nights). */
 export const NIGHT_MAX = 47_481 as Night
 
 const DAYS_BEFORE_MONTH = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334] as const

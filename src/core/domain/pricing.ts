@@ -4,7 +4,7 @@ import { isoWeekday, type Night } from './night.ts'
 import type { FeeType, LengthOfStayDiscount, Season, UnitRules, WeekdayAdjustment } from './rules.ts'
 import { nightsOf, STAY_NIGHTS_MAX, type Stay } from './stay.ts'
 
-/** The price of a stay. `total` is the sum of the lines (design, Pricing). */
+/** The price of a stay. `total` is the sum of the lines (docs/design.md#pricing). */
 export interface Quote {
   readonly nights: number
   readonly currency: string
@@ -33,7 +33,7 @@ export interface PriceStayInput {
   readonly rules: UnitRules
   readonly stay: Stay
   readonly children: number
-  /** Ignored when there are no children (contract, POST /bookings). */
+  /** Ignored when there are no children (docs/contract.md#post-bookings). */
   readonly extraBed: boolean
   /** All fee types of the agency, in the order of the fee lines. */
   readonly feeTypes: readonly FeeType[]
@@ -43,14 +43,14 @@ export interface PriceStayInput {
 const NIGHTLY_RATE_LABEL = 'Nightly rate'
 
 /**
- * Minimum nights of a stay that arrives on `arrival`: the minimum of its season, or else of the unit (design, Pricing).
+ * Minimum nights of a stay that arrives on `arrival`: the minimum of its season, or else of the unit (docs/design.md#pricing).
  */
 export function effectiveMinStay(rules: UnitRules, arrival: Night): number {
   return seasonOn(rules.rates.seasons, arrival)?.minStay ?? rules.minStay
 }
 
 /**
- * Prices a stay of 1 to 366 nights, in integers, each line rounded half away from zero (design, Pricing): nights,
+ * Prices a stay of 1 to 366 nights, in integers, each line rounded half away from zero (docs/design.md#pricing): nights,
  * length-of-stay discount, cleaning, extra bed, fees of every stay. A cleaning fee, extra-bed fee or discount of 0 has
  * no line; a night or a fee type of 0 has one.
  */

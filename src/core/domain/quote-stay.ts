@@ -18,7 +18,7 @@ export type QuoteAnswer =
 
 /**
  * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available
- * (design, Quote).
+ * (docs/design.md#quote).
  */
 export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
   const { stay, children, extraBed, tariff } = request

@@ -24,7 +24,7 @@ export interface ExpectedExtensionConflict {
 
 /**
  * Nights of the wanted stay are taken: `nights` lists them, `[from, to)` spans them. Reveals neither the booking nor
- * the guest (design, Night guard).
+ * the guest (docs/design.md#night-guard).
  */
 export interface BookingConflict {
   readonly code: 'BOOKING_CONFLICT'
@@ -51,7 +51,7 @@ export interface InvalidChange {
   readonly message: string
 }
 
-/** The rules that refuse a stay with a 409, in the order they are checked (contract, POST /bookings rule 3). */
+/** The rules that refuse a stay with a 409, in the order they are checked (docs/contract.md#post-bookings, rule 3). */
 export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | BookingConflict
 
 /** Why a unit refused a command. A value, never thrown. */

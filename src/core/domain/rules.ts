@@ -41,12 +41,12 @@ export interface UnitRules {
   readonly extraBedFee: MinorUnits
   /** Nights. */
   readonly minStay: number
-  /** Nights kept free after a departure (design, Cleaning block). */
+  /** Nights kept free after a departure (docs/design.md#cleaning-block). */
   readonly turnoverNights: number
   readonly rates: Rates
 }
 
-/** A fee type of the agency (contract, FeeType). */
+/** A fee type of the agency (docs/contract.md#feetype). */
 export interface FeeType {
   readonly id: string
   /** Shown to the guest verbatim. */
@@ -82,7 +82,7 @@ export interface RatesProblem {
   readonly message: string
 }
 
-/** All problems in a unit's rates; empty when they can be stored and used for pricing (design, Portal API). */
+/** All problems in a unit's rates; empty when they can be stored and used for pricing (docs/design.md#portal-api). */
 export function ratesProblems(rates: Rates): RatesProblem[] {
   return [
     ...seasonsProblems(rates.seasons),

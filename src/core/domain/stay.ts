@@ -2,14 +2,14 @@ import type { Night } from './night.ts'
 
 /**
  * The half-open range `[arrival, departure)`: the guest sleeps there on the arrival night, not on the departure night
- * (contract, conventions).
+ * (docs/contract.md#conventions).
  */
 export interface Stay {
   readonly arrival: Night
   readonly departure: Night
 }
 
-/** Maximum number of nights of a stay (design, Nights). */
+/** Maximum number of nights of a stay (docs/design.md#nights). */
 export const STAY_NIGHTS_MAX = 366
 
 export function nightsOf(stay: Stay): number {

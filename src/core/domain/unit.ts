@@ -3,7 +3,7 @@ import type { UnitRules } from './rules.ts'
 export const UNIT_STATUSES = ['active', 'draft', 'archived'] as const
 export type UnitStatus = (typeof UNIT_STATUSES)[number]
 
-/** A rental unit: its master data and the rules by which it is sold (contract, Unit). */
+/** A rental unit: its master data and the rules by which it is sold (docs/contract.md#unit). */
 export interface Unit {
   readonly id: string
   readonly slug: string

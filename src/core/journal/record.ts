@@ -8,7 +8,7 @@ export interface Actor {
   readonly id: string | null
 }
 
-/** A line of the audit trail (design, Audit). `outcome` is `OK` or the refusal's code. */
+/** A line of the audit trail (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
 export interface AuditDraft {
   readonly auditId: string
   readonly at: Instant
@@ -32,7 +32,7 @@ export interface GuestDraft {
   readonly nationality: string | null
 }
 
-/** The first answer to a request with an `Idempotency-Key` (design, Additive headers). */
+/** The first answer to a request with an `Idempotency-Key` (docs/design.md#additive-headers). */
 export interface IdempotencyDraft {
   readonly keyId: string
   readonly route: string

@@ -3,7 +3,7 @@ import { formatNight } from '../../core/domain/night.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 
-/** The condition of every list of bookings (contract, GET /bookings). */
+/** The condition of every list of bookings (docs/contract.md#get-bookings). */
 export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter): Fragment {
   return sql`
     booking.agency_id = ${agencyId}

@@ -50,7 +50,7 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(key.agencyId, audit, inserted(this.#sql, API_KEY, encodeKey(key)))
   }
 
-  /** Permanent: an earlier revocation keeps its time (contract, Authentication rule 8). */
+  /** Permanent: an earlier revocation keeps its time (docs/contract.md#authentication, rule 8). */
   async revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void> {
     const update = this.#sql`
       update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})

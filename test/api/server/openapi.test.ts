@@ -85,7 +85,7 @@ describe('the OpenAPI document', async () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  /** Contract, Limits, and the constraints of the field tables. */
+  /** See docs/contract.md#limits, and the constraints of the field tables. */
   const LIMITS: [what: string, schema: () => unknown, limits: object][] = [
     [
       'pageSize',

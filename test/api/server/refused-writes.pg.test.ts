@@ -1,4 +1,4 @@
-/** Contract, Conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
+/** See docs/contract.md#conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
 import { afterEach, expect, test } from 'bun:test'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 

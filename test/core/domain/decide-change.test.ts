@@ -19,7 +19,7 @@ function change(booking: Booking, asked: BookingChange, others: Booking[] = []) 
   return decideChange(state, state, { booking, change: asked, tariff: TARIFF, at: AT })
 }
 
-describe('the state machine has these transitions and no others (design, Statuses)', () => {
+describe('the state machine has these transitions and no others (docs/design.md#statuses)', () => {
   for (const from of BOOKING_STATUSES) {
     for (const to of BOOKING_STATUSES) {
       const possible: readonly string[] = TRANSITIONS[from]

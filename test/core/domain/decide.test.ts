@@ -39,7 +39,7 @@ function refusalOf(state: UnitState, command: BookStay): unknown {
   return decision.kind === 'rejected' ? decision.rejection : decision.kind
 }
 
-describe('booking a stay (contract, POST /bookings)', () => {
+describe('booking a stay (docs/contract.md#post-bookings)', () => {
   const inHouse = {
     ...stay('2027-03-01', '2027-03-05'),
     status: 'checked_in',

@@ -8,7 +8,7 @@ import { publishedSchema } from './published-schema.ts'
 /** What a tool comes to: its structured content as JSON text, or what is wrong and how to mend it, in a sentence. */
 export type ToolOutcome = string | ToolFault
 
-/** A problem that the agent can mend: an `isError` result (contract, Errors). */
+/** A problem that the agent can mend: an `isError` result (docs/contract.md#errors). */
 export interface ToolFault {
   readonly sentence: string
 }
@@ -72,7 +72,7 @@ export function fault(sentence: string): ToolFault {
   return { sentence: `${sentence}.` }
 }
 
-/** A slug that the agency does not sell (contract, Tool endpoint errors: unknown slug). */
+/** A slug that the agency does not sell (docs/contract.md#tool-endpoint-errors: unknown slug). */
 export function unknownUnit(slug: string): ToolFault {
   return fault(`No such unit: ${JSON.stringify(slug.slice(0, 64))}. Use a slug from list_units`)
 }

@@ -6,7 +6,7 @@ import { LIST_UNITS } from './list-units.ts'
 import { QUOTE_STAY } from './quote-stay.ts'
 import type { Tool } from './tool.ts'
 
-/** Every tool, in the order in which they are listed (contract, Tool endpoint). It has no write tools. */
+/** Every tool, in the order in which they are listed (docs/contract.md#tool-endpoint). It has no write tools. */
 export const TOOLS: readonly Tool[] = [LIST_UNITS, GET_AVAILABILITY, QUOTE_STAY, LIST_BOOKINGS]
 
 /** Null for a name that no tool has. */
