@@ -64,18 +64,18 @@ describe('while Postgres is away', () => {
     await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
 
     const revoked = await ask('DELETE', key.path)
-    expect([revoked.status, revoked.title]).toEqual([500, expect.stringContaining('This process now refuses the key')])
+    expect([revoked.status, revoked.title]).toEqual([500, expect.stringContaining('The key is refused for now')])
     expect(await statuses()).toEqual([401, 200, 200])
     const changed = await ask('POST', `${UNIT}/calendar-feed`)
     expect([changed.status, changed.title]).toEqual([
       500,
-      expect.stringContaining('This process now refuses the old address'),
+      expect.stringContaining('The old address is refused for now'),
     ])
     expect(await statuses()).toEqual([401, 200, 404])
     const suspended = await ask('PATCH', HARBOUR, { json: { status: 'suspended' } })
     expect([suspended.status, suspended.title]).toEqual([
       500,
-      expect.stringContaining('treats the agency as suspended'),
+      expect.stringContaining('The agency is suspended for now'),
     ])
     expect(await statuses()).toEqual([401, 401, 404])
     const listed = await ask('GET', `${HARBOUR}/keys`)

@@ -112,7 +112,7 @@ test('the service refuses a torn data folder, and says what to do', async () => 
 test('the service refuses a kept secret that was damaged, and says what to do', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-secret-'))
   writeFileSync(join(dataDir, 'secret-key'), 'short\n', { mode: 0o600 })
-  expect(await refusalOf(startService({ DATA_DIR: dataDir }))).toContain('Bring the file back as it was')
+  expect(await refusalOf(startService({ DATA_DIR: dataDir }))).toContain('Restore the file')
   expect(readdirSync(dataDir)).toContain('secret-key')
   rmSync(dataDir, { recursive: true, force: true })
 })

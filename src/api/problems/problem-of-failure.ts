@@ -37,10 +37,10 @@ const TITLE_OF_WRITE_ERROR = {
 } as const satisfies Record<WriteOutcome, string>
 
 const TITLE_OF_CLOSED_ACCESS = {
-  key: 'The key is refused from now on, but the revocation may not be stored yet: repeat the request',
-  agency: 'The agency is suspended from now on, but the suspension may not be stored yet: repeat the request',
+  key: 'The key is refused for now, but the revocation may not be stored yet: repeat the request',
+  agency: 'The agency is suspended for now, but the suspension may not be stored yet: repeat the request',
   calendar_address:
-    'The old address is refused from now on, but the new one may not be stored: change the address again',
+    'The old address is refused for now, but the new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 
 const TITLE_OF_VERIFICATION_ERROR = {

@@ -100,13 +100,13 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
     [
       'a key not stored',
       new ClosedHereError('key', { cause: 1 }),
-      /^The key is refused from now on.* repeat/,
+      /^The key is refused for now.* repeat/,
       /The key is refused/,
     ],
     [
       'a suspension',
       new ClosedHereError('agency', { cause: 1 }),
-      /^The agency is suspended from now on.* repeat/,
+      /^The agency is suspended for now.* repeat/,
       /agency is suspended/,
     ],
     ['an address', new ClosedHereError('calendar_address', { cause: 1 }), /^The old address is refused/, /old address/],
