@@ -5,7 +5,7 @@
 export async function eventually(
   what: string,
   isThere: () => boolean | Promise<boolean>,
-  withinMs = 30_000,
+  withinMs = 60_000,
 ): Promise<void> {
   const until = performance.now() + withinMs
   while (!(await isThere())) {

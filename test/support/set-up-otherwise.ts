@@ -9,7 +9,7 @@ import { findPostgresPackage, postgresBinaries } from '../../src/postgres/embedd
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 
-const READY_MS_MAX = 30_000
+const READY_MS_MAX = 120_000
 const PATIENCE_MS = 5_000
 
 /** A real PostgreSQL that an operator has set up, started anew for each test with settings on its command line. */

@@ -6,7 +6,7 @@ import { connect } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 
 const ROOT = '/usr/lib/postgresql'
-const READY_MS_MAX = 20_000
+const READY_MS_MAX = 60_000
 
 /** The folder with the programs of the machine's own PostgreSQL, pg_dump among them; null when there is none. */
 export function systemPostgres(): string | null {
