@@ -1,16 +1,9 @@
 import type { Listed } from '../core/bookings/booking-list.ts'
-import type { Actor } from '../core/journal/record.ts'
+import type { Actor, AuditDraft } from '../core/journal/record.ts'
 
 /** A line of the audit trail as it is read. */
-export interface AuditEntry {
+export interface AuditEntry extends Omit<AuditDraft, 'auditId'> {
   readonly id: string
-  readonly at: number
-  readonly actor: Actor
-  readonly route: string
-  readonly outcome: string
-  readonly bookingId: string | null
-  readonly requestId: string | null
-  readonly count: number
 }
 
 /** Null: any. Instants are milliseconds; `from` inclusive, `to` exclusive. */

@@ -9,17 +9,15 @@ import { RefusalCounter } from '../access/refusal-counter.ts'
 import { UsageMeter } from '../access/usage-meter.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
+import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { BookingList } from '../core/bookings/booking-list.ts'
-import type { BookingRows } from '../core/bookings/booking-rows.ts'
-import type { GuestList } from '../core/bookings/guest-list.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
-import { type IdSource, systemIds } from '../lib/ids.ts'
+import { systemIds } from '../lib/ids.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
 import { untilAnswered } from '../postgres/client/until-answered.ts'
@@ -75,7 +73,7 @@ export interface LedgerWatch {
 }
 
 /** The running core, which REST, MCP and the portal call. */
-export interface Ledger {
+export interface Ledger extends PartnerLedger {
   /**
    * For look-ups, for loading units into memory, and for portal writes. Lists and probes have their own connections.
    */
@@ -85,21 +83,9 @@ export interface Ledger {
   readonly probes: Sql
   /** For child processes. */
   readonly databaseUrl: string
-  readonly clock: Clock
-  readonly newId: IdSource
-  readonly catalogue: Catalogue
-  readonly commands: BookingCommands
-  readonly bookingRows: BookingRows
-  readonly bookingList: BookingList
-  readonly guestList: GuestList
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
-  /** Keys, plans and budgets. REST and MCP share one instance, because they share budgets. */
-  readonly access: PartnerAccess
-  readonly usage: UsageMeter
-  readonly refusals: RefusalCounter
-  readonly idempotency: IdempotentWrites
   /** The epoch of this writer. It increases when the journal has to resolve an unknown outcome. */
   readonly epoch: number
   /**

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { ratesJson } from '../api/json/rates-json.ts'
 import { pctOfBasisPoints } from '../core/domain/money.ts'
 import { formatNight, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
@@ -44,21 +45,7 @@ export function demo(program: Command, terminal: Terminal): void {
       for (const { id: _id, rules, ...master } of units) {
         const { rates, ...prices } = rules
         await client.send('POST', `${path}/units`, { ...master, ...prices })
-        await client.send('PUT', `${path}/units/${master.slug}/rates`, {
-          seasons: rates.seasons.map((season) => ({
-            ...season,
-            from: formatNight(season.from),
-            to: formatNight(season.to),
-          })),
-          weekdayAdjustments: rates.weekdayAdjustments.map(({ weekday, basisPoints }) => ({
-            weekday,
-            pct: pctOfBasisPoints(basisPoints),
-          })),
-          lengthOfStayDiscounts: rates.lengthOfStayDiscounts.map(({ minNights, basisPoints }) => ({
-            minNights,
-            pct: pctOfBasisPoints(basisPoints),
-          })),
-        })
+        await client.send('PUT', `${path}/units/${master.slug}/rates`, ratesJson(rates))
       }
       const bookings = demoBookings(units, today)
       const progress = new Progress(terminal, 'bookings', bookings.length)

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { basisPointsOfPct, PRICE_MAX, pctOfBasisPoints } from '../../core/domain/money.ts'
-import { formatNight, type IsoWeekday } from '../../core/domain/night.ts'
+import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
+import type { IsoWeekday } from '../../core/domain/night.ts'
 import {
   DISCOUNT_BASIS_POINTS_MAX,
   type Rates,
@@ -12,6 +12,7 @@ import {
 } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { assert } from '../../lib/assert.ts'
+import { ratesJson } from '../json/rates-json.ts'
 import { nightOf } from '../json/stay-fields.ts'
 import type { Operation } from '../operation.ts'
 import { invalid, notFound } from '../problems/problems.ts'
@@ -134,22 +135,4 @@ function basisPoints(pct: number): number {
   const points = basisPointsOfPct(pct)
   assert(points !== null, 'Cannot take a percentage: it has not passed the schema')
   return points
-}
-
-function ratesJson(rates: Rates): Static<typeof RatesJson> {
-  return {
-    seasons: rates.seasons.map(({ name, from, to, nightlyPrice, minStay }) => ({
-      ...{ name, nightlyPrice, minStay },
-      from: formatNight(from),
-      to: formatNight(to),
-    })),
-    weekdayAdjustments: rates.weekdayAdjustments.map(({ weekday, basisPoints }) => ({
-      weekday,
-      pct: pctOfBasisPoints(basisPoints),
-    })),
-    lengthOfStayDiscounts: rates.lengthOfStayDiscounts.map(({ minNights, basisPoints }) => ({
-      minNights,
-      pct: pctOfBasisPoints(basisPoints),
-    })),
-  }
 }
