@@ -28,7 +28,7 @@ export const AGENCY: Agency = {
 }
 
 /** A plan that no test of something else meets the limits of. */
-export const AMPLE_PLAN: Plan = { apiAccess: true, requestsPerMinute: 10_000_000, requestsPerMonth: 1_000_000_000 }
+export const AMPLE_PLAN: Plan = { apiAccess: true, requestsPerMinute: 1_000_000, requestsPerMonth: 100_000_000 }
 
 /** A new key with every scope, and its secret as a partner sends it. */
 export function sampleKey(change: Partial<ApiKey> = {}): { key: ApiKey; secret: string } {
