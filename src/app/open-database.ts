@@ -57,7 +57,7 @@ function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   const where = `${pathname.slice(1)} on ${hostname}:${port || 5432}`
   return new UnreachableError(
-    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, that the server is running, and that it accepts this user and password.`,
+    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, and that the server is running and accepts connections.`,
     { cause },
   )
 }

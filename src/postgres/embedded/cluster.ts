@@ -59,7 +59,7 @@ export async function createCluster(
   },
 ): Promise<string> {
   const home = homeFor(dataDir, account, onStep)
-  onStep('Creating the database files for the first start')
+  onStep('Creating the database for the first start')
   const draft = join(home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`)
   await initialize(draft, { binaries, account, password })
   const cluster = join(home, CLUSTER)

@@ -41,7 +41,7 @@ export function takeDataDir(dataDir: string): DataDirLock {
       Bun.sleepSync(Math.random() * Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** round))
     }
   }
-  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep locking and unlocking it`)
+  throw new EmbeddedError(`Cannot use the data folder ${dataDir}: other services keep locking and releasing it`)
 }
 
 /** The running process that holds the folder; null when there is none. */

@@ -35,7 +35,7 @@ type Step = (step: string) => void
 export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onStep: Step }): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new EmbeddedError(
-      'Cannot start the embedded PostgreSQL on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
+      'Cannot start the built-in PostgreSQL on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
     )
   }
   const programs = findPostgresPackage()

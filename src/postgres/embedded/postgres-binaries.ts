@@ -50,7 +50,7 @@ export function findPostgresPackage(): PostgresPackage {
     return { native: join(root, 'native'), version }
   } catch (cause) {
     throw new EmbeddedError(
-      `Cannot start the embedded PostgreSQL: the package ${name} is not installed. The compiled binary never contains it. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
+      `Cannot start the built-in PostgreSQL: the package ${name} is not installed (the compiled binary never includes it). Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.`,
       { cause },
     )
   }
@@ -69,7 +69,7 @@ function restoreLinks(native: string): void {
     } catch (cause) {
       if (existsSync(link)) continue // Another service has just created it.
       throw new EmbeddedError(
-        `Cannot start the embedded PostgreSQL: ${link} is missing and cannot be created. Run npm install with install scripts allowed.`,
+        `Cannot start the built-in PostgreSQL: ${link} is missing and cannot be created. Run npm install with install scripts allowed.`,
         { cause },
       )
     }

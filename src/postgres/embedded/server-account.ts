@@ -28,7 +28,7 @@ export function serverAccount({
   }
   const known = lookUp()
   if (known !== null) return known
-  onStep(`Creating the system account ${ACCOUNT_NAME}, because PostgreSQL refuses to run as root`)
+  onStep(`Creating the system account ${ACCOUNT_NAME}, because PostgreSQL cannot run as root`)
   // Two services may do this at once. All that matters is that the account exists afterwards.
   const failure = create()
   const created = lookUp()
