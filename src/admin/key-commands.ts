@@ -104,7 +104,7 @@ export class KeyCommands {
       this.#storeAgain.later(key.id, store)
       throw new ClosedHereError('key', { cause: error })
     }
-    this.#storeAgain.callOff(key.id)
+    this.#storeAgain.cancel(key.id)
     return done(revoked)
   }
 

@@ -1,5 +1,5 @@
 /**
- * Storing a closed access that could not be stored is retried every second until it succeeds or is called off. Also after a fence: the
+ * Storing a closed access that could not be stored is retried every second until it succeeds or is cancelled. Also after a fence: the
  * epoch of this writer may just have risen, and a process that has lost it exits anyway.
  */
 import { AssertionError } from '../lib/assert.ts'
@@ -10,7 +10,7 @@ export const AGAIN_AFTER_MS = 1_000
 
 interface Pending {
   readonly store: () => Promise<void>
-  callOff: () => void
+  cancel: () => void
 }
 
 export class StoreAgain {
@@ -27,20 +27,20 @@ export class StoreAgain {
    * @param store may run although an earlier attempt was written: the same again must change nothing
    */
   later(id: string, store: () => Promise<void>): void {
-    this.callOff(id)
-    const pending: Pending = { store, callOff: () => {} }
+    this.cancel(id)
+    const pending: Pending = { store, cancel: () => {} }
     this.#pending.set(id, pending)
     this.#schedule(id, pending)
   }
 
   /** An attempt that is under way is not taken back. */
-  callOff(id: string): void {
-    this.#pending.get(id)?.callOff()
+  cancel(id: string): void {
+    this.#pending.get(id)?.cancel()
     this.#pending.delete(id)
   }
 
   #schedule(id: string, pending: Pending): void {
-    pending.callOff = this.#clock.after(AGAIN_AFTER_MS, () => void this.#attempt(id, pending))
+    pending.cancel = this.#clock.after(AGAIN_AFTER_MS, () => void this.#attempt(id, pending))
   }
 
   async #attempt(id: string, pending: Pending): Promise<void> {

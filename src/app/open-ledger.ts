@@ -19,8 +19,8 @@ import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
-import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
-import { untilAnswered } from '../postgres/client/until-answered.ts'
+import { classifyDatabaseError, isTransient } from '../postgres/client/database-error.ts'
+import { retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
@@ -92,7 +92,7 @@ export interface Ledger extends PartnerLedger {
    * A statement outside the journal was rejected by the fence. The journal then detects the fence as well and ends the
    * process (J5).
    */
-  tellFenced(): void
+  reportFenced(): void
   /** Finishes writes in flight, writes snapshots, and closes every connection. */
   close(): Promise<void>
 }
@@ -152,7 +152,7 @@ export async function openLedger(options: {
     isOver: isCancelled,
     onFailure: watch.onTakeOverFailure,
   }
-  const term = await untilAnswered(() => store.takeOver(options.holder), {
+  const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
     ...retryOptions,
     pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
@@ -161,9 +161,9 @@ export async function openLedger(options: {
       watch.onTakeOverFailure(error)
     },
   })
-  await untilAnswered(() => catalogue.load(), retryOptions)
-  const used = await untilAnswered(usedSoFar, retryOptions)
-  const passed = await untilAnswered(() => rateRows.load(), retryOptions)
+  await retryUntilAnswered(() => catalogue.load(), retryOptions)
+  const used = await retryUntilAnswered(usedSoFar, retryOptions)
+  const passed = await retryUntilAnswered(() => rateRows.load(), retryOptions)
 
   const journal = new Journal({
     store,
@@ -214,9 +214,9 @@ export async function openLedger(options: {
       onBug: watch.onBug,
     },
     holds: {
-      isTransient: mayPass,
+      isTransient,
       nextExpiry: (at) => rows.nextExpiry(at),
-      lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
+      expired: (at, after, limit) => rows.expiredHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
         if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
@@ -226,7 +226,7 @@ export async function openLedger(options: {
   })
 
   // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
-  const tellFenced = async (): Promise<void> => {
+  const reportFenced = async (): Promise<void> => {
     await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
   }
   // When only counters are written, they are the first to meet the fence.
@@ -234,7 +234,7 @@ export async function openLedger(options: {
     try {
       await write
     } catch (error) {
-      if (classifyDatabaseError(error) === 'fenced') await tellFenced()
+      if (classifyDatabaseError(error) === 'fenced') await reportFenced()
       throw error
     }
   }
@@ -298,7 +298,7 @@ export async function openLedger(options: {
     get epoch() {
       return journal.epoch
     },
-    tellFenced: () => void tellFenced(),
+    reportFenced: () => void reportFenced(),
     close: async () => {
       clearInterval(sweep)
       let isDatabaseAway = false

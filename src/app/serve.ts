@@ -127,7 +127,7 @@ async function start(
     requestStats,
     log,
     onBug: (error) => service.endAfterBug(error),
-    onFenced: () => ledger.tellFenced(),
+    onFenced: () => ledger.reportFenced(),
   })
   const watched = {
     requestStats,

@@ -73,7 +73,7 @@ export function planFeed(
     seen.add(refOf(uid))
     if (event.kind === 'refused') refused.push({ uid, reason: event.reason })
     else if (event.kind !== 'taken') {
-      if (event.kind === 'passed_over') passedOver.push({ uid, reason: event.reason })
+      if (event.kind === 'skipped') passedOver.push({ uid, reason: event.reason })
       if (block !== undefined) cancels.push({ kind: 'cancel', id: block.id, uid, reason: 'cancelled in the feed' })
       else if (event.kind === 'cancelled') unchanged += 1
     } else {

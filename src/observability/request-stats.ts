@@ -40,7 +40,7 @@ export interface OpenRequest {
   readonly admission: { readonly holder?: KeyHolder } | null
 }
 
-/** Told of each request of one route. */
+/** Called for each request of one route. */
 export interface RouteWatch {
   /** The moment a request arrives, milliseconds of the monotonic clock. */
   arrived(): number

@@ -30,7 +30,7 @@ test('a refused event leaves its block as it is', () => {
 })
 
 test('an event that becomes free time gives its nights back', () => {
-  const free: FeedEvent = { kind: 'passed_over', uid: 'a', reason: 'is marked as free time' }
+  const free: FeedEvent = { kind: 'skipped', uid: 'a', reason: 'is marked as free time' }
   expect(planFeed([free], [known('a', '2027-03-01', '2027-03-02')], OPTIONS).steps).toMatchObject([{ kind: 'cancel' }])
 })
 
@@ -83,7 +83,7 @@ describe('a feed is suspicious', () => {
   test('by its events, too: cancelled in so many words or marked as free', () => {
     const events: FeedEvent[] = [
       { kind: 'cancelled', uid: '0' },
-      { kind: 'passed_over', uid: '1', reason: 'is marked as free time' },
+      { kind: 'skipped', uid: '1', reason: 'is marked as free time' },
       taken('2', ...stay),
     ]
     expect(planFeed(events, blocks(3), { ...OPTIONS, keepMissing: true }).suspicion).toContain('2 of 3')

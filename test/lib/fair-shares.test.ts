@@ -90,7 +90,7 @@ test('a task that waits too long is refused, is never started, and holds nobody 
   await settle()
   expect(started).toEqual(['a1', 'a2', 'a4'])
   expect(shares.stats).toEqual({ running: 2, waiting: 0, refused: 1 })
-  // What has started is not called off any more.
+  // What has started is not cancelled any more.
   await clock.advance(5_000)
   expect(shares.stats.refused).toBe(1)
 })

@@ -122,7 +122,7 @@ function holdsOffTime({ store, clock }: SimWorld, entries: readonly Entry[]): st
     if (event.kind !== 'booking_cancelled' || !endedByTimer.has(event.after.id)) return []
     const { holdExpiresAt } = event.before
     const isOnTime = holdExpiresAt !== null && (event.after.cancelledAt ?? 0) >= holdExpiresAt
-    return isOnTime ? [] : [`${event.after.id} lapsed before its time`]
+    return isOnTime ? [] : [`${event.after.id} expired before its time`]
   })
   const overdue = [...store.bookings.values()].filter(
     ({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt < clock.now() - 11_000,

@@ -144,7 +144,7 @@ function assemble(
     holds: {
       isTransient: () => true,
       nextExpiry: (at) => store.nextExpiry(at),
-      lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
+      expired: (at, after, limit) => store.expiredHolds(at, after, limit),
       expire: async ({ bookingId }) => {
         await core.commands.expire(AGENCY, bookingId)
       },
@@ -173,7 +173,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
-    lapsedHolds: (at, after, limit) => process.receive(store.lapsedHolds(at, after, limit)),
+    expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),
   }
 }

@@ -62,7 +62,7 @@ export class SimWebhooks {
       clock,
       dice: () => this.#dice.next(),
       term,
-      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
+      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onReplaced: () => {} },
     })
     sender.wake()
     return sender

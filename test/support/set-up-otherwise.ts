@@ -10,7 +10,7 @@ import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postm
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 
 const READY_MS_MAX = 120_000
-const PATIENCE_MS = 5_000
+const GRACE_MS = 5_000
 
 /** A real PostgreSQL that an operator has set up, started anew for each test with settings on its command line. */
 export class SetUpOtherwise {
@@ -43,7 +43,7 @@ export class SetUpOtherwise {
     try {
       return await work(url.href)
     } finally {
-      await endPostmaster(pid, this.#cluster, { patienceMs: PATIENCE_MS })
+      await endPostmaster(pid, this.#cluster, { graceMs: GRACE_MS })
     }
   }
 

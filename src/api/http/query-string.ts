@@ -10,7 +10,7 @@ interface Refused {
   readonly problem: Problem
 }
 
-/** Makes the reader of one route's query. Parameters without a schema are passed over. */
+/** Makes the reader of one route's query. Parameters without a schema are ignored. */
 export function queryReader<S extends TObject>(schema: S): (query: string) => ReadQuery<Static<S>> {
   const shape = checked(schema, 'query')
   const names: ReadonlySet<string> = new Set(Object.keys(schema.properties))

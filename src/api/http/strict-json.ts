@@ -81,7 +81,7 @@ function refused(field: string, rest: string, status = 400): Extract<ReadBody, {
   return { kind: 'refused', problem: invalidField(field, rest, { status }) }
 }
 
-/** `application/json`, alone or with `charset=utf-8`; other parameters mean nothing and are passed over. */
+/** `application/json`, alone or with `charset=utf-8`; other parameters have no meaning and are ignored. */
 function isJsonType(contentType: string | null): boolean {
   if (contentType === 'application/json') return true
   if (contentType === null) return false

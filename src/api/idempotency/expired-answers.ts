@@ -16,7 +16,7 @@ export class ExpiredAnswers {
   readonly #clock: Clock
   readonly #now: () => number
   readonly #onFailure: (error: unknown) => void
-  #callOff: (() => void) | null = null
+  #cancel: (() => void) | null = null
   #round: Promise<void> = Promise.resolve()
   #stopped = false
 
@@ -39,7 +39,7 @@ export class ExpiredAnswers {
   /** Waits for the statement that runs, then deletes nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#cancel?.()
     await this.#round
   }
 
@@ -54,6 +54,6 @@ export class ExpiredAnswers {
     } catch (error) {
       this.#onFailure(error)
     }
-    if (!this.#stopped) this.#callOff = this.#clock.after(EVERY_MS, () => this.start())
+    if (!this.#stopped) this.#cancel = this.#clock.after(EVERY_MS, () => this.start())
   }
 }

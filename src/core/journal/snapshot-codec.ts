@@ -9,7 +9,7 @@ import { type UnitFacts, UnitState } from '../domain/unit-state.ts'
 import { decodeRules, encodeRules } from './entry-codec.ts'
 import { decodeNight } from './fields.ts'
 
-/** Raise it whenever the text below changes its shape; older snapshots are then passed over for a replay. */
+/** Raise it whenever the text below changes its shape; older snapshots are then skipped for a replay. */
 export const SNAPSHOT_FORMAT = 1
 
 export interface StoredSnapshot {

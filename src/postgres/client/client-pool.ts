@@ -145,13 +145,13 @@ class ClientPool {
     const { deadlineMs } = this.#options
     if (deadlineMs === null) return
     const { resolve, reject } = statement
-    const callOff = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
+    const cancel = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
     statement.resolve = (result) => {
-      callOff()
+      cancel()
       resolve(result)
     }
     statement.reject = (error) => {
-      callOff()
+      cancel()
       reject(error)
     }
   }
@@ -276,8 +276,8 @@ class ClientPool {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       next.statement.reject(ended())
     }
-    for (const [client, callOff] of this.#lost) {
-      callOff()
+    for (const [client, cancel] of this.#lost) {
+      cancel()
       void Promise.allSettled([closeAgain(client)])
     }
     const open = this.#connections.splice(0)

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { pooled } from './client-pool.ts'
-import { withMendedResults } from './mended-results.ts'
+import { withRepairedResults } from './repaired-results.ts'
 
 export type Sql = postgres.Sql
 
@@ -112,9 +112,9 @@ export function connect(
   url: string,
   { purpose, max, onLost }: { purpose: Purpose; max?: number; onLost?: () => void },
 ): Sql {
-  const { size, connectTimeout, session, ...patience } = PROFILES[purpose]
+  const { size, connectTimeout, session, ...timeouts } = PROFILES[purpose]
   const open = (onClose: () => void): Sql =>
-    withMendedResults(
+    withRepairedResults(
       postgres(url, {
         ...OPTIONS,
         connect_timeout: connectTimeout,
@@ -122,5 +122,5 @@ export function connect(
         onclose: onClose,
       }),
     )
-  return pooled(open, { size: max ?? size, ...patience, ...(onLost === undefined ? {} : { onLost }) })
+  return pooled(open, { size: max ?? size, ...timeouts, ...(onLost === undefined ? {} : { onLost }) })
 }

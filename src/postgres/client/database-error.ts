@@ -86,9 +86,9 @@ export function isErrorResponse(error: unknown): boolean {
 }
 
 /** Errors that may be temporary: the server is away, busy, failing over, or out of space. */
-const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
+const TRANSIENT: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
 
 /** Whether the same statement may succeed later although nothing that is stored has changed. */
-export function mayPass(error: unknown): boolean {
-  return PASSING.has(classifyDatabaseError(error))
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.has(classifyDatabaseError(error))
 }

@@ -45,7 +45,7 @@ export function takeDataDir(dataDir: string): DataDirLock {
 }
 
 /** The running process that holds the folder; null when there is none. */
-export function holderOf(dataDir: string): ProcessIdentity | null {
+export function lockHolderOf(dataDir: string): ProcessIdentity | null {
   const holder = parse(readIfPresent(join(dataDir, LOCK_FILE)) ?? '')
   return holder !== null && isSameRun(holder) ? holder : null
 }

@@ -37,15 +37,11 @@ export function isServerOf(cluster: string, pid: number): boolean {
 /**
  * Stops the server with increasing force: fast shutdown (SIGINT), immediate shutdown (SIGQUIT, recovery at the next
  * start), SIGKILL. Committed data survives each of them.
- * @param patienceMs how long the fast shutdown may take; the rest takes at most 2 s more
+ * @param graceMs how long the fast shutdown may take; the rest takes at most 2 s more
  */
-export async function endPostmaster(
-  pid: number,
-  cluster: string,
-  { patienceMs }: { patienceMs: number },
-): Promise<void> {
+export async function endPostmaster(pid: number, cluster: string, { graceMs }: { graceMs: number }): Promise<void> {
   const steps = [
-    ['SIGINT', patienceMs],
+    ['SIGINT', graceMs],
     ['SIGQUIT', 1_000],
     ['SIGKILL', 1_000],
   ] as const

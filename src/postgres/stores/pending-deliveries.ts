@@ -37,7 +37,7 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
  * @returns whether anything was settled
  * @throws WriteError, JournalError; what was settled before stays settled
  */
-export async function settleFlood(
+export async function settleBacklog(
   sql: Sql,
   epoch: number,
   settling: Settling & { readonly status: 'disabled' | 'deleted' },
@@ -69,7 +69,7 @@ export async function settleFlood(
  */
 export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
   const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
-  const isBegun = await settleFlood(sql, epoch, settling)
+  const isBegun = await settleBacklog(sql, epoch, settling)
   const rest = fencedWrite(sql`
     with fence as (select check_fence(${epoch}) as held)
     ${settlement(

@@ -7,7 +7,7 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, settleFlood, settlement } from './pending-deliveries.ts'
+import { begun, dropOfDeleted, settleBacklog, settlement } from './pending-deliveries.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
@@ -70,7 +70,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const at = new Date(change.at)
     // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
-    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch(), { ...settling, status: 'disabled' }))
+    const isBegun = settling !== null && (await settleBacklog(sql, this.#epoch(), { ...settling, status: 'disabled' }))
     const before =
       settling === null
         ? sql``

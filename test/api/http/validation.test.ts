@@ -126,7 +126,7 @@ describe('a query', () => {
           const value = given[i] ?? ''
           return `${names[i]}=${isEncoded ? encodeURIComponent(value) : value.replaceAll(/[&=%+#\0]/g, '')}`
         })
-        // What is passed over keeps the short way from being taken.
+        // What is skipped keeps the short way from being taken.
         expect(read(parts.join('&'))).toEqual(read(['other=1', ...parts].join('&')))
       }),
     )

@@ -224,7 +224,7 @@ describe('a query with', () => {
     expect(problem.errors[0].field).toBe(field)
   })
   test.each(['__proto__=1&constructor=2&toString=3', 'x=1&x=2', '&&&', '=', 'search=%F0%9F%98%80+%2B'])(
-    'what means nothing is passed over: %s',
+    'what has no meaning is ignored: %s',
     async (query) => {
       expect((await send(request(`GET /partner/v1/guests?${query}`))).status).toBe(200)
     },

@@ -27,7 +27,7 @@ interface ToolParts<I extends TObject> {
   readonly title: string
   readonly scope: Scope
   readonly description: string
-  /** Flat, and closed: what an agent makes up is refused rather than passed over. */
+  /** Flat, and closed: what an agent makes up is refused rather than ignored. */
   readonly input: I
   readonly output: TSchema
   run(ledger: ToolLedger, agency: Agency, args: Static<I>): ToolOutcome | Promise<ToolOutcome>

@@ -1,5 +1,5 @@
 /** A hold that has expired. */
-export interface LapsedHold {
+export interface ExpiredHold {
   readonly agencyId: string
   readonly unitId: string
   readonly bookingId: string

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { checkServer } from '../../src/postgres/client/check-server.ts'
-import { connect, type Purpose } from '../../src/postgres/client/connect.ts'
-import { classifyDatabaseError } from '../../src/postgres/client/database-error.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { checkServer } from '../../../src/postgres/client/check-server.ts'
+import { connect, type Purpose } from '../../../src/postgres/client/connect.ts'
+import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { canEnter, firstClosed } from '../../src/postgres/embedded/server-account.ts'
+import { canEnter, firstClosed } from '../../../src/postgres/embedded/server-account.ts'
 
 /** An account that owns nothing on this machine. */
 const STRANGER = { uid: 3_999_999, gid: 3_999_999 }

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { DeadlineError, withDeadline } from '../../src/lib/deadline.ts'
-import { pooled, poolStats, WAITING_MAX } from '../../src/postgres/client/client-pool.ts'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { classifyDatabaseError } from '../../src/postgres/client/database-error.ts'
-import { eventually } from '../support/eventually.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
+import { DeadlineError, withDeadline } from '../../../src/lib/deadline.ts'
+import { pooled, poolStats, WAITING_MAX } from '../../../src/postgres/client/client-pool.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { TcpProxy } from '../../support/tcp-proxy.ts'
 
 let database: TestDatabase
 let proxy: TcpProxy

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
 
-const ROOT = `${import.meta.dir}/../..`
+const ROOT = `${import.meta.dir}/../../..`
 const STORES = `${ROOT}/src/postgres/stores`
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { EXTENSIONS, MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
+import { EXTENSIONS, MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
 
 const files = readdirSync('sql')
   .filter((name) => /^\d/.test(name))

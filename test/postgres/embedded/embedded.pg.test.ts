@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAlive } from '../../src/lib/process-identity.ts'
-import { checkServer } from '../../src/postgres/client/check-server.ts'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { type EmbeddedServer, STOP_MS_MAX, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
-import { spawnService } from '../support/embedded-service.ts'
-import { eventually } from '../support/eventually.ts'
+import { isAlive } from '../../../src/lib/process-identity.ts'
+import { checkServer } from '../../../src/postgres/client/check-server.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { type EmbeddedServer, STOP_MS_MAX, startEmbedded } from '../../../src/postgres/embedded/embedded.ts'
+import { readPostmaster } from '../../../src/postgres/embedded/postmaster.ts'
+import { spawnService } from '../../support/embedded-service.ts'
+import { eventually } from '../../support/eventually.ts'
 
 let dataDir: string
 let cluster: string
@@ -167,7 +167,7 @@ describe('a Postgres of our own', () => {
   test('recovers from a kill -9 at any moment of the first start', async () => {
     inNewFolder()
     for (const afterMs of [20, 60, 120, 250, 500, 800]) {
-      const child = Bun.spawn([process.execPath, join(import.meta.dir, '../support/embedded-service.ts'), dataDir])
+      const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../support/embedded-service.ts'), dataDir])
       await Bun.sleep(afterMs)
       child.kill('SIGKILL')
       await child.exited

@@ -8,7 +8,7 @@ type Sql = postgres.Sql
  * (porsager/postgres issues #1119 and #1181). Here every result is closed up before anyone sees it. Pull request #1120 or #1190
  * would free us; a test fails once a release has either.
  */
-export function withMendedResults(sql: Sql): Sql {
+export function withRepairedResults(sql: Sql): Sql {
   return new Proxy(sql, {
     apply(target, self, args) {
       return mending(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args))

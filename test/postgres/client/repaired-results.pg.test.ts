@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
 let database: TestDatabase
 let sql: Sql

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { identityOf } from '../../src/lib/process-identity.ts'
-import { holderOf, takeDataDir } from '../../src/postgres/embedded/data-dir-lock.ts'
-import { EmbeddedError } from '../../src/postgres/embedded/embedded-error.ts'
+import { identityOf } from '../../../src/lib/process-identity.ts'
+import { lockHolderOf, takeDataDir } from '../../../src/postgres/embedded/data-dir-lock.ts'
+import { EmbeddedError } from '../../../src/postgres/embedded/embedded-error.ts'
 
 let folder: string
 beforeEach(() => {
@@ -15,11 +15,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 describe('the lock on a data folder', () => {
   test('holds off everyone else, this process included, until it is released', () => {
     const lock = takeDataDir(folder)
-    expect(holderOf(folder)?.pid).toBe(process.pid)
+    expect(lockHolderOf(folder)?.pid).toBe(process.pid)
     expect(() => takeDataDir(folder)).toThrow(EmbeddedError)
     expect(() => takeDataDir(folder)).toThrow(`process ${process.pid} is using it`)
     lock.release()
-    expect(holderOf(folder)).toBeNull()
+    expect(lockHolderOf(folder)).toBeNull()
     expect(readdirSync(folder)).toEqual([])
     takeDataDir(folder).release()
   })
@@ -32,9 +32,9 @@ describe('the lock on a data folder', () => {
     ['without a start', JSON.stringify({ pid: process.pid })],
   ])('%s does not block', (_, content) => {
     writeFileSync(join(folder, 'service.lock'), content)
-    expect(holderOf(folder)).toBeNull()
+    expect(lockHolderOf(folder)).toBeNull()
     const lock = takeDataDir(folder)
-    expect(holderOf(folder)?.pid).toBe(process.pid)
+    expect(lockHolderOf(folder)?.pid).toBe(process.pid)
     lock.release()
     expect(readdirSync(folder)).toEqual([])
   })
@@ -80,7 +80,7 @@ describe('the lock on a data folder', () => {
 
 /** Takes the folder at the time that is its argument, and says so or why not. */
 function takingScript(dataDir: string): string {
-  return `import { takeDataDir } from ${JSON.stringify(join(import.meta.dir, '../../src/postgres/embedded/data-dir-lock.ts'))}
+  return `import { takeDataDir } from ${JSON.stringify(join(import.meta.dir, '../../../src/postgres/embedded/data-dir-lock.ts'))}
     await Bun.sleep(Math.max(0, Number(process.argv[1] ?? 0) - Date.now()))
     try { takeDataDir(${JSON.stringify(dataDir)}); console.log('got it') } catch (error) { console.log(error.message) }
     // Whoever has it keeps it, however late the others come.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { hasTrigram, indexedParts } from '../../src/postgres/stores/guest-search.ts'
+import { hasTrigram, indexedParts } from '../../../src/postgres/stores/guest-search.ts'
 
 describe('the parts looked up', () => {
   test.each([

@@ -1,12 +1,12 @@
 /** Searches of guests: what they find, and how many blocks they read for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { SeededRandom } from '../../src/lib/seeded-random.ts'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { ListReads } from '../../src/postgres/stores/list-reads.ts'
-import { foundGuests, PostgresGuestList } from '../../src/postgres/stores/postgres-guest-list.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { insertAgency } from '../support/sample-rows.ts'
+import { SeededRandom } from '../../../src/lib/seeded-random.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
+import { foundGuests, PostgresGuestList } from '../../../src/postgres/stores/postgres-guest-list.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency } from '../../support/sample-rows.ts'
 
 let database: TestDatabase
 let lists: Sql

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
-import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
-import { DAY_MS } from '../../src/lib/duration.ts'
-import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
-import { eventually } from '../support/eventually.ts'
-import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
+import { DAY_MS } from '../../../src/lib/duration.ts'
+import { PostgresBookingRows } from '../../../src/postgres/stores/postgres-booking-rows.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
@@ -20,7 +20,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-test('holds that lapsed within the same microsecond are each on one page, and those that lapse later on none', async () => {
+test('holds that expired within the same microsecond are each on one page, and those that expire later on none', async () => {
   const agency = await addAgency(ledger)
   const unit = await addUnit(ledger, agency, sampleUnit())
   for (let day = 10; day < 18; day++)
@@ -37,11 +37,11 @@ test('holds that lapsed within the same microsecond are each on one page, and th
   await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:01Z' where booking_id = ${all[7] ?? ''}`
   const rows = new PostgresBookingRows(database.sql)
   const at = Date.parse('2090-01-01T00:00:00.124Z')
-  const seen: LapsedHold[] = []
+  const seen: ExpiredHold[] = []
   for (
-    let page = await rows.lapsedHolds(at, null, 3);
+    let page = await rows.expiredHolds(at, null, 3);
     page.length > 0;
-    page = await rows.lapsedHolds(at, seen.at(-1) ?? null, 3)
+    page = await rows.expiredHolds(at, seen.at(-1) ?? null, 3)
   ) {
     expect(page.length).toBeLessThanOrEqual(3)
     seen.push(...page)

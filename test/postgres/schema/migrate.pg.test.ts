@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { connect, type Sql } from '../../src/postgres/client/connect.ts'
-import { MigrationError, migrate } from '../../src/postgres/schema/migrate.ts'
-import { MIGRATIONS, type Migration } from '../../src/postgres/schema/migrations.ts'
-import { eventually } from '../support/eventually.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { MigrationError, migrate } from '../../../src/postgres/schema/migrate.ts'
+import { MIGRATIONS, type Migration } from '../../../src/postgres/schema/migrations.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
 const FIRST: Migration = { version: 1, name: 'stay', sql: 'create table stay (id int primary key);' }
 const SECOND: Migration = {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { RotationError, rotateSecrets, sealedSecrets } from '../../src/postgres/stores/sealed-secrets.ts'
-import { storedCheck } from '../../src/postgres/stores/stored-key-check.ts'
-import { reEncrypted } from '../../src/webhooks/re-encrypt.ts'
-import { SecretBox } from '../../src/webhooks/secret-box.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
+import { RotationError, rotateSecrets, sealedSecrets } from '../../../src/postgres/stores/sealed-secrets.ts'
+import { storedCheck } from '../../../src/postgres/stores/stored-key-check.ts'
+import { reEncrypted } from '../../../src/webhooks/re-encrypt.ts'
+import { SecretBox } from '../../../src/webhooks/secret-box.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
 
 const boxes = {
   from: new SecretBox(Uint8Array.fromHex('01'.repeat(32))),

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../lib/clock.ts'
-import { mayPass } from './database-error.ts'
+import { isTransient } from './database-error.ts'
 
-export interface Patience {
+export interface RetryOptions {
   readonly clock: Clock
   /** No new attempt starts after this time, ms. */
   readonly withinMs: number
@@ -18,15 +18,15 @@ export interface Patience {
  * deadline and may be repeated.
  * @throws what the last attempt threw; at once if retrying would not help
  */
-export async function untilAnswered<T>(ask: () => Promise<T>, patience: Patience): Promise<T> {
-  const { clock, withinMs, pauseMs } = patience
+export async function retryUntilAnswered<T>(ask: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, withinMs, pauseMs } = options
   const since = clock.monotonicMs()
   for (;;) {
     try {
       return await ask()
     } catch (error) {
-      if (!mayPass(error) || patience.isOver() || clock.monotonicMs() - since >= withinMs) throw error
-      patience.onFailure(error)
+      if (!isTransient(error) || options.isOver() || clock.monotonicMs() - since >= withinMs) throw error
+      options.onFailure(error)
       await sleep(clock, pauseMs)
     }
   }

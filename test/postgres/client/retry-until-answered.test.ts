@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { untilAnswered } from '../../src/postgres/client/until-answered.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import { retryUntilAnswered } from '../../../src/postgres/client/retry-until-answered.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 const AWAY = Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
 const DENIED = Object.assign(new Error('permission denied'), { code: '42501' })
@@ -15,7 +15,7 @@ function asking(outcomes: readonly (Error | string)[], change: { isOver?: () => 
     if (outcome instanceof Error) throw outcome
     return outcome
   }
-  const result = untilAnswered(ask, {
+  const result = retryUntilAnswered(ask, {
     ...{ clock, withinMs: 1_000, pauseMs: 100, isOver: () => false, ...change },
     onFailure: (error) => failures.push(error),
   }).catch((error: unknown) => error)

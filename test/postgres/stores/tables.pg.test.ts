@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { FieldKind } from '../../src/core/journal/fields.ts'
-import * as tables from '../../src/postgres/stores/tables.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import type { FieldKind } from '../../../src/core/journal/fields.ts'
+import * as tables from '../../../src/postgres/stores/tables.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

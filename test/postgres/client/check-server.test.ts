@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { faultsOf } from '../../src/postgres/client/check-server.ts'
+import { faultsOf } from '../../../src/postgres/client/check-server.ts'
 
 const FIT = { versionNum: 150_000, fsync: 'on', synchronousCommit: 'on', isReadOnly: false, isInRecovery: false }
 

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import type { Sql } from '../../src/postgres/client/connect.ts'
-import { dumpSchema } from '../../src/postgres/schema/schema-dump.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { SCHEMA_DUMP_FILE } from '../support/refresh-schema-dump.ts'
+import type { Sql } from '../../../src/postgres/client/connect.ts'
+import { dumpSchema } from '../../../src/postgres/schema/schema-dump.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { SCHEMA_DUMP_FILE } from '../../support/refresh-schema-dump.ts'
 
 const EVERY_KIND = `create type mood as enum ('b', 'a');
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { DeadlineError } from '../../src/lib/deadline.ts'
+import { DeadlineError } from '../../../src/lib/deadline.ts'
 import {
   CLASS_OF_CODE,
   CLASS_OF_PREFIX,
   classifyDatabaseError,
   type DatabaseErrorClass,
   isErrorResponse,
-} from '../../src/postgres/client/database-error.ts'
+} from '../../../src/postgres/client/database-error.ts'
 
 const withCode = (code: unknown) => Object.assign(new Error('failed'), { code })
 

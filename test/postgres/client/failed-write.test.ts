@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { DeadlineError } from '../../src/lib/deadline.ts'
-import { type FailedWrite, failedWrite } from '../../src/postgres/client/failed-write.ts'
+import { DeadlineError } from '../../../src/lib/deadline.ts'
+import { type FailedWrite, failedWrite } from '../../../src/postgres/client/failed-write.ts'
 
 const coded = (code: string) => Object.assign(new Error('x'), { code })
 const ofServer = (code: string, severity: string) => Object.assign(new Error('x'), { code, severity })
