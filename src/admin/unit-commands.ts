@@ -14,7 +14,7 @@ import { type Rates, sortedRates } from '../core/domain/rules.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 
 export class UnitCommands {
   readonly #catalogue: Catalogue
@@ -30,7 +30,7 @@ export class UnitCommands {
   }
 
   /** @throws JournalError, MailboxFullError when it was not written */
-  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
+  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
@@ -48,7 +48,7 @@ export class UnitCommands {
     slug: string,
     { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
     caller: Caller,
-  ): Promise<Settled<Unit>> {
+  ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const unit = inventory.unitBySlug(slug)
     if (unit === null) return NOT_FOUND
@@ -63,7 +63,7 @@ export class UnitCommands {
   }
 
   /** Takes effect with the next quote; a booking made keeps its total. `rates` have no `ratesProblems`. */
-  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<Settled<Unit>> {
+  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
     const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })
     return this.change(agency, slug, { change }, caller)
@@ -75,7 +75,7 @@ export class UnitCommands {
     decide: (current: Unit | null) => Unit,
     caller: Caller,
     whenKnown?: () => void,
-  ): Promise<Settled<Unit>> {
+  ): Promise<AgencyOutcome<Unit>> {
     const unit = await this.#commands.setUnit(agency, unitId, decide, caller, whenKnown)
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
@@ -86,8 +86,8 @@ export class UnitCommands {
     agency: Agency,
     slug: string,
     isTaken: () => boolean,
-    run: (release: () => void) => Promise<Settled<Unit>>,
-  ): Promise<Settled<Unit>> {
+    run: (release: () => void) => Promise<AgencyOutcome<Unit>>,
+  ): Promise<AgencyOutcome<Unit>> {
     const held = `${agency.id} ${slug}`
     if (isTaken() || this.#heldSlugs.has(held)) return refused({ code: 'SLUG_TAKEN', slug })
     this.#heldSlugs.add(held)

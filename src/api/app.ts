@@ -2,12 +2,12 @@ import { Elysia } from 'elysia'
 import { JournalError } from '../core/journal/journal-error.ts'
 import { RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from './http/answer.ts'
+import { countedRoute } from './http/counted-route.ts'
 import { directRoutes } from './http/direct-routes.ts'
 import type { FailureReport } from './http/failure-report.ts'
 import { preflightAnswer } from './http/preflight.ts'
 import { requestIdOf } from './http/request-id.ts'
 import { targetOf } from './http/request-target.ts'
-import { watchedRoute } from './http/watched-route.ts'
 import type { PartnerLedger } from './partner/partner-dependencies.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalLedger } from './portal/portal-dependencies.ts'
@@ -73,7 +73,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     unknown.answered({ arrivedMs, requestId, admission }, response.status)
     return response
   }
-  const preflight = watchedRoute(
+  const preflight = countedRoute(
     { requestStats, newId },
     { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
     preflightAnswer,

@@ -1,7 +1,7 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { calendarMonthAt } from '../access/calendar-month.ts'
-import { type Counters, lastFlush } from '../access/last-flush.ts'
+import { type Counters, finalFlush } from '../access/final-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
 import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
@@ -304,7 +304,7 @@ export async function openLedger(options: {
       let isDatabaseAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
         // Wait for an unavailable database only once: the process must end in time.
-        for (const failure of await lastFlush(counters, clock, isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
+        for (const failure of await finalFlush(counters, clock, isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
           isDatabaseAway = true
           watch.onCountersNotWritten(failure)
         }

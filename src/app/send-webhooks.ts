@@ -13,7 +13,7 @@ import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-me
 import { SenderReplacedError } from '../webhooks/sender-store.ts'
 import { WebhookSender } from '../webhooks/webhook-sender.ts'
 import { type Log, openLog } from './log.ts'
-import { sameProgram } from './same-program.ts'
+import { selfCommand } from './self-command.ts'
 
 /** The argument that makes main.ts run the sender process. */
 export const SEND_WEBHOOKS = 'send-webhooks'
@@ -33,7 +33,7 @@ export class SenderCommandError extends Error {
  * Checks, before a sender is started, that its program exists.
  * @throws SenderCommandError
  */
-export function checkSenderCommand(command: readonly string[] = sameProgram(SEND_WEBHOOKS)): void {
+export function checkSenderCommand(command: readonly string[] = selfCommand(SEND_WEBHOOKS)): void {
   for (const file of command.filter(isAbsolute)) {
     try {
       accessSync(file)

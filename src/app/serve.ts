@@ -129,7 +129,7 @@ async function start(
     onBug: (error) => service.endAfterBug(error),
     onFenced: () => ledger.reportFenced(),
   })
-  const watched = {
+  const routeOptions = {
     requestStats,
     newId: ledger.newId,
   }
@@ -140,11 +140,11 @@ async function start(
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
       },
-      watched,
+      routeOptions,
     ),
   )
   const openRequests = () => listener.server.pendingRequests
-  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), watched))
+  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), routeOptions))
   listener.serve(app)
 
   const { port } = listener

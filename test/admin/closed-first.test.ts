@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { CalendarFeeds } from '../../src/admin/calendar-feeds.ts'
-import { ClosedHereError } from '../../src/admin/closed-here-error.ts'
 import { FeeCommands } from '../../src/admin/fee-commands.ts'
 import { KeyCommands } from '../../src/admin/key-commands.ts'
+import { RevocationNotStoredError } from '../../src/admin/revocation-not-stored-error.ts'
 import { WriteError, type WriteOutcome } from '../../src/core/bookings/write-error.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
@@ -169,7 +169,7 @@ describe('a suspension', () => {
 
   test('that fails holds until it is lifted, whatever is read meanwhile; any later change stores it', async () => {
     store.failing = 'not_written'
-    expect(await failureOf(suspend())).toBeInstanceOf(ClosedHereError)
+    expect(await failureOf(suspend())).toBeInstanceOf(RevocationNotStoredError)
     // An unknown outcome makes the booking commands read the agency again: active, as far as the database knows.
     store.failing = 'unknown'
     const kept = store.agency
@@ -210,7 +210,7 @@ describe('a closing that could not be stored', () => {
     async (_, close, isStored) => {
       store.failing = 'not_written'
       store.isAway = true
-      expect(await failureOf(close())).toBeInstanceOf(ClosedHereError)
+      expect(await failureOf(close())).toBeInstanceOf(RevocationNotStoredError)
       await clock.advance(60_000)
       expect(isStored()).toBe(false)
       store.failing = null
@@ -222,7 +222,7 @@ describe('a closing that could not be stored', () => {
 
   test.each(closings)('has one line when it was stored all along: a %s', async (_, close, isStored) => {
     store.failing = 'unknown'
-    expect(await failureOf(close())).toBeInstanceOf(ClosedHereError)
+    expect(await failureOf(close())).toBeInstanceOf(RevocationNotStoredError)
     await clock.advance(2_000)
     store.failing = null
     await clock.advance(1_000)
@@ -354,7 +354,7 @@ describe('a calendar address', () => {
     store.isAway = true
     expect(await isOpen(old)).toBe(false)
     store.isAway = false
-    expect(await failureOf(commands.feeds.token(AGENCY, unit))).toBeInstanceOf(ClosedHereError)
+    expect(await failureOf(commands.feeds.token(AGENCY, unit))).toBeInstanceOf(RevocationNotStoredError)
     store.failing = null
     const next = await change()
     expect([await isOpen(next), await isOpen(old)]).toEqual([true, false])
@@ -363,7 +363,7 @@ describe('a calendar address', () => {
   test('whose change has an unknown outcome is the new one as soon as that is known', async () => {
     const old = await commands.feeds.token(AGENCY, unit)
     store.failing = 'unknown'
-    expect(await failureOf(change())).toBeInstanceOf(ClosedHereError)
+    expect(await failureOf(change())).toBeInstanceOf(RevocationNotStoredError)
     const stored = await commands.feeds.token(AGENCY, unit)
     expect([stored === old, await isOpen(stored), await isOpen(old)]).toEqual([false, true, false])
   })

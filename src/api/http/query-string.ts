@@ -1,7 +1,7 @@
 /** Query strings, read strictly: what is malformed is refused rather than guessed at. */
 import type { Static, TObject } from '@sinclair/typebox'
 import { invalid, invalidField, type Problem } from '../problems/problems.ts'
-import { checked } from '../schema/checked.ts'
+import { validator } from '../schema/validator.ts'
 
 export type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
 
@@ -12,7 +12,7 @@ interface Refused {
 
 /** Makes the reader of one route's query. Parameters without a schema are ignored. */
 export function queryReader<S extends TObject>(schema: S): (query: string) => ReadQuery<Static<S>> {
-  const shape = checked(schema, 'query')
+  const shape = validator(schema, 'query')
   const names: ReadonlySet<string> = new Set(Object.keys(schema.properties))
   const integers = Object.keys(schema.properties).filter((name) => schema.properties[name]?.['type'] === 'integer')
   const readPlainly = plainReader(Object.keys(schema.properties))

@@ -3,7 +3,7 @@
  * faults, no NUL, no lone surrogates, no number beyond doubles, bounded in size and depth.
  */
 import { invalidField, type Problem } from '../problems/problems.ts'
-import type { FieldError } from '../schema/checked.ts'
+import type { FieldError } from '../schema/validator.ts'
 
 export const BODY_BYTES_MAX = 65_536
 export const BODY_DEPTH_MAX = 32

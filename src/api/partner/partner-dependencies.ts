@@ -28,7 +28,7 @@ export interface PartnerLedger {
 }
 
 /** What every partner route is made with. */
-export interface PartnerSurface {
+export interface PartnerDependencies {
   readonly ledger: PartnerLedger
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void

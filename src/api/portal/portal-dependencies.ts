@@ -48,7 +48,7 @@ export interface PortalLedger {
 }
 
 /** What every portal route is made with. */
-export interface PortalSurface {
+export interface PortalDependencies {
   readonly ledger: PortalLedger
   /** The operator's token: visible ASCII, at least 32 characters. */
   readonly token: string

@@ -1,6 +1,6 @@
 /** How the operator gets in: by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
 import { portalAccess } from '../../access/portal-access.ts'
-import type { Settled } from '../../admin/refusal.ts'
+import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { unreachable } from '../../lib/assert.ts'
@@ -12,7 +12,7 @@ import { isIdShaped } from '../route/id-shape.ts'
 import type { Outcome } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
-import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 
 /** Where everything of one agency is. */
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
@@ -35,7 +35,7 @@ export interface AgencyCall<O> extends PortalCall<O> {
 export function portalRoute<const O extends Operation>(
   operation: O,
   handle: (call: PortalCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalSurface> {
+): DescribedRoute<PortalDependencies> {
   return {
     operation,
     serve: ({ ledger, token, requestStats, onFailure }) => {
@@ -53,7 +53,7 @@ export function portalRoute<const O extends Operation>(
 export function agencyRoute<const O extends Operation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
   operation: O,
   handle: (call: AgencyCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalSurface> {
+): DescribedRoute<PortalDependencies> {
   return portalRoute(operation, (call) => {
     const agency = agencyIn(call.ledger, call.path)
     return agency === null ? notFound('agency') : handle({ ...call, agency } as unknown as AgencyCall<O>)
@@ -62,7 +62,7 @@ export function agencyRoute<const O extends Operation & { readonly path: `${type
 
 /** What a command came to, as an answer. */
 export function settled<T>(
-  outcome: Settled<T>,
+  outcome: AgencyOutcome<T>,
   what: Parameters<typeof notFound>[0],
   show: (value: T) => object,
 ): Outcome {

@@ -3,8 +3,8 @@ import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
 import { isTimeZone } from '../../lib/day-start.ts'
-import { EXPECTED } from '../schema/checked.ts'
 import { charactersOf } from '../schema/text-schema.ts'
+import { EXPECTED } from '../schema/validator.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')

@@ -6,8 +6,8 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import type { Rejection } from '../../core/domain/rejection.ts'
-import type { FieldError } from '../schema/checked.ts'
 import { dateText } from '../schema/text-schema.ts'
+import type { FieldError } from '../schema/validator.ts'
 
 /** Refusals that do not come from the rules of the domain. */
 export type RequestCode =

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { JournalStats } from '../../core/journal/journal.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import { type Watched, watchedRoute } from '../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
 /** What the readiness probe asks. */
 export interface Health {
@@ -19,9 +19,9 @@ const JOURNAL_LAG_MS_MAX = 2_000
  * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
  * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (docs/design.md#running-it).
  */
-export function healthRoutes(health: Health, watched: Watched) {
-  const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
-  const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
+export function healthRoutes(health: Health, options: CountedRouteOptions) {
+  const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
+  const ready = countedRoute(options, named('/readyz'), async (_, requestId) => {
     const { state, waiting, inFlightMs, durableSeq } = health.stats()
     const fence = await health.fence().catch(() => null)
     const faults = [

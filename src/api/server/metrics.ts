@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type Watched, watchedRoute } from '../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
 /** What `/metrics` shows. */
 export interface MetricsPage {
@@ -12,9 +12,9 @@ export interface MetricsPage {
  * `/metrics`, for Prometheus. Without a key, like `/healthz` and `/readyz`: all three are for the operator's own network, and are not
  * to be reachable from outside (docs/operating/alerts.md).
  */
-export function metricsRoute(page: MetricsPage, watched: Watched) {
-  const answer = watchedRoute(
-    watched,
+export function metricsRoute(page: MetricsPage, options: CountedRouteOptions) {
+  const answer = countedRoute(
+    options,
     { surface: 'operating', method: 'GET', path: '/metrics' },
     async (_, requestId) =>
       new Response(await page.text(), {

@@ -3,11 +3,11 @@ import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { decodeStrictly, queryReader } from '../../../src/api/http/query-string.ts'
 import { targetOf } from '../../../src/api/http/request-target.ts'
-import { checked } from '../../../src/api/schema/checked.ts'
 import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../../src/api/schema/text-schema.ts'
+import { validator } from '../../../src/api/schema/validator.ts'
 
-const faults = (schema: Parameters<typeof checked>[0], value: unknown) => {
-  const shape = checked(schema, 'body')
+const faults = (schema: Parameters<typeof validator>[0], value: unknown) => {
+  const shape = validator(schema, 'body')
   return shape.passes(value) ? [] : shape.faultsOf(value).map(({ message }) => message)
 }
 

@@ -1,7 +1,7 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
-import { type Checked, checked } from '../../schema/checked.ts'
+import { type Validator, validator } from '../../schema/validator.ts'
 import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
 
@@ -35,7 +35,7 @@ interface ToolParts<I extends TObject> {
 
 export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
   const { name, title, scope, description, input, output } = parts
-  const shape = checked(input, 'arguments')
+  const shape = validator(input, 'arguments')
   return {
     name,
     scope,
@@ -56,7 +56,7 @@ export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
 /** More faults than this at once are no help. */
 const FAULTS_TOLD_MAX = 3
 
-function faultOfArguments(name: string, input: TObject, shape: Checked<unknown>, args: object): ToolFault {
+function faultOfArguments(name: string, input: TObject, shape: Validator<unknown>, args: object): ToolFault {
   const known = Object.keys(input.properties)
   const unknown = Object.keys(args).filter((argument) => !known.includes(argument))
   if (unknown.length > 0) {

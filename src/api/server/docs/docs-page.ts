@@ -6,7 +6,7 @@
 import { Elysia } from 'elysia'
 import styles from 'swagger-ui-dist/swagger-ui.css' with { type: 'text' }
 import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'text' }
-import { type Watched, watchedRoute } from '../../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../../http/counted-route.ts'
 
 const DOCS_PATH = '/docs'
 
@@ -37,9 +37,9 @@ const POLICY =
 
 const CACHED = 'public, max-age=3600'
 
-export function docsPage(watched: Watched) {
+export function docsPage(options: CountedRouteOptions) {
   const serve = (path: string, content: string, type: string, caching: string) =>
-    watchedRoute(watched, { surface: 'docs', method: 'GET', path }, (_, requestId) =>
+    countedRoute(options, { surface: 'docs', method: 'GET', path }, (_, requestId) =>
       file(requestId, content, type, caching),
     )
   const page = serve(DOCS_PATH, PAGE, 'text/html; charset=utf-8', 'no-cache')

@@ -5,8 +5,8 @@ export type Access = 'key' | 'agency' | 'calendar_address'
  * Access was revoked in this process until it exits, but it is not known whether the revocation is stored. Repeating the request
  * stores it.
  */
-export class ClosedHereError extends Error {
-  override readonly name = 'ClosedHereError'
+export class RevocationNotStoredError extends Error {
+  override readonly name = 'RevocationNotStoredError'
   readonly access: Access
 
   constructor(access: Access, options: { cause: unknown }) {

@@ -2,15 +2,15 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, RouteName } from '../../observability/request-stats.ts'
 import { requestIdOf } from './request-id.ts'
 
-/** What a route without a key is made with. */
-export interface Watched {
+/** What a route without an API key needs. */
+export interface CountedRouteOptions {
   readonly requestStats: RequestStats
   readonly newId: IdSource
 }
 
-/** Serves a route that has no key to look at, and has each of its answers counted. `answer` must not throw. */
-export function watchedRoute(
-  { requestStats, newId }: Watched,
+/** Serves a route that needs no API key, and counts each of its answers. `answer` must not throw. */
+export function countedRoute(
+  { requestStats, newId }: CountedRouteOptions,
   name: RouteName,
   answer: (request: Request, requestId: string) => Response | Promise<Response>,
 ): (request: Request) => Response | Promise<Response> {

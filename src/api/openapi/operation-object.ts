@@ -18,7 +18,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
 }
 
 /** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
-export function described(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
+export function operationObject(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
   const { id, tag, summary, description, isOpen = false, scope = null } = operation
   return {
     operationId: id,

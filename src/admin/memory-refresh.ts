@@ -5,9 +5,9 @@
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { KeyedTurns } from '../lib/keyed-turns.ts'
-import { AGAIN_AFTER_MS } from './store-again.ts'
+import { RETRY_EVERY_MS } from './store-retries.ts'
 
-export class ReadAgain {
+export class MemoryRefresh {
   readonly #clock: Clock
   readonly #turns: KeyedTurns
   readonly #read: (id: string) => Promise<void>
@@ -46,7 +46,7 @@ export class ReadAgain {
   }
 
   #later(id: string): void {
-    this.#clock.after(AGAIN_AFTER_MS, () => {
+    this.#clock.after(RETRY_EVERY_MS, () => {
       void this.#turns.run(id, async () => {
         if (this.#doubtful.has(id) && !(await this.now(id))) this.#later(id)
       })

@@ -15,16 +15,16 @@ export interface EmailTaken {
 /** Why a change of the agency's own data is refused. A value, never thrown. */
 export type AgencyRefusal = SlugTaken | EmailTaken | InvalidChange
 
-export type Settled<T> =
+export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'refused'; readonly refusal: AgencyRefusal }
   | { readonly kind: 'not_found' }
 
-export function done<T>(value: T): Settled<T> {
+export function done<T>(value: T): AgencyOutcome<T> {
   return { kind: 'done', value }
 }
 
-export function refused(refusal: AgencyRefusal): Extract<Settled<never>, { kind: 'refused' }> {
+export function refused(refusal: AgencyRefusal): Extract<AgencyOutcome<never>, { kind: 'refused' }> {
   return { kind: 'refused', refusal }
 }
 

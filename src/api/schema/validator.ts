@@ -14,7 +14,7 @@ export interface FieldError {
   readonly message: string
 }
 
-export interface Checked<T> {
+export interface Validator<T> {
   readonly schema: TSchema
   passes(value: unknown): value is T
   /** Why `value` does not pass, the first offending field of the schema first. At least one. */
@@ -22,7 +22,7 @@ export interface Checked<T> {
 }
 
 /** @param whole what the value as a whole is called in messages */
-export function checked<S extends TSchema>(schema: S, whole: string): Checked<Static<S>> {
+export function validator<S extends TSchema>(schema: S, whole: string): Validator<Static<S>> {
   const compiled = TypeCompiler.Compile(schema)
   return {
     schema,

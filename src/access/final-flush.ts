@@ -14,7 +14,7 @@ const RETRY_MS = 100
  * that counters do not delay the shutdown any longer.
  * @returns one error for each counter that was not written
  */
-export async function lastFlush(counters: readonly Counters[], clock: Clock, withinMs: number): Promise<unknown[]> {
+export async function finalFlush(counters: readonly Counters[], clock: Clock, withinMs: number): Promise<unknown[]> {
   const until = clock.monotonicMs() + withinMs
   const { promise: overdue, resolve } = Promise.withResolvers<unknown>()
   const cancelTimeout = clock.after(withinMs, () => resolve(new DeadlineError(withinMs)))

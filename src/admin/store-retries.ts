@@ -6,14 +6,14 @@ import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** Pause between two attempts to store, or to read, what is not known to be stored. */
-export const AGAIN_AFTER_MS = 1_000
+export const RETRY_EVERY_MS = 1_000
 
 interface Pending {
   readonly store: () => Promise<void>
   cancel: () => void
 }
 
-export class StoreAgain {
+export class StoreRetries {
   readonly #clock: Clock
   /** One entry for each thing that exists, at most. */
   readonly #pending = new Map<string, Pending>()
@@ -40,7 +40,7 @@ export class StoreAgain {
   }
 
   #schedule(id: string, pending: Pending): void {
-    pending.cancel = this.#clock.after(AGAIN_AFTER_MS, () => void this.#attempt(id, pending))
+    pending.cancel = this.#clock.after(RETRY_EVERY_MS, () => void this.#attempt(id, pending))
   }
 
   async #attempt(id: string, pending: Pending): Promise<void> {

@@ -13,7 +13,7 @@ const READY_MS_MAX = 120_000
 const GRACE_MS = 5_000
 
 /** A real PostgreSQL that an operator has set up, started anew for each test with settings on its command line. */
-export class SetUpOtherwise {
+export class OperatorPostgres {
   readonly #dataDir: string
   readonly #cluster: string
   readonly #url: string
@@ -25,13 +25,13 @@ export class SetUpOtherwise {
   }
 
   /** Files, superuser and database are those of a server of our own. */
-  static async make(): Promise<SetUpOtherwise> {
+  static async make(): Promise<OperatorPostgres> {
     const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-set-up-'))
     const { url, stop } = await startEmbedded({ dataDir, onStep: () => {} })
     await stop()
     const cluster = findCluster(dataDir)
     if (cluster === null) throw new Error('The data folder has no cluster')
-    return new SetUpOtherwise({ dataDir, cluster, url })
+    return new OperatorPostgres({ dataDir, cluster, url })
   }
 
   /** Runs `work` while the server has these settings, with its URL. */

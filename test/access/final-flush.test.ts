@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type Counters, lastFlush } from '../../src/access/last-flush.ts'
+import { type Counters, finalFlush } from '../../src/access/final-flush.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 /** Counters whose database is unavailable for the first `awayMs`. */
@@ -14,7 +14,7 @@ function countersOf(clock: FakeClock, awayMs: number): Counters & { attempts: nu
 }
 
 async function outcome(clock: FakeClock, counters: Counters[]): Promise<string[]> {
-  const ended = lastFlush(counters, clock, 2_000)
+  const ended = finalFlush(counters, clock, 2_000)
   await clock.advance(2_000)
   return (await ended).map((failure) => (failure as Error).message)
 }
@@ -22,7 +22,7 @@ async function outcome(clock: FakeClock, counters: Counters[]): Promise<string[]
 test('counters that can be written immediately are written once, and no timer is left', async () => {
   const clock = new FakeClock()
   const counters = countersOf(clock, 0)
-  expect(await lastFlush([counters], clock, 2_000)).toEqual([])
+  expect(await finalFlush([counters], clock, 2_000)).toEqual([])
   expect([counters.attempts, clock.nextTimerIn]).toEqual([1, null])
 })
 
@@ -50,7 +50,7 @@ test('with no time left, one write is attempted and its outcome is not awaited',
   const clock = new FakeClock()
   const [there, away] = [countersOf(clock, 0), countersOf(clock, 60_000)]
   const silent = { stop: () => new Promise<void>(() => {}) }
-  const ended = lastFlush([there, away, silent], clock, 0)
+  const ended = finalFlush([there, away, silent], clock, 0)
   await clock.advance(0)
   expect((await ended).map((failure) => (failure as Error).message)).toEqual([
     'no database for 60000 ms',
