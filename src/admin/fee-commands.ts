@@ -40,7 +40,7 @@ export class FeeCommands {
     })
   }
 
-  /** `change` is given the fee type as it stands. */
+  /** `change` receives the current fee type. */
   change(
     agency: Agency,
     feeTypeId: string,

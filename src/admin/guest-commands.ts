@@ -1,4 +1,4 @@
-/** Guests, as the agency mends them. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
+/** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'

@@ -76,7 +76,7 @@ export class KeyCommands {
     try {
       await this.#store.insertKey(key, successLine(this.#dependencies, caller))
     } catch (error) {
-      // Nobody has its secret. But if the key is stored, it must be listed, so that it can be revoked.
+      // Its secret was never returned. But if the key is stored, it must be listed, so that it can be revoked.
       if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#refresh.now(agency.id))
       throw error
     }

@@ -1,6 +1,6 @@
 /**
- * Storing a closed access that could not be stored is retried every second until it succeeds or is cancelled. Also after a fence: the
- * epoch of this writer may just have risen, and a process that has lost it exits anyway.
+ * Retries storing a revocation every second until it succeeds or is cancelled. Also after a fence: the epoch of this writer
+ * may just have risen, and a process that has been fenced out exits anyway.
  */
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -23,8 +23,8 @@ export class StoreRetries {
   }
 
   /**
-   * Instead of what is still pending for `id`.
-   * @param store may run although an earlier attempt was written: the same again must change nothing
+   * Replaces what is still pending for `id`.
+   * @param store may run although an earlier attempt was written: repeating it must change nothing
    */
   later(id: string, store: () => Promise<void>): void {
     this.cancel(id)
@@ -33,7 +33,7 @@ export class StoreRetries {
     this.#schedule(id, pending)
   }
 
-  /** An attempt that is under way is not taken back. */
+  /** Does not undo an attempt in progress. */
   cancel(id: string): void {
     this.#pending.get(id)?.cancel()
     this.#pending.delete(id)

@@ -40,7 +40,7 @@ export class UnitCommands {
   }
 
   /**
-   * @param change is given the unit as it stands in its turn, so that two changes at once lose nothing of each other
+   * @param change receives the unit as it is in its turn, so that concurrent changes do not overwrite each other
    * @throws JournalError, MailboxFullError when it was not written
    */
   async change(

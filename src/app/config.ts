@@ -26,11 +26,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const ENVIRONMENTS = ['development', 'test', 'production'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
-/** The limits that the environment can set, with what they are when it does not. */
+/** The limits that the environment can set, with their defaults. */
 export const LIMITS = {
   /** Unit actors held in memory at once. */
   residentUnitsMax: { variable: 'RESIDENT_UNITS_MAX', fallback: 20_000, min: 1, max: 10_000_000 },
-  /** An actor that nobody touched for so long leaves the memory. */
+  /** Idle time before a unit is evicted. */
   unitIdleMs: { variable: 'UNIT_IDLE_MS', fallback: 600_000, min: 1_000, max: DAY_MS },
   /** Commands that wait for one unit. */
   mailboxMax: { variable: 'MAILBOX_MAX', fallback: 256, min: 1, max: 100_000 },
@@ -40,7 +40,7 @@ export const LIMITS = {
   journalBatchMax: { variable: 'JOURNAL_BATCH_MAX', fallback: 512, min: 1, max: 10_000 },
   /** Events of a unit between two of its snapshots. */
   snapshotEvery: { variable: 'SNAPSHOT_EVERY', fallback: 64, min: 1, max: 100_000 },
-  /** How long a write is held for a database that is away. */
+  /** How long a write is queued while the database is unavailable. */
   queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
 

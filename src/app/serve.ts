@@ -38,7 +38,7 @@ const EXPLAINED = [
 ]
 
 /**
- * Runs the service until it is told to stop. Never returns before.
+ * Runs the service until it is stopped; returns only then.
  * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
  */
 export async function serve(env: Record<string, string | undefined>): Promise<void> {

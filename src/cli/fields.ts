@@ -11,7 +11,7 @@ export interface Field {
   readonly name: string
   /** Its name as an option, where the body's is taken by another one. */
   readonly option?: string
-  /** What stands for the value in the help: `<cents>`. */
+  /** Placeholder for the value in the help: `<cents>`. */
   readonly value: string
   readonly description: string
   readonly read: (text: string) => unknown

@@ -55,7 +55,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .action((options: { url?: string }) =>
       terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
     )
-  // The process does this before it comes here (src/main.ts); the help names it all the same.
+  // The process does this before it comes here (src/main.ts); it is here for the help.
   program
     .command('serve')
     .description('run the service (the default without a command)')

@@ -32,7 +32,7 @@ export interface Sample {
 export interface Distribution {
   readonly labels?: Labels
   readonly reading: HistogramReading
-  /** What one unit of the reading is in the metric's unit; 0.001 for milliseconds told in seconds. */
+  /** What one unit of the reading is in the metric's unit; 0.001 for milliseconds reported in seconds. */
   readonly scale: number
 }
 
@@ -83,7 +83,7 @@ function bucketsOf<V>(metric: Extract<Metric<V>, { type: 'histogram' }>, stats: 
 
 function lineOf(name: string, labels: Labels = {}, value: number): string {
   const pairs = Object.entries(labels).map(
-    ([label, told]) => `${label}="${escaped(String(told)).replaceAll('"', '\\"')}"`,
+    ([label, value]) => `${label}="${escaped(String(value)).replaceAll('"', '\\"')}"`,
   )
   return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${valueText(value)}`
 }

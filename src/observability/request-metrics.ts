@@ -8,7 +8,7 @@ function labelsOf({ surface, method, path }: ServiceStats['routes'][number]['rou
   return { surface, method, route: path }
 }
 
-/** Routes that nobody has asked for would be most of the page. */
+/** Without the routes that were never requested, which would be most of the page. */
 function answeredRoutes(routes: ServiceStats['routes']): ServiceStats['routes'] {
   return routes.filter(({ statuses }) => statuses.length > 0)
 }

@@ -1,10 +1,10 @@
 /**
- * What became of every request: counted per route in fixed arrays, and told to the log one by one where that is wanted. A read is
- * answered in under 20 microseconds, so a request costs two looks at the clock and three additions here: no labels are
- * hashed and nothing is allocated. The metrics page makes its series of the arrays when it is asked for them.
+ * The outcome of every request: counted per route in fixed arrays, and logged one by one if the log level asks for it. A read is
+ * answered in under 20 microseconds, so counting costs two reads of the clock and three additions: no labels are
+ * hashed and nothing is allocated. The metrics page builds its series from the arrays when it is scraped.
  *
  * - T1 Labels are bounded: a route is named by its template, never by what was asked for, and is known when the service
- *   is put together.
+ *   is composed.
  */
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -57,7 +57,7 @@ export interface RouteCounts {
   readonly latencies: HistogramReading
 }
 
-/** Where requests are told one by one: pino's shape. */
+/** Logs requests one by one: pino's shape. */
 export interface RequestLog {
   debug(fields: object, message: string): void
 }

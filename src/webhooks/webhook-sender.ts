@@ -220,7 +220,7 @@ export class WebhookSender {
   }
 
   /**
-   * A claim may have succeeded although its reply was lost. Without this release nobody would ever send its deliveries.
+   * A claim may have succeeded although its reply was lost. Without this release its deliveries would never be sent.
    */
   async #releaseLost(): Promise<void> {
     if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return

@@ -128,7 +128,7 @@ describe('a revocation', () => {
   })
 
   test.each(['unknown', 'not_written'] as const)(
-    'that fails as %s holds all the same; repeated, it is stored with its first moment',
+    'that fails as %s takes effect anyway; repeated, it is stored with the time of the first',
     async (outcome) => {
       const first = clock.now()
       store.failing = outcome
@@ -256,7 +256,7 @@ describe('a closing that could not be stored', () => {
     expect([status(), store.agency.status, clock.nextTimerIn]).toEqual(['active', 'active', null])
   })
 
-  test('is stored without what else its request asked for, of which nobody was told that it would be', async () => {
+  test('is stored without the other changes of its request, which were reported as not made', async () => {
     store.failing = 'not_written'
     await failureOf(commands.agencies.change(AGENCY.id, { name: 'Renamed', status: 'suspended' }, CALLER))
     store.failing = null
@@ -320,7 +320,7 @@ describe('after an unknown outcome memory follows the database', () => {
     expect((await catalogue.inventory(AGENCY.id)).feeTypes[0]?.active).toBe(false)
   })
 
-  test('a fee that surely has not changed is served from memory, even while the database is away', async () => {
+  test('a fee that has certainly not changed is served from memory, even while the database is away', async () => {
     store.failing = 'not_written'
     store.isAway = true
     const change = commands.fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, active: false }), CALLER)
@@ -367,7 +367,7 @@ describe('a calendar address', () => {
     const stored = await commands.feeds.token(AGENCY, unit)
     expect([stored === old, await isOpen(stored), await isOpen(old)]).toEqual([false, true, false])
   })
-  test('whose change met a bug stays closed, and the bug is told', async () => {
+  test('whose change met a bug stays closed, and the bug is reported', async () => {
     const old = await commands.feeds.token(AGENCY, unit)
     store.failing = new AssertionError('x')
     expect(await failureOf(change())).toBe(store.failing)

@@ -70,7 +70,7 @@ describe('a feed is suspicious', () => {
     expect(planFeed([], [known('x', '2026-03-01', '2026-03-02')], OPTIONS).suspicion).toBeNull()
   })
 
-  test('and the plan says what it would do all the same; allowed mass cancellation is not suspicious', () => {
+  test('and the plan still says what it would do; allowed mass cancellation is not suspicious', () => {
     expect(planOf(0, 3).steps).toHaveLength(3)
     const allowed = planOf(0, 3, { allowMassCancellation: true })
     expect([allowed.suspicion, allowed.steps.length]).toEqual([null, 3])

@@ -18,7 +18,7 @@ import {
   startServiceOn,
 } from '../support/service-process.ts'
 
-/** As in src/app/service.ts: a step of the start is waited for so long. */
+/** As in src/app/service.ts: how long a step of the start is awaited. */
 const STEP_MS_MAX = 5_000
 
 /** As in src/postgres/schema/migrate.ts. */
@@ -187,7 +187,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
   test('stops the one that runs already, though the database is not ready yet', async () => {
     const server = await startEmbedded({ dataDir, onStep: () => {} })
     const sql = connect(server.url, { purpose: 'admin' })
-    // Whoever enters the database waits: the server runs, and the service is not through with it.
+    // Every login to the database waits: the server runs, but the service has not connected yet.
     await sql.unsafe(`
       create function wait_at_login() returns event_trigger language plpgsql as 'begin perform pg_sleep(2); end';
       create event trigger wait_at_login on login execute function wait_at_login()`)

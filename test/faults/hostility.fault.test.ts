@@ -72,7 +72,7 @@ function sum(of: number[]): number {
 
 /** Pairs of windows, without and beside the sockets: a busy machine is as busy in both of a pair. */
 const ROUNDS = 7
-/** Thousands of reads each, and over before the service lets go of the first socket. */
+/** Thousands of reads each, and over before the service closes the first socket. */
 const WINDOW_MS = 2_000
 
 /** How many times longer the p99 of reads is beside 1,000 slow sockets: the middle one of the rounds. */
@@ -114,12 +114,12 @@ test('beside 1,000 slow sockets the p99 of reads stays within twice of what it i
   expect(first <= 2 ? first : await slowdown()).toBeLessThanOrEqual(2)
 }, 180_000)
 
-test('1,000 slow sockets are let go of', async () => {
+test('1,000 slow sockets are closed', async () => {
   const before = openFiles(service.pid)
   const sockets = slowSockets()
   await eventually('they are connected', () => openFiles(service.pid) > before + 900)
   // Nobody ends them from this side: the service must.
-  await eventually('they are let go of', () => openFiles(service.pid) < before + 50, 60_000)
+  await eventually('they are closed', () => openFiles(service.pid) < before + 50, 60_000)
   expect((await load.get('/me')).status).toBe(200)
   sockets.kill()
   await sockets.exited

@@ -30,7 +30,7 @@ test('a counter and a gauge tell what they are given, with their labels', () => 
   expect(page.value('nightledger_left')).toBe(-1.5)
 })
 
-test('what is not known is not there: no 0 stands for it', () => {
+test('an unknown value is left out, not reported as 0', () => {
   const metrics: Metric<null>[] = [
     { name: 'nightledger_left', type: 'gauge', help: 'Nights left.', read: () => only(null) },
     { name: 'nightledger_sold_total', type: 'counter', help: 'Nights sold.', read: () => only(undefined) },

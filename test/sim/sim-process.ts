@@ -51,7 +51,7 @@ export class SimProcess {
     announce: Announce
     faults: BuildFaults
     webhooks: SimWebhooks
-    /** Of whoever took the ledger over last. */
+    /** Of the process that took over last. */
     currentEpoch: () => number
   }): Promise<SimProcess> {
     const term = await world.store.takeOver('sim')

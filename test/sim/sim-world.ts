@@ -81,7 +81,7 @@ export class SimWorld {
     this.store.troublePercent = 5 + this.dice.below(40)
   }
 
-  /** The network heals, the clock is put right, everyone else dies, and what is left has three minutes to come to rest. */
+  /** The network heals, the clock is set right, all other processes die, and the one left has three minutes to settle. */
   async #end(): Promise<void> {
     this.store.troublePercent = 0
     for (const process of this.processes) process.die()

@@ -105,7 +105,7 @@ export function parseInstant(text: string): number | null {
   }
 }
 
-/** A moment, or a day that stands for its first moment in the time zone of the agency. */
+/** A time, or a day, which means its start in the time zone of the agency. */
 export const instantOrDate = (description: string) =>
   tested<string>(
     { type: 'string', description, examples: ['2027-03-01', '2027-03-01T12:00:00Z'] },

@@ -158,7 +158,7 @@ export class BookingCommands {
 
   /**
    * Creates a unit, or changes its master data, prices and rules: atomic against the unit's bookings.
-   * @param decide is given the unit as it stands, null when it is new; what it returns becomes durable, then visible.
+   * @param decide receives the current unit, null when it is new; what it returns becomes durable, then visible.
    *   Null: nothing changes.
    * @param whenKnown called when the change is made, or never will be: later than the answer when that is "unknown"
    */

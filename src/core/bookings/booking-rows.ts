@@ -1,7 +1,7 @@
 import type { Booking, Instant } from '../domain/booking.ts'
 import type { ExpiredHold } from '../units/expired-hold.ts'
 
-/** A booking as it stands in Postgres, with the journal's number of its last change. */
+/** A booking as stored in Postgres, with the journal's number of its last change. */
 export interface BookingRow {
   readonly agencyId: string
   readonly booking: Booking

@@ -1,11 +1,11 @@
 /**
- * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is thrown away at the first sign
+ * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is discarded at the first sign
  * of trouble; statements that find no room wait here, not in postgres.js.
  *
  * A postgres.js 3.4.9 pool keeps using a connection that was cut, and may never flush again what its socket left behind:
  * whatever is sent on it later waits forever. A statement sent between the socket's error and its close is forgotten as well.
  * A client that was never cut has neither fault. porsager/postgres issues #1154, #1208 and #1193 describe it; pull requests #1209,
- * #1214 and #1215 would mend it (docs/decisions.md, "A pool of our own over single postgres.js clients").
+ * #1214 and #1215 would fix it (docs/decisions.md, "Our own pool over single postgres.js clients").
  *
  * `handler`, `resolve` and `reject` of a statement are internals of postgres.js: package.json pins its version exactly.
  */
@@ -51,8 +51,8 @@ interface Waiting {
 }
 
 /**
- * A client that is ended while it has statements of its own queue makes one more connection, which nobody uses (postgres.js
- * 3.4.9). It is closed when it should be there, and once more when it surely is: above every connect_timeout, ms.
+ * A client that is ended while it has statements of its own queue opens one more connection, which is never used
+ * (postgres.js 3.4.9). It is closed when it should be open, and again when it must be: after every connect_timeout, ms.
  */
 const REAP_AFTER_MS = [200, 6_000] as const
 /** More than any load that is still answered in time. */
@@ -106,7 +106,7 @@ class ClientPool {
   readonly #connections: Connection[] = []
   readonly #waiting = new BoundedQueue<Waiting>(WAITING_MAX)
   readonly #drained: (() => void)[] = []
-  /** Clients thrown away, and what calls their second end off. */
+  /** Discarded clients, and what cancels the second attempt to end each. */
   readonly #lost = new Map<Sql, () => void>()
   #lostCount = 0
   #refusedCount = 0

@@ -1,6 +1,6 @@
 /**
- * What a failed statement means for whoever sent it.
- * - `connection`: outcome unknown. Throw the client object away, wait 20 ms, re-send on a new one (J3).
+ * What a failed statement means for its sender.
+ * - `connection`: outcome unknown. Discard the client object, wait 20 ms, re-send on a new one (J3).
  * - `retry`: this statement had no effect. Re-send it on the same client.
  * - `too_slow`: cancelled at a timeout, so this statement had no effect. Send less at a time.
  * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). No effect.

@@ -79,7 +79,7 @@ function isOnlyRemover(announcement: string): boolean {
     if (!name.startsWith(LOCK_FILE) || !name.endsWith(ANNOUNCEMENT_END) || path === announcement) continue
     const other = parse(readIfPresent(path) ?? '')
     if (other !== null && isSameRun(other)) return false
-    // File names are random, so nobody creates a file of this name again.
+    // File names are random, so no process creates a file of this name again.
     rmSync(path, { force: true })
   }
   return true

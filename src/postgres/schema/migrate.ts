@@ -7,7 +7,7 @@ export class MigrationError extends Error {
   override readonly name = 'MigrationError'
 }
 
-/** `applied`: versions this call applied, in order. `version`: where the schema stands now, 0 for an empty one. */
+/** `applied`: versions this call applied, in order. `version`: the current version of the schema, 0 for an empty one. */
 export type MigrationOutcome = { applied: number[]; version: number }
 
 type Applied = { version: number; name: string; checksum: string }

@@ -40,9 +40,9 @@ describe('with the same id at the same time', () => {
   ])(
     'two agencies get each their own answer, in %s, when the %s is answered first',
     async (_, quick, message, headers) => {
-      const gates = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
+      const pauses = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
       const { ask, first, second } = await openTwoAgencies(async (agencyId) => {
-        await gates[agencyId]?.promise
+        await pauses[agencyId]?.promise
         return { ...NONE, total: agencyId === AGENCY.id ? 1 : 2 }
       })
       const answers: { agency: string; body: unknown }[] = []
@@ -51,9 +51,9 @@ describe('with the same id at the same time', () => {
         ask(second, message(1), headers).then(({ body }) => answers.push({ agency: 'second', body })),
       ]
       await Bun.sleep(5)
-      gates[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
+      pauses[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
       await Bun.sleep(5)
-      gates[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
+      pauses[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
       // One that got no answer at all shows below.
       await Promise.race([Promise.all(asked), Bun.sleep(500)])
       const own = {
@@ -106,7 +106,7 @@ describe('with the same id at the same time', () => {
     expect(await first).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   })
 
-  test('an answer to a call that was given up reaches nobody', async () => {
+  test('an answer to an abandoned call reaches no caller', async () => {
     const transport = new CallTransport()
     const authInfo = { token: '', clientId: 'key_1', scopes: [] }
     const givenUp = transport.ask('ping', {}, authInfo)
@@ -172,7 +172,7 @@ describe('with one server for all', () => {
     expect((await ask(second, list(1))).body.result.resultType).toBeUndefined()
   })
 
-  test('calls beyond the queue are -32603 with Retry-After, say why, and are told to the log', async () => {
+  test('calls beyond the queue are -32603 with Retry-After, say why, and are logged', async () => {
     const slow = Promise.withResolvers<void>()
     const { ask, first, failures } = await openTwoAgencies(async () => {
       await slow.promise

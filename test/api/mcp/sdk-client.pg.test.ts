@@ -163,7 +163,7 @@ describe('what goes wrong reaches', () => {
       { unit: 'gone', from: '2027-03-01', to: '2027-03-02' },
       'No such unit: "gone". Use a slug from list_units.',
     ],
-  ])('the agent as a result of %s that it can mend', async (name, args, sentence) => {
+  ])('the agent as a result of %s that it can correct', async (name, args, sentence) => {
     const result = await client.callTool({ name, arguments: args })
     expect(result).toEqual({ content: [{ type: 'text', text: sentence }], isError: true })
   })

@@ -115,7 +115,7 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
       /^The old address is refused/,
       /old address/,
     ],
-    // Of whatever else nobody knows when it happened.
+    // For any other error, it is not known when it happened.
     [
       'a fault of ours',
       new TypeError('secret is undefined'),

@@ -127,12 +127,12 @@ describe('a body of', () => {
     expect((await send(chunked(`${chunk(STAY)}${chunk('}')}0\r\n\r\n`))).status).toBe(200)
     problemIn(await send(chunked(chunk('x'.repeat(20_000)).repeat(4))), 413, 'VALIDATION')
   })
-  test('a request after one that was too large, on the same connection, is answered as ever', async () => {
+  test('a request after one that was too large, on the same connection, is answered as usual', async () => {
     const both = Buffer.concat([quote([], padded(100_000)), request('GET /partner/v1/units/sea-view')])
     const answers = await sendRaw(service.port, both, 2)
     expect(answers.map(({ status }) => status)).toEqual([413, 200])
   })
-  test('of 300 MB is refused before any of it is sent; what is sent all the same is thrown away', async () => {
+  test('of 300 MB is refused before any of it is sent; what is sent anyway is discarded', async () => {
     const megabyte = Buffer.alloc(1_048_576, 0x20)
     let sent = 0
     let sentBeforeAnswer = -1
@@ -165,7 +165,7 @@ describe('a body of', () => {
       }
     })
     expect(answer).toStartWith('HTTP/1.1 413')
-    // Nobody has waited for it, so nobody keeps it.
+    // It was neither awaited nor kept.
     expect(sentBeforeAnswer).toBe(0)
     expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
   })
@@ -244,7 +244,7 @@ describe('a method that a route does not have', () => {
 })
 
 describe('headers', () => {
-  test('a second Authorization header makes both worthless', async () => {
+  test('with a second Authorization header, neither is valid', async () => {
     problemIn(await send(request('GET /partner/v1/me', ['Authorization: Bearer x'])), 401, 'UNAUTHORIZED')
   })
   test.each(['a b', '<script>', 'a'.repeat(129), '"', 'é'])('X-Request-Id %s is replaced', async (id) => {

@@ -150,7 +150,7 @@ for (const [name, write] of Object.entries(WRITES)) {
       expect(written(ledger)).toEqual(before)
     })
 
-    test('is answered as unknown after 30 s when it was sent and nobody says what became of it', async () => {
+    test('is answered as unknown after 30 s if it was sent and its outcome is still unknown', async () => {
       const at = await world()
       const { ledger } = at
       ledger.store.fate = () => 'lose_request'

@@ -47,7 +47,7 @@ test('one that stays away is given up after the time it has', async () => {
   expect(asked()).toBe(11)
 })
 
-test('an error that asking again does not mend is thrown at once', async () => {
+test('an error that a retry cannot fix is thrown at once', async () => {
   const { result, asked } = asking([DENIED])
   expect(await result).toBe(DENIED)
   expect(asked()).toBe(1)

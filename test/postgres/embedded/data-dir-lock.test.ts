@@ -83,7 +83,7 @@ function takingScript(dataDir: string): string {
   return `import { takeDataDir } from ${JSON.stringify(join(import.meta.dir, '../../../src/postgres/embedded/data-dir-lock.ts'))}
     await Bun.sleep(Math.max(0, Number(process.argv[1] ?? 0) - Date.now()))
     try { takeDataDir(${JSON.stringify(dataDir)}); console.log('got it') } catch (error) { console.log(error.message) }
-    // Whoever has it keeps it, however late the others come.
+    // The process that has it keeps it, however late the others come.
     await Bun.sleep(60_000)`
 }
 

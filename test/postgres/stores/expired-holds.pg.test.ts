@@ -84,6 +84,6 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await eventually('the others rest', async () => ledger.holdTimer.failing === 101)
   expect(ledger.reports.failures).toMatchObject([{ agencyId: 'agc_bad', unitId: 'unt_bad' }])
   await database.sql`update journal set payload = rtrim(payload) where unit_id = 'unt_bad' and kind = 'unit_set'`
-  await eventually('the mended ones are released', async () => (await statusOf('agc_bad')).join() === 'cancelled')
+  await eventually('the repaired ones are released', async () => (await statusOf('agc_bad')).join() === 'cancelled')
   expect(ledger.reports.failures).toHaveLength(1)
 }, 60_000)

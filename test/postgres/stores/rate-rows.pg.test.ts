@@ -89,7 +89,7 @@ test('the write of a replaced writer is refused, and ends it', async () => {
 
   ledger.usage.take('agc_a', 10)
   expect(await codeOf(ledger.usage.flush())).toBe('NL001')
-  await eventually('the process is told of the fence', () => ledger.reports.fenced.length === 1)
+  await eventually('the process learns of the fence', () => ledger.reports.fenced.length === 1)
 })
 
 test('a limiter that starts from it refuses what the one before would have refused', async () => {

@@ -43,7 +43,7 @@ async function rotateAfter(meanwhile: () => Promise<unknown>): Promise<unknown> 
   return rotateSecrets(database.sql, rotation).catch((error: unknown) => error)
 }
 
-test('all secrets and the check value change together, and whoever writes is fenced out', async () => {
+test('all secrets and the check value change together, and the current writer is fenced out', async () => {
   const before = await state()
   expect(await rotateAfter(async () => {})).toBeUndefined()
   const after = await state()

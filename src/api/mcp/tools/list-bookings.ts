@@ -8,7 +8,7 @@ import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'
 import { toolOf, unknownUnit } from './tool.ts'
 
 /**
- * The tool beside GET /bookings. An unknown unit or status is told, not answered with an empty list: an agent would believe
+ * The tool beside GET /bookings. An unknown unit or status is an error, not an empty list: an agent would conclude
  * that there are no bookings.
  */
 export const LIST_BOOKINGS = toolOf({

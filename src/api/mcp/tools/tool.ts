@@ -5,10 +5,10 @@ import { type Validator, validator } from '../../schema/validator.ts'
 import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
 
-/** What a tool comes to: its structured content as JSON text, or what is wrong and how to mend it, in a sentence. */
+/** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
 export type ToolOutcome = string | ToolFault
 
-/** A problem that the agent can mend: an `isError` result (docs/contract.md#errors). */
+/** A problem that the agent can correct: an `isError` result (docs/contract.md#errors). */
 export interface ToolFault {
   readonly sentence: string
 }
