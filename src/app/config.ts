@@ -28,7 +28,7 @@ export type Environment = (typeof ENVIRONMENTS)[number]
 
 /** The limits that the environment can set, with their defaults. */
 export const LIMITS = {
-  /** Unit actors held in memory at once. */
+  /** Unit actors kept in memory at once. */
   residentUnitsMax: { variable: 'RESIDENT_UNITS_MAX', fallback: 20_000, min: 1, max: 10_000_000 },
   /** Idle time before a unit is evicted. */
   unitIdleMs: { variable: 'UNIT_IDLE_MS', fallback: 600_000, min: 1_000, max: DAY_MS },

@@ -12,7 +12,7 @@ import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 
 /**
  * Upper bounds of the latency histogram, in milliseconds, inclusive. Reads are answered from memory in tens of microseconds,
- * writes in the time of a commit, and a write is held for 5 s at most when the database is away.
+ * writes in the time of a commit, and a write waits at most 5 s while the database is away.
  */
 export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,

@@ -7,7 +7,7 @@ import { runCli } from '../../src/cli/run-cli.ts'
 import { fencesOf, isRun, NOT_RUN } from '../support/shell-blocks.ts'
 
 /*
- * Every command in every document is run by a test, or says that it is not. Here the documents are held against that; the
+ * Every command in every document is run by a test, or says that it is not. Here the documents are checked for that; the
  * commands themselves are run by the tests named in RUN_BY.
  */
 

@@ -139,7 +139,7 @@ describe('while Postgres is away', () => {
     await expectAllWell()
   })
 
-  test('a write that may have been made is held until that is known, and then answered as made', async () => {
+  test('a write that may have been made waits until that is known, and is then answered as made', async () => {
     await load.book()
     // The commit's reply is lost, and so is every later one until the database is gone for a while.
     postgres.proxy.losesReply = () => true
