@@ -1,7 +1,7 @@
 /**
- * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
- * as its answer: changing its plan holds from the next request on (docs/design.md#data-outside-units). A suspension is in memory before it is committed, and
- * stays there while it cannot be.
+ * Agencies, as the portal creates and changes them. A change is committed first, then applied to the catalogue in the same tick
+ * as its answer: a new plan applies from the next request on (docs/design.md#data-outside-units). A suspension takes effect in
+ * memory before it is committed, and stays in effect if it cannot be.
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
@@ -79,7 +79,7 @@ export class AgencyCommands {
 
   /**
    * @throws what the store throws; the error says what is known about the outcome. RevocationNotStoredError when a suspension may not be
-   *   stored yet: it applies in this process anyway, which retries storing it, without what else the change asked for
+   *   stored yet: it applies in this process anyway, which retries storing it, without the other members of the change
    */
   async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<AgencyOutcome<Agency>> {
     const isSuspension = change.status === 'suspended'

@@ -20,7 +20,7 @@ import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
 export interface CalendarFeedRows {
   /** How often the unit's address was changed; 0 for a unit without a row. */
   version(agencyId: string, unitId: string): Promise<number>
-  /** Counts one up, with its line of the audit trail in the same statement. */
+  /** Increments the version, with its line of the audit trail in the same statement. */
   raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number>
 }
 
@@ -92,7 +92,7 @@ export class CalendarFeeds {
     const known = this.#known.get(unit.id)
     if (known !== undefined) return known
     const version = await this.#rows.version(agency.id, unit.id)
-    // A change that finished meanwhile knows better.
+    // A change that finished meanwhile takes precedence.
     const newer = this.#known.get(unit.id) ?? version
     if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
     // While the address is closed, a newer version may be stored at any moment, so do not cache this one.

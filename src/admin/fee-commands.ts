@@ -1,4 +1,4 @@
-/** Fee types, as the portal makes and changes them. They are never deleted, only switched off: quotes have named them. */
+/** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
@@ -81,7 +81,7 @@ export class FeeCommands {
   }
 }
 
-/** What no schema says of one member alone; null when the fee type may be stored and priced with. */
+/** A fault that no schema of a single member finds; null if the fee type can be stored and used in prices. */
 function feeTypeProblem(feeType: FeeType, others: readonly FeeType[]): { field: string; message: string } | null {
   if (feeType.kind === 'fixed' && feeType.amount === null)
     return { field: 'amount', message: 'amount is required when kind is fixed, and must be an integer (minor units)' }

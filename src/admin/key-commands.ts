@@ -1,5 +1,5 @@
 /**
- * API keys, as the portal makes and revokes them (docs/contract.md#authentication). A revocation takes effect in memory before it is stored,
+ * API keys, as the portal creates and revokes them (docs/contract.md#authentication). A revocation takes effect in memory before it is stored,
  * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
 

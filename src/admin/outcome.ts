@@ -6,7 +6,7 @@ export interface SlugTaken {
   readonly slug: string
 }
 
-/** Another guest of the agency has the e-mail: guests are matched by it, so it names one (docs/design.md#data-outside-units). */
+/** Another guest of the agency has the e-mail: guests are matched by it, so it must be unique (docs/design.md#data-outside-units). */
 export interface EmailTaken {
   readonly code: 'EMAIL_TAKEN'
   readonly email: string

@@ -1,9 +1,9 @@
 /**
- * Units, as the portal makes and changes them: through the unit's own turn and the journal, so that prices and rules change
- * atomically against bookings (docs/decisions.md).
+ * Units, as the portal creates and changes them: through the unit's own turn and the journal, so that prices and rules change
+ * atomically with respect to bookings (docs/decisions.md).
  *
- * A slug is held from before the journal is asked until the catalogue has the unit: two that are made at once would otherwise meet
- * in Postgres's unique constraint, where a refusal is a poisoned batch (J4) and no answer for a caller.
+ * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
+ * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal.
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
@@ -62,7 +62,7 @@ export class UnitCommands {
     return this.#holding(agency, newSlug, isTaken, set)
   }
 
-  /** Takes effect with the next quote; a booking made keeps its total. `rates` have no `ratesProblems`. */
+  /** Takes effect with the next quote; existing bookings keep their totals. `rates` have no `ratesProblems`. */
   setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
     const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })

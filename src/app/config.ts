@@ -13,7 +13,7 @@ export type Config = {
   readonly secretKey: Uint8Array | null
   readonly logLevel: LogLevel
   readonly environment: Environment
-  /** `host:port`, lower case: receivers that the public-address and https rules do not bind. */
+  /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
   readonly webhookAllowHosts: readonly string[]
   readonly limits: Limits
 }
@@ -47,7 +47,7 @@ export const LIMITS = {
 export const PORTAL_TOKEN_LENGTH_MIN = 32
 export const SECRET_KEY_BYTES = 32
 
-/** The environment does not describe a service that can run. The message names every bad variable. */
+/** The environment does not describe a service that can run. The message names every invalid variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   constructor(readonly faults: readonly string[]) {
@@ -60,8 +60,8 @@ export class ConfigError extends Error {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads and checks the whole environment at once. A variable that is set to nothing counts as not set.
- * @throws ConfigError naming every bad variable and what would pass
+ * Reads and checks the whole environment at once. An empty variable counts as not set.
+ * @throws ConfigError naming every invalid variable and what is accepted
  */
 export function readConfig(env: Env): Config {
   const faults: string[] = []

@@ -102,8 +102,8 @@ const SWEEP_MS = 5_000
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
 /**
- * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence anybody
- * out later.
+ * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence out a later
+ * writer.
  */
 const TAKE_OVER_AGAIN_MS = 2_500
 

@@ -1,4 +1,4 @@
-/** The composition root of the portal: its ports meet what implements them. */
+/** The composition root of the portal: connects its ports to their implementations. */
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
@@ -30,7 +30,7 @@ export interface PortalOptions {
   readonly draining: AbortSignal
 }
 
-/** What the portal's routes run on. */
+/** What the portal's routes need. */
 export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,

@@ -24,7 +24,7 @@ export interface Step {
   /** Behind the agency's. */
   readonly path: string
   readonly body: Json
-  /** To be sent when the booking is there: the exact end of a hold. */
+  /** To be sent once the booking exists: the exact expiry of a hold. */
   readonly holdExpiresAt?: string
 }
 
@@ -37,7 +37,7 @@ export interface Plan {
   readonly steps: readonly Step[]
   readonly unchanged: number
   readonly refused: readonly Refusal[]
-  /** What is there and differs from the folder, and is left as it is. */
+  /** What exists, differs from the folder, and is left as it is. */
   readonly different: readonly Refusal[]
 }
 
@@ -196,7 +196,7 @@ function bookingStep(
 class Nights {
   readonly #takenBy = new Map<string, { at: string; arrival: string; departure: string }[]>()
 
-  /** @returns who has one of the nights already; null when they are free, and taken now */
+  /** @returns the booking that has one of the nights already; null if they were free, and are taken now */
   take(at: string, values: Json): string | null {
     const { unit, arrival, departure } = values as { unit: string; arrival: string; departure: string }
     const stays = this.#takenBy.get(unit) ?? []
@@ -246,7 +246,7 @@ function refOf(source: unknown, sourceRef: unknown): string {
   return JSON.stringify([source, sourceRef])
 }
 
-/** What a booking without any reference is found again by. */
+/** The reference given to a booking that has none, to find it again. */
 function hashOf({ unit, arrival, departure, type }: Json): string {
   return Bun.SHA256.hash(JSON.stringify([unit, arrival, departure, type ?? 'guest']), 'hex').slice(0, 32)
 }

@@ -19,7 +19,7 @@ export interface Demo {
   readonly made: boolean
 }
 
-/** What the demo is made on. */
+/** What the demo is created in. */
 export interface DemoTarget {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands

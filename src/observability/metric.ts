@@ -9,7 +9,7 @@ export type Metric<V> = {
   readonly labels?: readonly string[]
 } & (
   | {
-      /** Only grows; since this process, or the sender's, began. */
+      /** Only grows; since the start of this process or of the sender. */
       readonly type: 'counter'
       read(stats: V): readonly Sample[]
     }
@@ -39,7 +39,7 @@ export interface Distribution {
 /** Scales a reading in milliseconds to seconds. */
 export const FROM_MS = 0.001
 
-/** The sample of a metric without labels; none when nothing is known of it. */
+/** The sample of a metric without labels; none when its value is unknown. */
 export function only(value: number | null | undefined): readonly Sample[] {
   return value == null ? [] : [{ value }]
 }

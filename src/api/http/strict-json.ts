@@ -25,8 +25,8 @@ const CUT_SHORT = refused('body', 'must be complete: the connection closed befor
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Never rejects: what is wrong with a body is a value. With a declared length the stream is never touched, which costs as much
- * as all the rest.
+ * Never rejects: a fault in a body is a value. With a declared length the stream is never used, which would double the
+ * cost.
  */
 export function readJson(request: Request): Promise<ReadBody> {
   const declared = request.headers.get('content-length')
@@ -62,7 +62,7 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
   return text === null ? NOT_UTF8 : parseJson(text)
 }
 
-/** The same strictness for text that is at hand. */
+/** The same checks for text that is already read. */
 export function parseJson(text: string): ReadBody {
   // Counted before parsing, so that no parser has to descend.
   if (isDeep(text)) return TOO_DEEP
@@ -127,7 +127,7 @@ function isDeep(text: string): boolean {
   return false
 }
 
-/** What of a parsed value could not be stored, with its place; null when all could. Recursion is bounded by `isDeep`. */
+/** The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `isDeep`. */
 function faultIn(value: unknown, path: string): FieldError | null {
   if (typeof value === 'string') return textFault(value, path)
   if (typeof value === 'number')

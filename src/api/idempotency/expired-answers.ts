@@ -8,8 +8,8 @@ const DELETED_AT_ONCE = 1_000
 const PAUSE_MS = 50
 
 /**
- * Deletes answers that are no longer given again (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
- * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I5).
+ * Deletes answers that are no longer replayed (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
+ * Housekeeping only: an expired answer is not found even while it is stored. Deletes none that might be found (I5).
  */
 export class ExpiredAnswers {
   readonly #deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
@@ -21,7 +21,7 @@ export class ExpiredAnswers {
   #stopped = false
 
   constructor(options: {
-    /** Deletes the oldest first, and says how many. */
+    /** Deletes the oldest first, and returns how many. */
     deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
     clock: Clock
     onFailure: (error: unknown) => void

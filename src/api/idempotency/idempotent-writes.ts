@@ -56,7 +56,7 @@ export interface KeptAnswer extends Answer {
  */
 export type Keep = (answer: Answer) => IdempotencyDraft
 
-/** What an execution came to: the answer that it kept, or a refusal, which is not kept. */
+/** The outcome of an execution: the answer that was stored, or a refusal, which is not stored. */
 export type Execution<R> = { readonly kind: 'answered' } | Refused<R>
 
 interface Refused<R> {
@@ -173,7 +173,7 @@ export class IdempotentWrites {
     }
   }
 
-  /** What the stored answer makes of the request; null if the scope has none. */
+  /** The outcome according to the stored answer; null if the scope has none. */
   async #lookUp(request: IdempotentRequest): Promise<Earlier | null> {
     let kept: KeptAnswer | null
     try {
@@ -206,7 +206,7 @@ function outcomeUnknown(cause: unknown): JournalError {
   })
 }
 
-/** Executes, and holds I1: what is answered is what was given away to be kept. */
+/** Executes, and checks I1: the answer returned is the answer that was stored. */
 async function executeKeeping<R>(
   request: IdempotentRequest,
   execute: (keep: Keep) => Promise<Execution<R>>,

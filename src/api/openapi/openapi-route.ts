@@ -13,7 +13,7 @@ interface OpenSurface {
 
 /**
  * The route of a surface's OpenAPI document, readable without credentials.
- * @param document makes its text; asked once, by the first request
+ * @param document makes its text; called once, by the first request
  */
 export function openapiRoute(
   surface: Surface,

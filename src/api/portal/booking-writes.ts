@@ -124,7 +124,7 @@ export const BOOKING_WRITES = [
     const { unit: slug } = body
     const target = slug === undefined ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(slug)
     if (slug !== undefined && target === null) {
-      // The booking is looked for first: without it, nothing can be said of its unit.
+      // The booking is looked up first: without it, its unit is unknown.
       const found = await ledger.bookings.find(agency.id, bookingId)
       return notFound(found === null ? 'booking' : 'unit')
     }
@@ -140,7 +140,7 @@ export const BOOKING_WRITES = [
   }),
 ]
 
-/** The request without its unit, defaults filled in, or what no schema says of one member alone. */
+/** The request without its unit, defaults filled in, or a fault that no schema of a single member finds. */
 function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'> | Problem {
   const stay = stayOf(body)
   if ('code' in stay) return stay

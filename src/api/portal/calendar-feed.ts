@@ -17,7 +17,7 @@ import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
-/** Nights that long ago no channel needs. */
+/** No channel needs nights further back than this. */
 const PAST_NIGHTS = 31
 
 const FeedJson = Type.Object(

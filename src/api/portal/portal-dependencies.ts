@@ -43,7 +43,7 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
-  /** As `answer` settles; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 

@@ -1,4 +1,4 @@
-/** How the operator gets in: by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
+/** Admission of the operator, by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
 import { portalAccess } from '../../access/portal-access.ts'
 import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
@@ -14,7 +14,7 @@ import type { PathValues } from '../route/read-target.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 
-/** Where everything of one agency is. */
+/** The path prefix of everything that belongs to one agency. */
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 
 /** A request that has passed every check. */
@@ -31,7 +31,7 @@ export interface AgencyCall<O> extends PortalCall<O> {
   readonly agency: Agency
 }
 
-/** A route that belongs to no agency: agencies are created and listed by it. */
+/** A route that belongs to no agency, such as creating and listing agencies. */
 export function portalRoute<const O extends Operation>(
   operation: O,
   handle: (call: PortalCall<O>) => Outcome | Promise<Outcome>,
@@ -60,7 +60,7 @@ export function agencyRoute<const O extends Operation & { readonly path: `${type
   })
 }
 
-/** What a command came to, as an answer. */
+/** The outcome of a command, as an answer. */
 export function settled<T>(
   outcome: AgencyOutcome<T>,
   what: Parameters<typeof notFound>[0],

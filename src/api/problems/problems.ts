@@ -220,7 +220,7 @@ export interface Problem {
   readonly retryAfterS: number | null
 }
 
-/** Makes a refusal with the members that its row asks for. */
+/** Makes a refusal with the members that its row declares. */
 export function problem<C extends ProblemCode>(
   code: C,
   title: string,
@@ -236,7 +236,7 @@ export function problemBody({ code, title, members }: Problem, requestId: string
   return JSON.stringify({ code, title, requestId, ...members })
 }
 
-/** No more are listed: a body can be wrong in thousands of places. */
+/** At most this many are listed: a body can be wrong in thousands of places. */
 const ERRORS_MAX = 20
 
 /** @param errors at least one */
@@ -253,7 +253,7 @@ export function invalidField(field: string, rest: string, options: { status?: nu
   return invalid([{ field, message: `${field} ${rest}` }], options)
 }
 
-/** What an answer of 404 may speak of. */
+/** What a 404 can name. */
 type Thing = 'unit' | 'booking' | 'guest' | 'route' | 'agency' | 'key' | 'fee type' | 'webhook endpoint' | 'delivery'
 
 export function notFound(what: Thing): Problem {

@@ -1,6 +1,6 @@
 /**
- * Validation with messages that say what would pass. A schema is compiled once; only what does not pass is looked at again to
- * tell why.
+ * Validation with messages that say what is accepted. A schema is compiled once; only a value that fails is examined again
+ * to find out why.
  */
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
@@ -10,7 +10,7 @@ import { assert } from '../../lib/assert.ts'
 /** One offending field of a request. */
 export interface FieldError {
   readonly field: string
-  /** Names the field and what would pass. */
+  /** Names the field and what is accepted. */
   readonly message: string
 }
 
@@ -67,10 +67,10 @@ function fieldOf(path: string): string {
     .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === '' ? part : `${field}.${part}`), '')
 }
 
-/** A schema that says itself what passes: under this symbol, because it is no part of the published description. */
+/** Under this symbol a schema says itself what it accepts. Not a member, because the published description must not show it. */
 export const EXPECTED = Symbol('expected')
 
-/** What passes a schema, in words. */
+/** What a schema accepts, in words. */
 export function expectation(schema: TSchema): string {
   const said = (schema as { [EXPECTED]?: string })[EXPECTED]
   if (said !== undefined) return said

@@ -31,7 +31,7 @@ export async function drain(serving: Serving, clock: Clock, withinMs: number): P
   let held = 0
   const last = async (request: Request): Promise<Response> => {
     held += 1
-    // Asked anew for each: a process that is fenced meanwhile answers otherwise.
+    // Called for each request: a process that is fenced meanwhile gives another answer.
     const response = await serving.fetch(request)
     response.headers.set('Connection', 'close')
     await gathered

@@ -3,7 +3,7 @@ import type { JournalStats } from '../../core/journal/journal.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
-/** What the readiness probe asks. */
+/** What the readiness probe checks. */
 export interface Health {
   /** Of this process. */
   epoch(): number
@@ -36,7 +36,7 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
     const status = faults.length === 0 ? 'ready' : 'not ready'
     return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } }, requestId)
   })
-  // Literals of their own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
 }
 

@@ -183,7 +183,7 @@ export class BookingCommands {
   }
 
   /**
-   * Puts a refused write that came to no command into the audit trail; durable when it settles (docs/design.md#audit).
+   * Puts a write that was refused before any command ran into the audit trail; durable when it settles (docs/design.md#audit).
    * @throws JournalError when the line is not written, RefusalNotRecordedError when that is not known
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {

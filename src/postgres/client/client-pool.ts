@@ -19,9 +19,9 @@ import { classifyDatabaseError } from './database-error.ts'
 type Sql = postgres.Sql
 
 export interface PoolOptions {
-  /** Connections at most. They are opened as they are needed. */
+  /** Maximum number of connections. They are opened when needed. */
   readonly size: number
-  /** Statements at most that are under way on one connection, when all are busy. They share its fate. */
+  /** Maximum number of statements in progress on one connection when all are busy. If it is lost, all of them fail. */
   readonly pipelined: number
   /**
    * How long a connection may settle nothing, connecting included, before it counts as dead, ms: above the server's own
@@ -61,7 +61,7 @@ export const WAITING_MAX = 20_000
 interface Connection {
   readonly client: Sql
   readonly send: Statement['handler']
-  /** Statements under way. */
+  /** Statements in progress. */
   running: number
   stopWatching: () => void
 }
@@ -182,7 +182,7 @@ class ClientPool {
     return deadlineMs !== null && this.#clock.monotonicMs() - since > deadlineMs
   }
 
-  /** An idle one, else a new one, else the one with the least to do; null when there is room nowhere. */
+  /** An idle one, else a new one, else the one with the least to do; null if all are full. */
   #withRoom(): Connection | null {
     let least: Connection | null = null
     for (const connection of this.#connections) {
@@ -235,7 +235,7 @@ class ClientPool {
     connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
   }
 
-  /** Whatever still is on the connection is rejected by this, as what has an unknown outcome. */
+  /** Rejects every statement still on the connection; their outcomes are unknown. */
   #lose(connection: Connection): void {
     const at = this.#connections.indexOf(connection)
     if (at === -1) return
@@ -261,7 +261,7 @@ class ClientPool {
     this.#lost.set(client, this.#clock.after(wait, again))
   }
 
-  /** @param timeout how long what is under way may take to finish, seconds; without it, as long as it takes */
+  /** @param timeout how long statements in progress may take to finish, seconds; without it, as long as it takes */
   async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
     this.#isEnding = true
     if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
@@ -296,12 +296,12 @@ function isStatement(made: unknown): made is Statement {
   return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
 }
 
-/** `close` is there, but not in the types of postgres.js. Unlike `end` it can be asked twice. */
+/** `close` exists, but not in the types of postgres.js. Unlike `end` it can be called twice. */
 function closeAgain(client: Sql): Promise<void> {
   return (client as unknown as { close(): Promise<void> }).close()
 }
 
-/** As postgres.js says it. */
+/** The error that postgres.js gives. */
 function ended(): Error {
   return refusal('CONNECTION_ENDED', 'the client has ended')
 }

@@ -18,7 +18,7 @@ export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 've
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
 interface Profile {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly size: number
   /** Statements on one of them when all are busy: many short ones cost the server a third of one at a time. */
   readonly pipelined: number
@@ -73,7 +73,7 @@ const PROFILES: Record<Purpose, Profile> = {
     connectTimeout: 2,
     session: { statement_timeout: 1_000, lock_timeout: 500 },
   },
-  // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
+  // Does not set synchronous_commit, so that checkServer sees the server's own setting.
   admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },
   verification: {
     size: 1,

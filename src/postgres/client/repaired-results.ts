@@ -3,10 +3,10 @@ import type postgres from 'postgres'
 type Sql = postgres.Sql
 
 /**
- * A statement that fails after it has sent rows (a timeout, a cancel) leaves postgres.js 3.4.9 counting: the rows of the
- * next statement on that connection come behind as many holes, and `rows[0]` of a row that is there is undefined
- * (porsager/postgres issues #1119 and #1181). Here every result is closed up before anyone sees it. Pull request #1120 or #1190
- * would free us; a test fails once a release has either.
+ * A statement that fails after it has sent rows (a timeout, a cancel) leaves the row counter of postgres.js 3.4.9 set: the
+ * next result on that connection starts with as many holes, and `rows[0]` of an existing row is undefined
+ * (porsager/postgres issues #1119 and #1181). Here the holes are removed from every result before the caller sees it. Pull request
+ * #1120 or #1190 would make this unnecessary; a test fails once a release has either.
  */
 export function withRepairedResults(sql: Sql): Sql {
   return new Proxy(sql, {

@@ -58,7 +58,7 @@ export async function endPostmaster(pid: number, cluster: string, { graceMs }: {
  * stays forever where process 1 does not reap its children (a container started without an init).
  */
 export async function clearRemains(cluster: string): Promise<void> {
-  // Other systems do not tell the working directory of a process, so the check of Postgres itself must do.
+  // Other systems do not expose the working directory of a process, so Postgres's own check must suffice.
   if (process.platform !== 'linux') return
   const end = performance.now() + REMAINS_MS_MAX
   let remains = processesIn(cluster)

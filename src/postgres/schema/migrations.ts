@@ -29,5 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'guest_search', sql: guestSearch },
 ]
 
-/** What the migrations create, all of them trusted: a test holds this list against sql/. */
+/** What the migrations create, all of them trusted: a test compares this list with sql/. */
 export const EXTENSIONS: readonly string[] = ['btree_gist', 'btree_gin', 'pg_trgm']

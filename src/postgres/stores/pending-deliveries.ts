@@ -6,7 +6,7 @@ import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { fencedWrite } from './audited-write.ts'
 
-/** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
+/** Pending deliveries that one statement ends or makes due; a large backlog must not exceed the statement timeout. */
 export const PENDING_CHUNK = 5_000
 
 interface Settling {

@@ -8,7 +8,7 @@ import { fault, type ToolFault, toolOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS
 
-/** The tool beside POST /quote. */
+/** The tool for POST /quote. */
 export const QUOTE_STAY = toolOf({
   name: 'quote_stay',
   title: 'Quote a stay',

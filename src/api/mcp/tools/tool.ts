@@ -18,7 +18,7 @@ export interface Tool {
   readonly scope: Scope
   /** As `tools/list` shows it. */
   readonly definition: McpTool
-  /** @param args as they came */
+  /** @param args as received */
   call(ledger: ToolLedger, agency: Agency, args: Readonly<Record<string, unknown>>): ToolOutcome | Promise<ToolOutcome>
 }
 
@@ -27,7 +27,7 @@ interface ToolParts<I extends TObject> {
   readonly title: string
   readonly scope: Scope
   readonly description: string
-  /** Flat, and closed: what an agent makes up is refused rather than ignored. */
+  /** Flat, and closed: an argument that an agent invents is refused rather than ignored. */
   readonly input: I
   readonly output: TSchema
   run(ledger: ToolLedger, agency: Agency, args: Static<I>): ToolOutcome | Promise<ToolOutcome>
@@ -53,7 +53,7 @@ export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
   }
 }
 
-/** More faults than this at once are no help. */
+/** Listing more faults than this does not help. */
 const FAULTS_TOLD_MAX = 3
 
 function faultOfArguments(name: string, input: TObject, shape: Validator<unknown>, args: object): ToolFault {

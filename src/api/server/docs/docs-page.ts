@@ -1,6 +1,6 @@
 /**
  * The human page at /docs, made by swagger-ui from the service's own OpenAPI document. Script and styles are in the package and in
- * the compiled binary, so the page needs nothing from elsewhere.
+ * the compiled binary, so the page loads nothing from other hosts.
  */
 
 import { Elysia } from 'elysia'
@@ -30,7 +30,7 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/** Nothing from elsewhere, whatever the document's texts say. The styles of swagger-ui's own are written inline. */
+/** Loads nothing from other hosts, whatever the document contains. swagger-ui writes its styles inline. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
