@@ -9,7 +9,7 @@ import { ListenError } from '../api/server/listen-error.ts'
 import { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import { notServing } from '../api/server/not-serving.ts'
-import { offerDemo } from '../demo/offer-demo.ts'
+import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { RequestStats } from '../observability/request-stats.ts'
@@ -109,7 +109,7 @@ async function start(
   })
   service.has({ webhooks })
   const demo = database.isEmbedded
-    ? await service.during(offerDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
+    ? await service.during(ensureDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
     : null
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const app = createApp({

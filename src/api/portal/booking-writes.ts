@@ -14,7 +14,7 @@ import { invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { type Outcome, recorded } from '../route/outcome.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
-import { instantIn } from './agency-days.ts'
+import { agencyInstant } from './agency-instant.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
@@ -178,7 +178,7 @@ function changeOf(
     ...(arrival === undefined ? {} : { arrival: nightOf(arrival) }),
     ...(departure === undefined ? {} : { departure: nightOf(departure) }),
     ...(target === null ? {} : { unitId: target.id }),
-    ...(holdExpiresAt === undefined ? {} : { holdExpiresAt: instantIn(agency, holdExpiresAt) }),
+    ...(holdExpiresAt === undefined ? {} : { holdExpiresAt: agencyInstant(agency, holdExpiresAt) }),
     ...(expectedUntil === undefined ? {} : { expectedUntil: expectedUntil === null ? null : nightOf(expectedUntil) }),
   }
 }

@@ -28,10 +28,10 @@ export interface DemoTarget {
 }
 
 /**
- * Makes the demo agency in an empty database. A demo without a key was interrupted, and is finished.
- * @returns null when the database holds somebody's own agencies
+ * Creates the demo agency in an empty database. A demo without a key was interrupted, and is completed.
+ * @returns null if the database has other agencies
  */
-export async function offerDemo(
+export async function ensureDemo(
   ledger: DemoTarget,
   { store, dataDir, onStep }: { store: AgencyStore; dataDir: string; onStep: (step: string) => void },
 ): Promise<Demo | null> {
@@ -39,8 +39,8 @@ export async function offerDemo(
   const { catalogue } = ledger
   const isEmpty = catalogue.agencies().length === 0
   const demo = catalogue.agencyBySlug(DEMO_AGENCY.slug)
-  const isCutShort = demo !== null && catalogue.keysOf(demo.id).length === 0
-  if (!isEmpty && !isCutShort) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
+  const isInterrupted = demo !== null && catalogue.keysOf(demo.id).length === 0
+  if (!isEmpty && !isInterrupted) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
 
   const secret = keepPrivateFile(
     keyFile,
