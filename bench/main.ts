@@ -16,7 +16,7 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
-/** Measured by themselves, not beside the peer. The last two are programs of their own. */
+/** Measured alone, not together with the peer. The last two are separate programs. */
 const ALONE = ['growth', 'group-commit', 'webhook-fairness', 'micro'] as const
 
 const began = performance.now()

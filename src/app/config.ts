@@ -86,7 +86,7 @@ export function readConfig(env: Env): Config {
     limits: readLimits(env, faults),
   }
   if (env['DATABASE_URL']) {
-    // Secrets kept beside one process's data folder would not fit a database that several processes may share.
+    // Secrets in the data folder of one process would not work for a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {
       if (!env[name]) faults.push(`${name} is required when DATABASE_URL is set: use ${WHAT_PASSES[name]}.`)
     }

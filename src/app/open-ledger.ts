@@ -117,7 +117,7 @@ const COUNT_FENCED_AFTER_MS = 50
  * Takes over the ledger and opens it. The schema must exist. The previous writer keeps serving until everything that
  * can fail has been tried: all required data is read once before the take-over, as a test, and again after it, when it
  * can no longer change.
- * @throws Error when the database does not answer, or when `isCancelled` says that the take-over is no longer wanted
+ * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
  */
 export async function openLedger(options: {
   databaseUrl: string

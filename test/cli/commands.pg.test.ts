@@ -209,7 +209,7 @@ describe('the exit code', () => {
     expect(run.stderr).toContain('Cannot reach the service at http://127.0.0.1:9')
   })
 
-  test('1: somebody answers who is not nightledger', async () => {
+  test('1: the server that answers is not nightledger', async () => {
     const stranger = Bun.serve({ port: 0, fetch: () => new Response('<html>') })
     const run = await cli(['agencies', 'list', '--url', `http://127.0.0.1:${stranger.port}`])
     await stranger.stop(true)

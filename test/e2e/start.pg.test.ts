@@ -1,4 +1,4 @@
-/** A start beside a process that serves: nothing is taken from it until the new one can serve. */
+/** A start while another process serves: it loses nothing until the new one can serve. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -174,7 +174,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
     const starting = await startListening({ DATA_DIR: dataDir })
     starting.kill('SIGTERM')
     expect(await starting.exited).toBe(0)
-    // Files that take longer to create are left as they are; what comes of them is for the next start.
+    // Files that take longer to create are left as they are; the next start deals with them.
     const tookMs = stopTookMs(starting.log())
     expect(tookMs).toBeGreaterThanOrEqual(0)
     if (tookMs < STEP_MS_MAX) expect(postmaster()).toBeNull()

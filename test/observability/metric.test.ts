@@ -87,7 +87,7 @@ test('a label with quotes, backslashes and line ends is one label', () => {
   expect(metricsText(metrics, null)).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
 })
 
-test('an infinite value, and one that is no number, are told as Prometheus spells them', () => {
+test('an infinite value, and one that is not a number, are written as Prometheus spells them', () => {
   const values = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e21]
   const metrics: Metric<null>[] = [
     { name: 'nightledger_odd', type: 'gauge', help: 'x', read: () => values.map((value) => ({ value })) },

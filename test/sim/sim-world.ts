@@ -112,7 +112,7 @@ export class SimWorld {
     else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
     else if (roll < 96) this.dice.pick(this.processes).resume()
     else if (roll < 97) {
-      // Usually somebody notices, and another process takes over from the one that hangs.
+      // Usually this is noticed, and another process takes over from the one that hangs.
       this.last.pause()
       if (this.dice.chance(0.8)) await this.#start()
     } else if (roll < 98) {

@@ -56,7 +56,7 @@ function headersAgree({ id, method, params }: RpcRequest, headers: Headers): Era
   const methodHeader = headers.get('mcp-method')
   if (methodHeader !== method) return mismatch(id, 'Mcp-Method', methodHeader, method)
   const { name } = params
-  // A name that is no string is refused with the parameters.
+  // A name that is not a string is refused with the parameters.
   if (method !== 'tools/call' || typeof name !== 'string') return MODERN
   const nameHeader = headers.get('mcp-name')
   return nameHeader !== null && decodedName(nameHeader) === name ? MODERN : mismatch(id, 'Mcp-Name', nameHeader, name)

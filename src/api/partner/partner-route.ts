@@ -27,7 +27,7 @@ export interface PartnerCall<O> {
   readonly body: BodyOf<O>
 }
 
-/** A route for partners. The handler answers at once if it can: reads from memory make no promise. */
+/** A route for partners. The handler answers at once if it can: reads from memory return no promise. */
 export function partnerRoute<const O extends Operation & { readonly scope: Scope | null }>(
   operation: O,
   handle: (call: PartnerCall<O>) => Outcome | Promise<Outcome>,

@@ -21,7 +21,7 @@ export interface AuditDraft {
   readonly count: number
 }
 
-/** Personal data that comes with a new booking; kept beside the journal, never in it. */
+/** Personal data that comes with a new booking; stored outside the journal, never in it. */
 export interface GuestDraft {
   /** Used unless the agency has a guest with the same e-mail. */
   readonly guestId: string

@@ -13,7 +13,7 @@ import { ENDPOINT } from './tables.ts'
 
 type EndpointRow = Stored<typeof ENDPOINT.fields>
 
-/** Deliveries that a deletion drops while it keeps all batches waiting; what is left is dropped beside them. */
+/** Deliveries that a deletion drops while it keeps all batches waiting; the rest is dropped while batches continue. */
 const DROPPED_ALONE_MAX = 100
 
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */

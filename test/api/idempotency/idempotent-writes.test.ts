@@ -328,7 +328,7 @@ describe('bounds and bugs', () => {
     expect(await failureOf(kept.commands.run(REQUEST, async () => ANSWERED))).toBeInstanceOf(AssertionError)
   })
 
-  test('so is a second answer beside the kept one', async () => {
+  test('so is a second answer in addition to the stored one', async () => {
     const kept = new Kept()
     const twice = async (keep: Keep) => {
       keep(CREATED)

@@ -136,7 +136,7 @@ describe('with one server for all', () => {
     expect(failures).toHaveLength(3)
   })
 
-  test('a caller who goes away leaves nothing to the next one', async () => {
+  test('a caller who disconnects leaves nothing for the next one', async () => {
     const slow = Promise.withResolvers<void>()
     const { endpoint, first, second } = await openTwoAgencies(async (agencyId) => {
       if (agencyId === AGENCY.id) await slow.promise
@@ -196,14 +196,14 @@ describe('with one server for all', () => {
 
 describe('a request that the SDK might stumble over', () => {
   test.each<[string, unknown]>([
-    ['_meta that is no object', { _meta: 7 }],
+    ['_meta that is not an object', { _meta: 7 }],
     ['a progress token that is none', { _meta: { progressToken: {} } }],
     ['inputResponses that are none', { inputResponses: 7 }],
     ['inputResponses that are null', { inputResponses: null }],
     ['requestState that is none', { requestState: {} }],
     ['a task that is none', { task: 7 }],
     ['__proto__', JSON.parse('{"__proto__":{"name":"list_units"}}')],
-  ])('with %s is answered, and is no failure of the service', async (_, params) => {
+  ])('with %s is answered, and is not a failure of the service', async (_, params) => {
     const { ask, key, failures } = await openMemoryMcp()
     for (const method of ['tools/call', 'tools/list', 'ping', 'initialize', 'unheard']) {
       const { body } = await ask(key(), rpc(method, { name: 'list_units', ...(params as object) }))
@@ -218,7 +218,7 @@ describe('a request that the SDK might stumble over', () => {
     expect(failures).toEqual([])
   })
 
-  test('for a page that is no text is -32602', async () => {
+  test('for a page that is not text is -32602', async () => {
     const { ask, key } = await openMemoryMcp()
     expect((await ask(key(), rpc('tools/list', { cursor: 7 }))).body.error.code).toBe(-32602)
   })

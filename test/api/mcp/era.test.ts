@@ -80,7 +80,7 @@ describe('a message is refused', () => {
   test.each<[string, number, Sent, Record<string, string>]>([
     ['modern by header, without _meta', -32602, list, headersFor(list)],
     ['modern by header, _meta without a version', -32602, modern(list, { [CAPABILITIES]: {} }), headersFor(list)],
-    ['a version that is no string', -32602, modern(list, { ...META, [VERSION]: 7 }), headersFor(list)],
+    ['a version that is not a string', -32602, modern(list, { ...META, [VERSION]: 7 }), headersFor(list)],
     ['no capabilities', -32602, modern(list, { [VERSION]: '2026-07-28' }), headersFor(list)],
     ['capabilities that are no object', -32602, modern(list, { ...META, [CAPABILITIES]: [] }), headersFor(list)],
     ['no version header', -32020, call, without('mcp-protocol-version', full)],

@@ -125,7 +125,7 @@ describe('over HTTP', () => {
 
 describe('a body', () => {
   test.each<[string, number, string, Record<string, string>]>([
-    ['that is no JSON', 400, '{"jsonrpc":', {}],
+    ['that is not JSON', 400, '{"jsonrpc":', {}],
     ['that is empty', 400, '', {}],
     ['of two values', 400, '{} {}', {}],
     ['nested deeper than 32', 400, `${'['.repeat(33)}${']'.repeat(33)}`, {}],
@@ -168,10 +168,10 @@ describe('a request', () => {
   )
 
   test.each<[string, unknown]>([
-    ['a tool that there is not', { name: 'create_booking', arguments: {} }],
+    ['a tool that does not exist', { name: 'create_booking', arguments: {} }],
     ['a tool named like a member of objects', { name: 'constructor' }],
     ['no name', {}],
-    ['a name that is no string', { name: ['list_units'] }],
+    ['a name that is not a string', { name: ['list_units'] }],
     ['arguments that are a list', { name: 'list_units', arguments: [] }],
     ['arguments that are null', { name: 'list_units', arguments: null }],
   ])('of %s is -32602', async (_, params) => {
@@ -209,7 +209,7 @@ describe('a request', () => {
   })
 })
 
-describe('what goes wrong inside', () => {
+describe('an internal failure', () => {
   test('is -32603 that reveals nothing of it, and is logged', async () => {
     const secretive = new Error('connect ECONNREFUSED 10.0.0.7:5432')
     const commands = { calendar: () => Promise.reject(secretive) }

@@ -7,7 +7,7 @@ import { requestFor, sampleRules } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
- * The SDK's own client over real HTTP. It holds every result against the tool's output schema.
+ * The SDK's own client over real HTTP. It checks every result against the tool's output schema.
  */
 
 let service: TestService
@@ -141,7 +141,7 @@ describe('each tool says what REST says', () => {
   })
 })
 
-describe('what goes wrong reaches', () => {
+describe('an error reaches', () => {
   test.each<[string, Record<string, unknown>, string]>([
     [
       'quote_stay',

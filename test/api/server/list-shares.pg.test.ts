@@ -47,7 +47,7 @@ async function heldUp(pool: string): Promise<number> {
   return row?.count ?? -1
 }
 
-test('40 searches of one agency that do not end leave it a share, and everybody else all they ask for', async () => {
+test('40 searches of one agency that do not end leave the other agencies unaffected', async () => {
   expect(LISTS_PER_AGENCY_MAX).toBeLessThan(LISTS_RUNNING_MAX)
   const noisy = await addAgency('noisy')
   const quiet = await addAgency('quiet')

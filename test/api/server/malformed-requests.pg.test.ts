@@ -274,7 +274,7 @@ describe('what is not HTTP', () => {
     ['garbage', 'garbage\r\n\r\n', 400],
     ['binary', '\x00\x01\x02\xff\r\n\r\n', 400],
     ['no Host', 'GET /partner/v1/units HTTP/1.1\r\n\r\n', 400],
-    ['a length that is no number', 'POST /partner/v1/quote HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400],
+    ['a length that is not a number', 'POST /partner/v1/quote HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400],
     [
       'two lengths',
       'POST /partner/v1/quote HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',

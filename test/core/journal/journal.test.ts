@@ -290,7 +290,7 @@ describe('a database that is too slow for the batch', () => {
   const slowFor = (store: MemoryJournalStore, most: number) => () =>
     (store.sends.at(-1)?.records.length ?? 0) > most ? 'too_slow' : 'deliver'
 
-  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole for ever', async () => {
+  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole forever', async () => {
     const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 32 })
     store.fate = slowFor(store, 3)
     const seen = Array.from({ length: 16 }, (_, i) => ending(journal.append(booked(`${i}`))))

@@ -195,7 +195,7 @@ describe('a pool', () => {
     expect(new Set(await Promise.all([...running, ...piled]))).toEqual(new Set(['connection']))
   })
 
-  test('does not send, after an outage, what waited for longer than anybody waits for it', async () => {
+  test('does not send, after an outage, what waited longer than its caller', async () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
     const options = { max: 1, fetch_types: false }

@@ -5,7 +5,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 const AWAY = Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
 const DENIED = Object.assign(new Error('permission denied'), { code: '42501' })
 
-/** Asks a database that answers with `outcomes` in turn, the last one for ever. */
+/** Asks a database that answers with `outcomes` in turn, the last one forever. */
 function asking(outcomes: readonly (Error | string)[], change: { isOver?: () => boolean } = {}) {
   const clock = new FakeClock()
   const failures: unknown[] = []

@@ -193,7 +193,7 @@ describe('a Postgres of our own', () => {
     expect(existsSync(draft)).toBe(false)
   })
 
-  test('stop does not wait for a server that is dead, nor for ever for one that hangs, and may be called again', async () => {
+  test('stop does not wait for a server that is dead, nor forever for one that hangs, and may be called again', async () => {
     const dead = await start()
     process.kill(postmasterPid(), 'SIGKILL')
     const begin = performance.now()

@@ -105,7 +105,7 @@ describe('migrate', () => {
     await sql.unsafe(`drop owned by ${role}; drop role ${role}`)
   })
 
-  test('a migration that waits for a lock lets everybody else through, and is applied when it gets it', async () => {
+  test('a migration that waits for a lock lets other statements through, and is applied once it gets it', async () => {
     await migrate(sql, { migrations: [FIRST] })
     const reader = connect(database.url, { purpose: 'admin' })
     await reader.unsafe('begin; select from stay')
