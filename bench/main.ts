@@ -1,6 +1,6 @@
 /*
  * `bun run bench [--quick] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
- * would write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
+ * might write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
@@ -60,7 +60,7 @@ function readArguments(): { isQuick: boolean; only: string | null } {
   }
 }
 
-/** A benchmark that is a program of its own: it writes its own result. */
+/** A benchmark that is a separate program and writes its own result. */
 async function runAlone(name: string): Promise<void> {
   say(`${name}:`)
   const child = Bun.spawn([process.execPath, join(import.meta.dir, `${name}.ts`)], {
@@ -85,7 +85,7 @@ async function compareAll(): Promise<void> {
           compared.push(one)
           say(`${one.title}, ${connections} connections: ${toldOf(one)}`)
         } catch (error) {
-          // The others are worth measuring all the same; this one has no figure, and the exit code says so.
+          // The others are still worth measuring; this one has no figure, and the exit code says so.
           process.exitCode = 1
           say(`${scenario.title}, ${connections} connections: ${error instanceof Error ? error.message : error}`)
         }

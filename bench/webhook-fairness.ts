@@ -38,7 +38,7 @@ interface Arrival {
   readonly at: number
 }
 
-/** The receivers: `/ok` is answered, `/hang` never is. Ends with its standard input, and then tells all arrivals. */
+/** The receivers: `/ok` is answered, `/hang` never is. Ends with its standard input, and then reports all arrivals. */
 async function receive(): Promise<void> {
   const authority = await TestAuthority.create()
   const arrivals: Arrival[] = []
@@ -127,7 +127,7 @@ async function measure(): Promise<void> {
   for (const until = Date.now() + FLOOD_MS_MAX; delivered() < before + FLOOD && Date.now() < until; )
     await Bun.sleep(100)
   const besideSince = Date.now()
-  // Nothing is known yet of the endpoints that hang, and all begin at the same moment.
+  // The sender does not know yet which endpoints hang, and all begin at the same moment.
   await bookEach(agencies, { isBurst: true })
   const steadySince = Date.now()
   for (let second = 1; second < BESIDE_S; second++) await bookEach(agencies, { isBurst: false })
@@ -150,7 +150,7 @@ async function measure(): Promise<void> {
   const result = {
     at: new Date().toISOString(),
     machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, bun: Bun.version },
-    // Others' work on the machine shows in every figure below.
+    // Other load on the machine affects every figure below.
     loadAverageBefore,
     endpoints: { hanging: HANGING, healthy: HEALTHY },
     expected: HEALTHY * (ALONE_S + BESIDE_S) + FLOOD,

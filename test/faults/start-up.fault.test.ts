@@ -81,7 +81,7 @@ describe('the service refuses a server that is set up to lose what it has acknow
   ])('one started with %j', async (settings, advice) => {
     const refusal = await server.run(settings, (url) => refusalOf(startServiceOn(url)))
     expect(refusal).toContain(`Cannot use this database server: ${advice}`)
-    // Not zero, so that whatever started the service knows.
+    // Non-zero, so that the supervisor knows.
     expect(refusal).toStartWith('The service ended with 1 before it was up')
   })
 

@@ -71,7 +71,7 @@ export class SimProcess {
     this.#wakeSender()
   }
 
-  /** Like `kill -9`: nothing of it ever runs again. */
+  /** Like `kill -9`: nothing in it ever runs again. */
   die(): void {
     this.#state = 'dead'
     this.#heldBack = []
@@ -89,7 +89,7 @@ export class SimProcess {
     for (const task of this.#heldBack.splice(0)) task()
   }
 
-  /** Runs `task` now, when the process goes on, or never. */
+  /** Runs `task` now, when the process continues, or never. */
   run(task: () => void): void {
     if (this.#state === 'running') task()
     else if (this.#state === 'paused') this.#heldBack.push(task)
