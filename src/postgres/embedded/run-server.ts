@@ -49,7 +49,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     await clearRemains(cluster)
     return null
   }
-  onStep('Taking over the database server left running by an earlier start')
+  onStep('Using the database server that an earlier run left running')
   const end = performance.now() + ADOPT_MS_MAX
   while (performance.now() < end && isServerOf(cluster, found.pid)) {
     const { status, port } = readPostmaster(cluster) ?? found
@@ -59,7 +59,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     }
     await Bun.sleep(POLL_MS)
   }
-  onStep('Stopping the database server left running by an earlier start, because it does not answer')
+  onStep('Stopping the database server that an earlier run left running, because it does not respond')
   await endPostmaster(found.pid, cluster, { graceMs: END_GRACE_MS })
   await clearRemains(cluster)
   return null
@@ -95,7 +95,7 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
     if (waitedMs > READY_MS_MAX) break
     if (waitedMs > STILL_STARTING_MS && !hasReported) {
       hasReported = true
-      onStep('Waiting for PostgreSQL: it was not shut down cleanly and is replaying its log')
+      onStep('Waiting for PostgreSQL to recover: it was not shut down cleanly')
     }
     await Bun.sleep(POLL_MS)
   }
