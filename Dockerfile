@@ -1,9 +1,9 @@
 # syntax=docker/dockerfile:1
 
-# Tags, not digests: where this was written no image registry could be asked. Pin them where you build:
-# `docker buildx imagetools inspect <image>` tells the digest (docs/operating.md).
+# Tags, not digests: no image registry was reachable where this was written. Pin the digests where you build:
+# `docker buildx imagetools inspect <image>` prints them (docs/operating.md).
 
-# The compiler is the Bun of package-lock.json, the one that the tests ran with.
+# The compiler is the Bun of package-lock.json, which also ran the tests.
 FROM node:20.20.2-bookworm-slim AS build
 USER node
 RUN mkdir -p /home/node/nightledger

@@ -21,7 +21,7 @@ export interface ArmFigures {
   readonly samples: readonly Sample[]
 }
 
-/** Of the last arm to each other one: medians of the rounds' own ratios, never ratios of figures of different times. */
+/** Of the last arm to each other one: medians of the rounds' own ratios, never ratios of figures from different rounds. */
 export interface Ratios {
   readonly throughput: number
   readonly p50: number
@@ -46,7 +46,7 @@ export async function compare(
   const floor = arms.find((arm) => arm.server === 'floor')
   if (floor !== undefined) await harness.prepareFloor(floor)
   const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
-  // Once without looking, so that every side is compiled.
+  // One unmeasured round, so that every side is compiled.
   for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })
   for (let round = 0; round < rounds; round++)
     for (const arm of arms) samples.get(arm)?.push(await harness.run(arm, connections, { warmMs, runMs }))

@@ -1,6 +1,6 @@
 /**
  * The floor: what Bun's server does when there is nothing to do. It answers every request with one constant body and
- * constant headers, those of the answer it is compared with, which it is told before each scenario.
+ * constant headers, those of the answer it is compared with, which it receives before each scenario.
  */
 import { answerQuestions } from './support/json-child.ts'
 

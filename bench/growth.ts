@@ -88,7 +88,7 @@ async function seedCalendars(sql: Sql, size: WorldSize): Promise<void> {
 async function activations(databaseUrl: string, size: WorldSize): Promise<{ p50Ms: number; p99Ms: number }[]> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const latencies = CALENDARS.map(() => new Latencies())
-  // The first few open the pool's connections and compile the code: they are no unit that is sampled.
+  // The first few open the pool's connections and compile the code: they are not sampled.
   for (let unit = 0; unit < 20; unit++) await ledger.directory.read(addressOf(size.agencies - 1, unit))
   for (const { agency, unit, calendar } of sampled(size)) {
     const since = Bun.nanoseconds()

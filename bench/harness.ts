@@ -103,7 +103,7 @@ export class Harness {
     await this.#floor.ask({ status: answer.status, headers: [...answer.headers], body: await answer.text() })
   }
 
-  /** One run of an arm. @throws Error when an answer was not what it had to be */
+  /** One run of an arm. @throws Error on an unexpected answer */
   async run(arm: Arm, connections: number, { warmMs, runMs }: { warmMs: number; runMs: number }): Promise<Sample> {
     const { beside } = arm
     const writing =
@@ -117,7 +117,7 @@ export class Harness {
     const pid = this.#pidOf(arm.server)
     const [server, postgres] = [cpuSecondsOf(pid), cpuSecondsOfFamily(this.postgres.postmasterPid)]
     const result = await this.#ask(this.#load, arm, { connections, warmMs, runMs })
-    // The seconds of warming up are in the processor's time, so they are in the requests it is divided by, too.
+    // The CPU time includes the warm-up, so the requests that it is divided by include it as well.
     const requests = result.perSecond * ((warmMs + runMs) / 1_000)
     const serverCpuMs = ((cpuSecondsOf(pid) - server) * 1_000) / requests
     const postgresCpuMs = ((cpuSecondsOfFamily(this.postgres.postmasterPid) - postgres) * 1_000) / requests
@@ -144,7 +144,7 @@ export class Harness {
     arm: Pick<Arm, 'server' | 'kind' | 'units'>,
     timing: Pick<LoadAsked, 'connections' | 'warmMs' | 'runMs'>,
   ): Promise<LoadResult> {
-    // A contended load sells the nights of its ten units from their end of the list: those are nobody else's.
+    // A contended load sells the nights of its ten units from their end of the list: no other load uses those.
     const place = `${arm.server} ${arm.kind === 'contended' ? 'contended' : 'all'}`
     const firstSale = this.#sold.get(place) ?? (arm.kind === 'contended' ? CONTENDED_FIRST : 0)
     const asked = {
@@ -169,7 +169,7 @@ interface Up {
   readonly url: string
 }
 
-/** Ten units times the sales that all loads together come to in each of them, with room to spare. */
+/** Ten units times the total sales of all loads in each of them, with room to spare. */
 const CONTENDED_FIRST = 10 * 1_500
 
 function poolOfPeer(): Record<string, string> {

@@ -19,7 +19,7 @@ const victim = [...holders.values()][KEYS >> 1] ?? newKeySecret(random)
 // Its look-up is the catalogue's; what it would find is never found.
 const catalogue = { holderByHash: (hash: string) => (holders.has(hash) ? impossible() : null) }
 
-// Each guess is asked once: a repeated one is found faster, and a few would tell of the buckets they share in the map.
+// Each guess is asked once: a repeated one is found faster, and a few would only measure the buckets they share in the map.
 const kinds = [
   { name: 'strangers', guess: stranger },
   { name: 'all but the last characters right', guess: () => victim.secret.slice(0, -4) + stranger().slice(-4) },

@@ -1,6 +1,6 @@
 /*
  * `bun run bench [--quick] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
- * would write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
+ * might write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
-/** Measured by themselves, not beside the peer. The last two are programs of their own. */
+/** Measured alone, not together with the peer. The last two are separate programs. */
 const ALONE = ['growth', 'group-commit', 'webhook-fairness', 'micro'] as const
 
 const began = performance.now()
@@ -25,14 +25,14 @@ const say = (text: string) => console.log(`${((performance.now() - began) / 1_00
 const names = [...SCENARIOS.map(({ name }) => name), ...ALONE]
 const USAGE = `bun run bench [--quick] [--only <scenario>]
 
-  --quick              the targets' core in about two minutes, on a world of a tenth
+  --quick              the main targets in about two minutes, with a tenth of the data
   --only <scenario>    one of ${names.join(', ')}
 
 bench/README.md says what is measured and how to read it.`
 
 const { isQuick, only } = readArguments()
 const busy = loadavg()[0] ?? 0
-if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): ratios hold better than figures`)
+if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): trust the ratios rather than the figures`)
 if (only === null || !ALONE.some((name) => name === only)) await compareAll()
 const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && !isQuick)
 if (isWanted('growth')) await measureGrowth(say)
@@ -41,7 +41,7 @@ if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()
 
-/** Ends the process with the usage when it was asked for, or when the arguments are none of ours. */
+/** Prints the usage and exits if asked for, or if an argument is unknown. */
 function readArguments(): { isQuick: boolean; only: string | null } {
   try {
     const { values } = parseArgs({
@@ -52,7 +52,7 @@ function readArguments(): { isQuick: boolean; only: string | null } {
       process.exit(0)
     }
     if (values.only !== undefined && !names.includes(values.only))
-      throw new Error(`Cannot measure ${values.only}: it is none of ${names.join(', ')}`)
+      throw new Error(`Cannot measure ${values.only}: use one of ${names.join(', ')}`)
     return { isQuick: values.quick === true, only: values.only ?? null }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
@@ -60,7 +60,7 @@ function readArguments(): { isQuick: boolean; only: string | null } {
   }
 }
 
-/** A benchmark that is a program of its own: it writes its own result. */
+/** A benchmark that is a separate program and writes its own result. */
 async function runAlone(name: string): Promise<void> {
   say(`${name}:`)
   const child = Bun.spawn([process.execPath, join(import.meta.dir, `${name}.ts`)], {
@@ -85,7 +85,7 @@ async function compareAll(): Promise<void> {
           compared.push(one)
           say(`${one.title}, ${connections} connections: ${toldOf(one)}`)
         } catch (error) {
-          // The others are worth measuring all the same; this one has no figure, and the exit code says so.
+          // The others are still worth measuring; this one has no figure, and the exit code says so.
           process.exitCode = 1
           say(`${scenario.title}, ${connections} connections: ${error instanceof Error ? error.message : error}`)
         }

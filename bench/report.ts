@@ -55,7 +55,7 @@ const BAR_PX = 16
 const LABEL_PX = 250
 const WIDTH_PX = 860
 
-/** Throughput as bars, every scenario on a scale of its own: what is compared stands together. */
+/** Throughput as bars, every scenario on its own scale, with the compared sides next to each other. */
 export async function writePicture(compared: readonly Compared[]): Promise<void> {
   let y = 34
   const parts: string[] = []

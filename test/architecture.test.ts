@@ -58,7 +58,7 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   'api/portal': ['api/partner'],
   'api/mcp': ['api/partner', 'api/portal', 'admin', 'webhooks'],
   'api/partner': ['admin', 'webhooks', 'verify'],
-  // The core is complete without whoever calls it, and below the surfaces nothing knows of HTTP.
+  // The core does not depend on its callers, and nothing below the surfaces knows about HTTP.
   'core/catalogue': ['core/journal', 'core/units'],
   webhooks: ['core/bookings', 'ical'],
   admin: ['ical', 'webhooks'],

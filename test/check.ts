@@ -1,5 +1,5 @@
 /*
- * `bun run check`: the gate before every commit, the same in CI. Types, lint and format, the architecture, unit tests.
+ * `bun run check`: what must pass before every commit, the same in CI. Types, lint and format, the architecture, unit tests.
  * Runs every step even after one has failed; exit code 0 only if all passed.
  */
 
@@ -23,7 +23,7 @@ for (const { name, command } of STEPS) {
 console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.join(', ')}`)
 process.exit(failed.length === 0 ? 0 : 1)
 
-/** By path, so that the gate also runs outside of npm, which has these on its PATH. */
+/** By path, so that the check also runs outside of npm, which has these on its PATH. */
 function program(name: string): string {
   return `node_modules/.bin/${name}`
 }

@@ -1,4 +1,4 @@
-/** The load generator, a process of its own: it reads a run's settings from each line of its input and prints the result. */
+/** The load generator, a separate process: it reads a run's settings from each line of its input and prints the result. */
 import { answerQuestions } from '../support/json-child.ts'
 import { Latencies } from './histogram.ts'
 import { HttpConnection, type Run } from './http-client.ts'
@@ -7,10 +7,10 @@ import { type Asked, sourceOf } from './requests.ts'
 export interface LoadAsked extends Asked {
   readonly url: string
   readonly connections: number
-  /** Not counted: connections open, caches fill. */
+  /** Warm-up, not counted: connections open, caches fill. */
   readonly warmMs: number
   readonly runMs: number
-  /** Ends earlier when so many requests were answered. */
+  /** Ends earlier once this many requests were answered. */
   readonly requestsMax?: number
 }
 
@@ -22,7 +22,7 @@ export interface LoadResult {
   readonly p99Ms: number
   readonly p999Ms: number
   readonly sold: number
-  /** Null unless the run broke off: an answer that was not what it had to be. */
+  /** Null unless the run was aborted by an unexpected answer. */
   readonly fault: string | null
 }
 

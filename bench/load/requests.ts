@@ -91,7 +91,7 @@ function readerOf(asked: Asked): (n: number) => Planned {
     case 'mcp':
       return (n) => mcp(place(n), random.below(300))
     default:
-      throw new Error(`Cannot make requests: ${asked.kind} is no kind of reading`)
+      throw new Error(`Cannot make requests: ${asked.kind} is not a kind of read`)
   }
 }
 

@@ -49,7 +49,7 @@ export type ServiceHandle = Pick<ServiceProcess, 'baseUrl' | 'pid' | 'readyMs'> 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 const STOP_MS_MAX = 12_000
 
-/** The service as it is deployed, in a process of its own. @throws Error with its log when it does not come up */
+/** The service as it is deployed, in its own process. @throws Error with its log when it does not start */
 export async function startService(
   databaseUrl: string,
   env: Record<string, string> = {},

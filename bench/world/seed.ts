@@ -15,7 +15,7 @@ import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { agencyIdOf, calendarOf, feeTypesOf, listedBookingOf, secretOf, unitOf, type WorldSize } from './world.ts'
 
-/** Of a database that nobody has taken over yet. */
+/** The epoch of a database without a writer so far. */
 const EPOCH = 0
 const RECORDS_PER_BATCH = 2_000
 const AT = Date.UTC(2026, 10, 1)

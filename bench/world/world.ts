@@ -1,6 +1,6 @@
 /**
  * The world that every server of the benchmark serves: agencies, units, calendars, keys. All of it follows from
- * numbers, so that the seed, the load generator and the peer agree without talking to each other.
+ * numbers, so that the seed, the load generator and the peer agree without communicating.
  */
 import { createHash } from 'node:crypto'
 import type { Booking } from '../../src/core/domain/booking.ts'
@@ -13,7 +13,7 @@ export interface WorldSize {
   readonly agencies: number
   readonly unitsPerAgency: number
   readonly bookingsPerUnit: number
-  /** Of agency 0, beside those of its calendar: what lists and the guest search are asked about. */
+  /** Of agency 0, in addition to those of its calendar: for lists and the guest search. */
   readonly bookingsOfFirst: number
 }
 
@@ -39,7 +39,7 @@ export const secretOf = (agency: number): string => `hr_live_${String(agency).pa
 export const listedBookingIdOf = (n: number): string => `bkg_${hex(900_000_000 + n)}`
 
 const FIRST = nightOf('2026-12-01')
-/** The long list of agency 0 lies here, so that no calendar that is measured has its nights. */
+/** Nights of agency 0's long list, outside of every calendar that is measured. */
 const LISTED_FIRST = nightOf('2029-01-01')
 /** Nights from here to the end of the dates are for the bookings that the benchmark makes. */
 export const SALE_FIRST = nightOf('2033-01-01')

@@ -23,7 +23,7 @@ export type AccessRefusal =
       readonly retryAfterS: number
     }
 
-/** A request made with a valid key. `refusal`: why it is not served all the same. */
+/** A request made with a valid key. `refusal`: why it is nevertheless not served. */
 export interface Admission {
   readonly holder: KeyHolder
   readonly rate: RateDecision

@@ -11,7 +11,7 @@ export interface RateDecision {
   /** When the oldest counted request leaves the rolling minute: wall clock, Unix seconds, rounded up. */
   readonly resetAtS: number
   /**
-   * Whole seconds after which the next request passes, if nobody else uses the key meanwhile; 0 when it would pass now.
+   * Whole seconds after which the next request passes, if the key is not used otherwise meanwhile; 0 when it would pass now.
    * Later than `resetAtS` only after the plan's limit was lowered, because more than one request must then leave the
    * window.
    */

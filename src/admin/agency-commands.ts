@@ -1,7 +1,7 @@
 /**
- * Agencies, as the portal makes and changes them. A change is committed first, then swapped into the catalogue in the same tick
- * as its answer: changing its plan holds from the next request on (docs/design.md#data-outside-units). A suspension is in memory before it is committed, and
- * stays there while it cannot be.
+ * Agencies, as the portal creates and changes them. A change is committed first, then applied to the catalogue in the same tick
+ * as its answer: a new plan applies from the next request on (docs/design.md#data-outside-units). A suspension takes effect in
+ * memory before it is committed, and stays in effect if it cannot be.
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
@@ -15,10 +15,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { ClosedHereError } from './closed-here-error.ts'
-import { ReadAgain } from './read-again.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
-import { StoreAgain } from './store-again.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
+import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
+import { StoreRetries } from './store-retries.ts'
 
 export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
 
@@ -35,9 +35,9 @@ export class AgencyCommands {
   readonly #store: AgencyStore
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
-  readonly #readAgain: ReadAgain
+  readonly #refresh: MemoryRefresh
   /** Suspensions that must still be stored, by agency. */
-  readonly #storeAgain: StoreAgain
+  readonly #storeRetries: StoreRetries
   /**
    * Agencies suspended in this process, perhaps not in the database: reading the database does not reactivate them. The symbol
    * identifies the suspension.
@@ -49,12 +49,12 @@ export class AgencyCommands {
     this.#store = options.store
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
-    this.#storeAgain = new StoreAgain(options.clock)
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
+    this.#storeRetries = new StoreRetries(options.clock)
   }
 
   /** @throws what the store throws; the error says what is known about the outcome */
-  create(draft: NewAgency, caller: Caller): Promise<Settled<Agency>> {
+  create(draft: NewAgency, caller: Caller): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
       const { clock, newId } = this.#dependencies
@@ -63,7 +63,7 @@ export class AgencyCommands {
       try {
         isMade = await this.#store.insertAgency(agency, successLine(this.#dependencies, caller))
       } catch (error) {
-        if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
+        if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#refresh.now(agency.id))
         throw error
       }
       if (isMade) {
@@ -78,10 +78,10 @@ export class AgencyCommands {
   }
 
   /**
-   * @throws what the store throws; the error says what is known about the outcome. ClosedHereError when a suspension may not be
-   *   stored yet: it applies in this process anyway, which retries storing it, without what else the change asked for
+   * @throws what the store throws; the error says what is known about the outcome. RevocationNotStoredError when a suspension may not be
+   *   stored yet: it applies in this process anyway, which retries storing it, without the other members of the change
    */
-  async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<Settled<Agency>> {
+  async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<AgencyOutcome<Agency>> {
     const isSuspension = change.status === 'suspended'
     if (isSuspension) this.#suspendHere(agencyId)
     const suspension = this.#suspendedHere.get(agencyId)
@@ -91,8 +91,8 @@ export class AgencyCommands {
       return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
     } catch (error) {
       if (!isSuspension || suspension === undefined || error instanceof AssertionError) throw error
-      this.#storeAgain.later(agencyId, () => this.#storeSuspension(agencyId, suspension, line))
-      throw new ClosedHereError('agency', { cause: error })
+      this.#storeRetries.later(agencyId, () => this.#storeSuspension(agencyId, suspension, line))
+      throw new RevocationNotStoredError('agency', { cause: error })
     }
   }
 
@@ -107,9 +107,9 @@ export class AgencyCommands {
   async #changeInTurn(
     { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
     line: AuditDraft,
-  ): Promise<Settled<Agency>> {
+  ): Promise<AgencyOutcome<Agency>> {
     // The change must be based on the stored state.
-    if (this.#readAgain.isDoubtful(agencyId) && !(await this.#readAgain.now(agencyId)))
+    if (this.#refresh.isDoubtful(agencyId) && !(await this.#refresh.now(agencyId)))
       throw new WriteError('not_written', 'Cannot change an agency: what is stored of it cannot be read')
     const current = this.#catalogue.agencyById(agencyId)
     if (current === null) return NOT_FOUND
@@ -117,7 +117,7 @@ export class AgencyCommands {
     try {
       await this.#store.updateAgency(agency, line)
     } catch (error) {
-      if (!isNotWritten(error)) await this.#readAgain.now(agencyId)
+      if (!isNotWritten(error)) await this.#refresh.now(agencyId)
       throw error
     }
     // The suspension is now stored or lifted, unless the agency was suspended again after this change was requested.

@@ -6,7 +6,7 @@ import type { AuditDraft } from '../core/journal/record.ts'
 
 /**
  * Where the agency's own data is written: each change is one statement with its line of the audit trail, so that both are durable
- * or neither. What it writes throws JournalError when another process writes by now, and WriteError, which says what is known.
+ * or neither. What it writes throws JournalError when another process has taken over, and WriteError, which says what is known.
  */
 export interface AgencyStore {
   /** False: another agency has the slug, and nothing is written. */

@@ -15,12 +15,12 @@ import type { AuditDraft } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { ClosedHereError } from './closed-here-error.ts'
+import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
 
 export interface CalendarFeedRows {
   /** How often the unit's address was changed; 0 for a unit without a row. */
   version(agencyId: string, unitId: string): Promise<number>
-  /** Counts one up, with its line of the audit trail in the same statement. */
+  /** Increments the version, with its line of the audit trail in the same statement. */
   raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number>
 }
 
@@ -46,11 +46,11 @@ export class CalendarFeeds {
 
   /**
    * 43 characters of base64url.
-   * @throws ClosedHereError when the address is closed and no new one is stored
+   * @throws RevocationNotStoredError when the address is closed and no new one is stored
    */
   async token(agency: Agency, unit: Unit): Promise<string> {
     const version = await this.#version(agency, unit)
-    if (this.#isClosed(unit, version)) throw new ClosedHereError('calendar_address', { cause: null })
+    if (this.#isClosed(unit, version)) throw new RevocationNotStoredError('calendar_address', { cause: null })
     return this.#tokenOf(agency, unit, version)
   }
 
@@ -64,7 +64,7 @@ export class CalendarFeeds {
 
   /**
    * The old address answers 404 immediately.
-   * @throws ClosedHereError when the new one may not be stored: this process refuses the old one anyway
+   * @throws RevocationNotStoredError when the new one may not be stored: this process refuses the old one anyway
    */
   async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {
     const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
@@ -79,7 +79,7 @@ export class CalendarFeeds {
       this.#closed.set(unit.id, closed ?? this.#closed.get(unit.id) ?? null)
       this.#known.delete(unit.id)
       if (error instanceof AssertionError) throw error
-      throw new ClosedHereError('calendar_address', { cause: error })
+      throw new RevocationNotStoredError('calendar_address', { cause: error })
     }
   }
 
@@ -92,7 +92,7 @@ export class CalendarFeeds {
     const known = this.#known.get(unit.id)
     if (known !== undefined) return known
     const version = await this.#rows.version(agency.id, unit.id)
-    // A change that finished meanwhile knows better.
+    // A change that finished meanwhile takes precedence.
     const newer = this.#known.get(unit.id) ?? version
     if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
     // While the address is closed, a newer version may be stored at any moment, so do not cache this one.

@@ -1,4 +1,4 @@
-/** Fee types, as the portal makes and changes them. They are never deleted, only switched off: quotes have named them. */
+/** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
@@ -10,8 +10,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { ReadAgain } from './read-again.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 
 export type NewFeeType = Omit<FeeType, 'id'>
 
@@ -21,17 +21,17 @@ export class FeeCommands {
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   /** By agency. */
-  readonly #readAgain: ReadAgain
+  readonly #refresh: MemoryRefresh
 
   constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#catalogue = options.catalogue
     this.#store = options.store
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
   }
 
-  create(agency: Agency, draft: NewFeeType, caller: Caller): Promise<Settled<FeeType>> {
+  create(agency: Agency, draft: NewFeeType, caller: Caller): Promise<AgencyOutcome<FeeType>> {
     return this.#turns.run(agency.id, async () => {
       const feeType: FeeType = { id: this.#dependencies.newId('fee'), ...draft }
       return this.#put(agency, feeType, () =>
@@ -40,13 +40,13 @@ export class FeeCommands {
     })
   }
 
-  /** `change` is given the fee type as it stands. */
+  /** `change` receives the current fee type. */
   change(
     agency: Agency,
     feeTypeId: string,
     change: (feeType: FeeType) => FeeType,
     caller: Caller,
-  ): Promise<Settled<FeeType>> {
+  ): Promise<AgencyOutcome<FeeType>> {
     return this.#turns.run(agency.id, async () => {
       const inventory = await this.#catalogue.inventory(agency.id)
       const current = inventory.feeTypes.find(({ id }) => id === feeTypeId)
@@ -58,7 +58,7 @@ export class FeeCommands {
     })
   }
 
-  async #put(agency: Agency, feeType: FeeType, write: () => Promise<void>): Promise<Settled<FeeType>> {
+  async #put(agency: Agency, feeType: FeeType, write: () => Promise<void>): Promise<AgencyOutcome<FeeType>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const others = inventory.feeTypes.filter(({ id }) => id !== feeType.id)
     const problem = feeTypeProblem(feeType, others)
@@ -67,7 +67,7 @@ export class FeeCommands {
       await write()
     } catch (error) {
       // Quotes must not contradict what may be stored. If it cannot be read now, the next quote reads it.
-      if (!isNotWritten(error) && !(await this.#readAgain.now(agency.id))) this.#catalogue.dropInventory(agency.id)
+      if (!isNotWritten(error) && !(await this.#refresh.now(agency.id))) this.#catalogue.dropInventory(agency.id)
       throw error
     }
     this.#catalogue.putFeeType(agency.id, feeType)
@@ -81,7 +81,7 @@ export class FeeCommands {
   }
 }
 
-/** What no schema says of one member alone; null when the fee type may be stored and priced with. */
+/** A fault that no schema of a single member finds; null if the fee type can be stored and used in prices. */
 function feeTypeProblem(feeType: FeeType, others: readonly FeeType[]): { field: string; message: string } | null {
   if (feeType.kind === 'fixed' && feeType.amount === null)
     return { field: 'amount', message: 'amount is required when kind is fixed, and must be an integer (minor units)' }

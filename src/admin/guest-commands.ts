@@ -1,4 +1,4 @@
-/** Guests, as the agency mends them. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
+/** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Caller } from '../core/bookings/caller.ts'
@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 
 /** Members left out stay as they are. */
 export type GuestChange = Partial<Omit<Guest, 'id' | 'createdAt'>>
@@ -25,7 +25,7 @@ export class GuestCommands {
     this.#dependencies = options
   }
 
-  change(agency: Agency, guestId: string, change: GuestChange, caller: Caller): Promise<Settled<Guest>> {
+  change(agency: Agency, guestId: string, change: GuestChange, caller: Caller): Promise<AgencyOutcome<Guest>> {
     return this.#turns.run(guestId, async () => {
       const current = await this.#guests.find(agency.id, guestId)
       if (current === null) return NOT_FOUND

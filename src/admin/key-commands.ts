@@ -1,5 +1,5 @@
 /**
- * API keys, as the portal makes and revokes them (docs/contract.md#authentication). A revocation takes effect in memory before it is stored,
+ * API keys, as the portal creates and revokes them (docs/contract.md#authentication). A revocation takes effect in memory before it is stored,
  * and stays in effect if it cannot be stored: revoking a leaked key must not have to wait for the database.
  */
 
@@ -13,10 +13,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { ClosedHereError } from './closed-here-error.ts'
-import { ReadAgain } from './read-again.ts'
-import { done, NOT_FOUND, type Settled } from './refusal.ts'
-import { StoreAgain } from './store-again.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
+import { type AgencyOutcome, done, NOT_FOUND } from './outcome.ts'
+import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
+import { StoreRetries } from './store-retries.ts'
 
 export interface NewKey {
   readonly name: string | null
@@ -38,9 +38,9 @@ export class KeyCommands {
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   /** By agency. */
-  readonly #readAgain: ReadAgain
+  readonly #refresh: MemoryRefresh
   /** Revocations, by key. */
-  readonly #storeAgain: StoreAgain
+  readonly #storeRetries: StoreRetries
 
   constructor(options: {
     catalogue: Catalogue
@@ -54,8 +54,8 @@ export class KeyCommands {
     this.#makeSecret = options.makeSecret
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#readAgain = new ReadAgain({ clock: options.clock, turns: this.#turns, read })
-    this.#storeAgain = new StoreAgain(options.clock)
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
+    this.#storeRetries = new StoreRetries(options.clock)
   }
 
   /** The secret is in this answer and nowhere else (docs/contract.md#authentication, rule 2). */
@@ -76,8 +76,8 @@ export class KeyCommands {
     try {
       await this.#store.insertKey(key, successLine(this.#dependencies, caller))
     } catch (error) {
-      // Nobody has its secret. But if the key is stored, it must be listed, so that it can be revoked.
-      if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#readAgain.now(agency.id))
+      // Its secret was never returned. But if the key is stored, it must be listed, so that it can be revoked.
+      if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#refresh.now(agency.id))
       throw error
     }
     this.#catalogue.putKey(key)
@@ -86,9 +86,9 @@ export class KeyCommands {
 
   /**
    * Permanent, and from this moment on; a revoked key keeps the time of its first revocation.
-   * @throws ClosedHereError when it may not be stored yet: this process refuses the key anyway, and retries storing it
+   * @throws RevocationNotStoredError when it may not be stored yet: this process refuses the key anyway, and retries storing it
    */
-  async revoke(agency: Agency, keyId: string, caller: Caller): Promise<Settled<ApiKey>> {
+  async revoke(agency: Agency, keyId: string, caller: Caller): Promise<AgencyOutcome<ApiKey>> {
     const key = this.#catalogue.keyById(agency.id, keyId)
     if (key === null) return NOT_FOUND
     const revokedAt = key.revokedAt ?? this.#dependencies.clock.now()
@@ -101,10 +101,10 @@ export class KeyCommands {
       await store()
     } catch (error) {
       if (error instanceof AssertionError) throw error
-      this.#storeAgain.later(key.id, store)
-      throw new ClosedHereError('key', { cause: error })
+      this.#storeRetries.later(key.id, store)
+      throw new RevocationNotStoredError('key', { cause: error })
     }
-    this.#storeAgain.callOff(key.id)
+    this.#storeRetries.cancel(key.id)
     return done(revoked)
   }
 

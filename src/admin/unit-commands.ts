@@ -1,9 +1,9 @@
 /**
- * Units, as the portal makes and changes them: through the unit's own turn and the journal, so that prices and rules change
- * atomically against bookings (docs/decisions.md).
+ * Units, as the portal creates and changes them: through the unit's own turn and the journal, so that prices and rules change
+ * atomically with respect to bookings (docs/decisions.md).
  *
- * A slug is held from before the journal is asked until the catalogue has the unit: two that are made at once would otherwise meet
- * in Postgres's unique constraint, where a refusal is a poisoned batch (J4) and no answer for a caller.
+ * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
+ * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal.
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
@@ -14,7 +14,7 @@ import { type Rates, sortedRates } from '../core/domain/rules.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { done, NOT_FOUND, refused, type Settled } from './refusal.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 
 export class UnitCommands {
   readonly #catalogue: Catalogue
@@ -30,7 +30,7 @@ export class UnitCommands {
   }
 
   /** @throws JournalError, MailboxFullError when it was not written */
-  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<Settled<Unit>> {
+  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
@@ -40,7 +40,7 @@ export class UnitCommands {
   }
 
   /**
-   * @param change is given the unit as it stands in its turn, so that two changes at once lose nothing of each other
+   * @param change receives the unit as it is in its turn, so that concurrent changes do not overwrite each other
    * @throws JournalError, MailboxFullError when it was not written
    */
   async change(
@@ -48,7 +48,7 @@ export class UnitCommands {
     slug: string,
     { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
     caller: Caller,
-  ): Promise<Settled<Unit>> {
+  ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const unit = inventory.unitBySlug(slug)
     if (unit === null) return NOT_FOUND
@@ -62,8 +62,8 @@ export class UnitCommands {
     return this.#holding(agency, newSlug, isTaken, set)
   }
 
-  /** Takes effect with the next quote; a booking made keeps its total. `rates` have no `ratesProblems`. */
-  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<Settled<Unit>> {
+  /** Takes effect with the next quote; existing bookings keep their totals. `rates` have no `ratesProblems`. */
+  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
     const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })
     return this.change(agency, slug, { change }, caller)
@@ -75,7 +75,7 @@ export class UnitCommands {
     decide: (current: Unit | null) => Unit,
     caller: Caller,
     whenKnown?: () => void,
-  ): Promise<Settled<Unit>> {
+  ): Promise<AgencyOutcome<Unit>> {
     const unit = await this.#commands.setUnit(agency, unitId, decide, caller, whenKnown)
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
@@ -86,8 +86,8 @@ export class UnitCommands {
     agency: Agency,
     slug: string,
     isTaken: () => boolean,
-    run: (release: () => void) => Promise<Settled<Unit>>,
-  ): Promise<Settled<Unit>> {
+    run: (release: () => void) => Promise<AgencyOutcome<Unit>>,
+  ): Promise<AgencyOutcome<Unit>> {
     const held = `${agency.id} ${slug}`
     if (isTaken() || this.#heldSlugs.has(held)) return refused({ code: 'SLUG_TAKEN', slug })
     this.#heldSlugs.add(held)

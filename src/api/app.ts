@@ -2,12 +2,12 @@ import { Elysia } from 'elysia'
 import { JournalError } from '../core/journal/journal-error.ts'
 import { RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from './http/answer.ts'
+import { countedRoute } from './http/counted-route.ts'
 import { directRoutes } from './http/direct-routes.ts'
 import type { FailureReport } from './http/failure-report.ts'
 import { preflightAnswer } from './http/preflight.ts'
 import { requestIdOf } from './http/request-id.ts'
 import { targetOf } from './http/request-target.ts'
-import { watchedRoute } from './http/watched-route.ts'
 import type { PartnerLedger } from './partner/partner-dependencies.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalLedger } from './portal/portal-dependencies.ts'
@@ -17,12 +17,12 @@ import { notFound } from './problems/problems.ts'
 import { docsPage } from './server/docs/docs-page.ts'
 import { SERVE_OPTIONS } from './server/serve-options.ts'
 
-/** Where the service says what went wrong: pino's shape. */
+/** Where the service logs failures: pino's shape. */
 export interface ErrorLog {
   error(fields: object, message: string): void
 }
 
-/** A surface of another part of the service, on a path of its own. */
+/** Another surface, mounted on its own path. */
 export interface Mount {
   readonly path: string
   fetch(request: Request): Response | Promise<Response>
@@ -32,7 +32,7 @@ export interface AppOptions {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
   readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
-  /** Further surfaces, each made with what counts its answers and what reports its failures. */
+  /** Further surfaces; each receives the counters of its answers and a callback for its failures. */
   readonly mounts?: readonly ((options: {
     requestStats: RequestStats
     onFailure(report: FailureReport): void
@@ -40,7 +40,7 @@ export interface AppOptions {
   /** Counts every answer. */
   readonly requestStats?: RequestStats
   readonly log: ErrorLog
-  /** A broken invariant was met: the process must end. Called when the answer is on its way. */
+  /** An invariant is broken: the process must end. Called once the answer is on its way. */
   onBug(error: unknown): void
   /** A write that does not go through the journal was fenced out. */
   onFenced?(): void
@@ -73,7 +73,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     unknown.answered({ arrivedMs, requestId, admission }, response.status)
     return response
   }
-  const preflight = watchedRoute(
+  const preflight = countedRoute(
     { requestStats, newId },
     { surface: 'partner', method: 'OPTIONS', path: `${PARTNER_PREFIX}/*` },
     preflightAnswer,
@@ -90,7 +90,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
 
   const partners = partnerRoutes({ ledger, requestStats, onFailure })
   const app = new Elysia({
-    // `/units/` is no list.
+    // `/units/` is not the list.
     strictPath: true,
     // Hosts may have one letter.
     handler: { standardHostname: false },
@@ -108,7 +108,7 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
   if (portal !== undefined) app.use(portalRoutes({ ...portal, requestStats, onFailure }))
   for (const mount of mounts) {
     const { path, fetch } = mount({ requestStats, onFailure })
-    // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+    // A literal: Elysia reads from a handler's source which parts of a request to parse.
     app.all(path, ({ request }) => fetch(request))
   }
   return app

@@ -13,7 +13,7 @@ export type Config = {
   readonly secretKey: Uint8Array | null
   readonly logLevel: LogLevel
   readonly environment: Environment
-  /** `host:port`, lower case: receivers that the public-address and https rules do not bind. */
+  /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
   readonly webhookAllowHosts: readonly string[]
   readonly limits: Limits
 }
@@ -26,11 +26,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const ENVIRONMENTS = ['development', 'test', 'production'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
-/** The limits that the environment can set, with what they are when it does not. */
+/** The limits that the environment can set, with their defaults. */
 export const LIMITS = {
-  /** Unit actors held in memory at once. */
+  /** Unit actors kept in memory at once. */
   residentUnitsMax: { variable: 'RESIDENT_UNITS_MAX', fallback: 20_000, min: 1, max: 10_000_000 },
-  /** An actor that nobody touched for so long leaves the memory. */
+  /** Idle time before a unit is evicted. */
   unitIdleMs: { variable: 'UNIT_IDLE_MS', fallback: 600_000, min: 1_000, max: DAY_MS },
   /** Commands that wait for one unit. */
   mailboxMax: { variable: 'MAILBOX_MAX', fallback: 256, min: 1, max: 100_000 },
@@ -40,14 +40,14 @@ export const LIMITS = {
   journalBatchMax: { variable: 'JOURNAL_BATCH_MAX', fallback: 512, min: 1, max: 10_000 },
   /** Events of a unit between two of its snapshots. */
   snapshotEvery: { variable: 'SNAPSHOT_EVERY', fallback: 64, min: 1, max: 100_000 },
-  /** How long a write is held for a database that is away. */
+  /** How long a write is queued while the database is unavailable. */
   queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
 
 export const PORTAL_TOKEN_LENGTH_MIN = 32
 export const SECRET_KEY_BYTES = 32
 
-/** The environment does not describe a service that can run. The message names every bad variable. */
+/** The environment does not describe a service that can run. The message names every invalid variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   constructor(readonly faults: readonly string[]) {
@@ -60,8 +60,8 @@ export class ConfigError extends Error {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads and checks the whole environment at once. A variable that is set to nothing counts as not set.
- * @throws ConfigError naming every bad variable and what would pass
+ * Reads and checks the whole environment at once. An empty variable counts as not set.
+ * @throws ConfigError naming every invalid variable and what is accepted
  */
 export function readConfig(env: Env): Config {
   const faults: string[] = []
@@ -86,7 +86,7 @@ export function readConfig(env: Env): Config {
     limits: readLimits(env, faults),
   }
   if (env['DATABASE_URL']) {
-    // Secrets kept beside one process's data folder would not fit a database that several processes may share.
+    // Secrets in the data folder of one process would not work for a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {
       if (!env[name]) faults.push(`${name} is required when DATABASE_URL is set: use ${WHAT_PASSES[name]}.`)
     }

@@ -1,7 +1,7 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { calendarMonthAt } from '../access/calendar-month.ts'
-import { type Counters, lastFlush } from '../access/last-flush.ts'
+import { type Counters, finalFlush } from '../access/final-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
 import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
@@ -19,8 +19,8 @@ import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
-import { classifyDatabaseError, mayPass } from '../postgres/client/database-error.ts'
-import { untilAnswered } from '../postgres/client/until-answered.ts'
+import { classifyDatabaseError, isTransient } from '../postgres/client/database-error.ts'
+import { retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
@@ -92,7 +92,7 @@ export interface Ledger extends PartnerLedger {
    * A statement outside the journal was rejected by the fence. The journal then detects the fence as well and ends the
    * process (J5).
    */
-  tellFenced(): void
+  reportFenced(): void
   /** Finishes writes in flight, writes snapshots, and closes every connection. */
   close(): Promise<void>
 }
@@ -102,8 +102,8 @@ const SWEEP_MS = 5_000
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_PAUSE_MS = 100
 /**
- * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence anybody
- * out later.
+ * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence out a later
+ * writer.
  */
 const TAKE_OVER_AGAIN_MS = 2_500
 
@@ -117,7 +117,7 @@ const COUNT_FENCED_AFTER_MS = 50
  * Takes over the ledger and opens it. The schema must exist. The previous writer keeps serving until everything that
  * can fail has been tried: all required data is read once before the take-over, as a test, and again after it, when it
  * can no longer change.
- * @throws Error when the database does not answer, or when `isCancelled` says that the take-over is no longer wanted
+ * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
  */
 export async function openLedger(options: {
   databaseUrl: string
@@ -152,7 +152,7 @@ export async function openLedger(options: {
     isOver: isCancelled,
     onFailure: watch.onTakeOverFailure,
   }
-  const term = await untilAnswered(() => store.takeOver(options.holder), {
+  const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
     ...retryOptions,
     pauseMs: TAKE_OVER_AGAIN_MS,
     onFailure: (error) => {
@@ -161,9 +161,9 @@ export async function openLedger(options: {
       watch.onTakeOverFailure(error)
     },
   })
-  await untilAnswered(() => catalogue.load(), retryOptions)
-  const used = await untilAnswered(usedSoFar, retryOptions)
-  const passed = await untilAnswered(() => rateRows.load(), retryOptions)
+  await retryUntilAnswered(() => catalogue.load(), retryOptions)
+  const used = await retryUntilAnswered(usedSoFar, retryOptions)
+  const passed = await retryUntilAnswered(() => rateRows.load(), retryOptions)
 
   const journal = new Journal({
     store,
@@ -214,9 +214,9 @@ export async function openLedger(options: {
       onBug: watch.onBug,
     },
     holds: {
-      isTransient: mayPass,
+      isTransient,
       nextExpiry: (at) => rows.nextExpiry(at),
-      lapsed: (at, after, limit) => rows.lapsedHolds(at, after, limit),
+      expired: (at, after, limit) => rows.expiredHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
         if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
@@ -226,7 +226,7 @@ export async function openLedger(options: {
   })
 
   // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
-  const tellFenced = async (): Promise<void> => {
+  const reportFenced = async (): Promise<void> => {
     await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
   }
   // When only counters are written, they are the first to meet the fence.
@@ -234,7 +234,7 @@ export async function openLedger(options: {
     try {
       await write
     } catch (error) {
-      if (classifyDatabaseError(error) === 'fenced') await tellFenced()
+      if (classifyDatabaseError(error) === 'fenced') await reportFenced()
       throw error
     }
   }
@@ -298,13 +298,13 @@ export async function openLedger(options: {
     get epoch() {
       return journal.epoch
     },
-    tellFenced: () => void tellFenced(),
+    reportFenced: () => void reportFenced(),
     close: async () => {
       clearInterval(sweep)
       let isDatabaseAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
         // Wait for an unavailable database only once: the process must end in time.
-        for (const failure of await lastFlush(counters, clock, isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
+        for (const failure of await finalFlush(counters, clock, isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
           isDatabaseAway = true
           watch.onCountersNotWritten(failure)
         }

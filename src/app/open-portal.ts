@@ -1,4 +1,4 @@
-/** The composition root of the portal: its ports meet what implements them. */
+/** The composition root of the portal: connects its ports to their implementations. */
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
@@ -19,7 +19,7 @@ import { RUN_VERIFICATION } from '../verify/verification-messages.ts'
 import { type PeekUnit, VerificationProcess } from '../verify/verification-process.ts'
 import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import type { Ledger } from './open-ledger.ts'
-import { sameProgram } from './same-program.ts'
+import { selfCommand } from './self-command.ts'
 
 export interface PortalOptions {
   /** 32 bytes; calendar addresses are derived from it. */
@@ -30,7 +30,7 @@ export interface PortalOptions {
   readonly draining: AbortSignal
 }
 
-/** What the portal's routes run on. */
+/** What the portal's routes need. */
 export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
@@ -40,7 +40,7 @@ export function openPortal(
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
     databaseUrl: ledger.databaseUrl,
-    command: sameProgram(RUN_VERIFICATION),
+    command: selfCommand(RUN_VERIFICATION),
     peek: peekUnit(ledger),
     clock,
   })

@@ -8,7 +8,7 @@ import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
 import { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import type { Ledger } from './open-ledger.ts'
-import { sameProgram } from './same-program.ts'
+import { selfCommand } from './self-command.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
 
 export interface WebhookOptions {
@@ -48,7 +48,7 @@ export function openWebhooks(
         return ledger.epoch
       },
     },
-    command: sameProgram(SEND_WEBHOOKS),
+    command: selfCommand(SEND_WEBHOOKS),
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })

@@ -1,6 +1,6 @@
 /** The verification process (V1). The service starts it; verification-messages.ts defines their messages. */
 
-import { isOfDatabase } from '../lib/database-failure.ts'
+import { isDatabaseFailure } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
 import type { FromVerifier, ToVerifier } from '../verify/verification-messages.ts'
@@ -38,7 +38,7 @@ async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
     send({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    if (isOfDatabase(error)) send({ kind: 'failed', message })
+    if (isDatabaseFailure(error)) send({ kind: 'failed', message })
     else {
       console.error('Cannot verify because of a bug:', error)
       send({ kind: 'broken', message })

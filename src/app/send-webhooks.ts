@@ -10,10 +10,10 @@ import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-messages.ts'
-import { SenderOverError } from '../webhooks/sender-store.ts'
+import { SenderReplacedError } from '../webhooks/sender-store.ts'
 import { WebhookSender } from '../webhooks/webhook-sender.ts'
 import { type Log, openLog } from './log.ts'
-import { sameProgram } from './same-program.ts'
+import { selfCommand } from './self-command.ts'
 
 /** The argument that makes main.ts run the sender process. */
 export const SEND_WEBHOOKS = 'send-webhooks'
@@ -22,7 +22,7 @@ const STATS_EVERY_MS = 1_000
 const TAKE_OVER_AGAIN_MS = 500
 /** How long attempts in flight may take to finish when the service is gone. */
 const ORPHANED_MS_MAX = 2_000
-const EXIT_OVER = 3
+const EXIT_REPLACED = 3
 
 /** The program that sends webhooks no longer exists where it was when this process started. */
 export class SenderCommandError extends Error {
@@ -33,7 +33,7 @@ export class SenderCommandError extends Error {
  * Checks, before a sender is started, that its program exists.
  * @throws SenderCommandError
  */
-export function checkSenderCommand(command: readonly string[] = sameProgram(SEND_WEBHOOKS)): void {
+export function checkSenderCommand(command: readonly string[] = selfCommand(SEND_WEBHOOKS)): void {
   for (const file of command.filter(isAbsolute)) {
     try {
       accessSync(file)
@@ -59,7 +59,7 @@ export function sendWebhooks(): void {
       run ??= SenderRun.start(message.settings)
       run.catch((error) => {
         console.error(error)
-        process.exit(error instanceof SenderOverError ? EXIT_OVER : 1)
+        process.exit(error instanceof SenderReplacedError ? EXIT_REPLACED : 1)
       })
     } else if (message.kind === 'stop' && run === null) process.exit(0)
     else void run?.then((running) => running.onMessage(message), ignoreFailedStart)
@@ -109,9 +109,9 @@ class SenderRun {
         onSwitchedOff: (fields) => log.warn(fields, 'webhook endpoint switched off'),
         onFailure: (fields) => log.warn(fields, 'webhook sender cannot reach the database'),
         onSecretUnreadable: (fields) => log.error(fields, 'webhook secret cannot be opened'),
-        onOver: (cause) => {
+        onReplaced: (cause) => {
           log.warn({ err: cause }, 'webhook sender was replaced')
-          process.exit(EXIT_OVER)
+          process.exit(EXIT_REPLACED)
         },
       },
     })
@@ -139,7 +139,7 @@ async function takeOver(store: PostgresSenderStore, epoch: number, log: Log): Pr
     try {
       return await store.takeOver(epoch)
     } catch (error) {
-      if (error instanceof SenderOverError) throw error
+      if (error instanceof SenderReplacedError) throw error
       log.warn({ err: error }, 'webhook sender waits for the database')
       await sleep(systemClock, TAKE_OVER_AGAIN_MS)
     }

@@ -9,7 +9,7 @@ import { ListenError } from '../api/server/listen-error.ts'
 import { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import { notServing } from '../api/server/not-serving.ts'
-import { offerDemo } from '../demo/offer-demo.ts'
+import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { RequestStats } from '../observability/request-stats.ts'
@@ -38,7 +38,7 @@ const EXPLAINED = [
 ]
 
 /**
- * Runs the service until it is told to stop. Never returns before.
+ * Runs the service until it is stopped; returns only then.
  * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
  */
 export async function serve(env: Record<string, string | undefined>): Promise<void> {
@@ -109,7 +109,7 @@ async function start(
   })
   service.has({ webhooks })
   const demo = database.isEmbedded
-    ? await service.during(offerDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
+    ? await service.during(ensureDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
     : null
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const app = createApp({
@@ -127,9 +127,9 @@ async function start(
     requestStats,
     log,
     onBug: (error) => service.endAfterBug(error),
-    onFenced: () => ledger.tellFenced(),
+    onFenced: () => ledger.reportFenced(),
   })
-  const watched = {
+  const routeOptions = {
     requestStats,
     newId: ledger.newId,
   }
@@ -140,11 +140,11 @@ async function start(
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
       },
-      watched,
+      routeOptions,
     ),
   )
   const openRequests = () => listener.server.pendingRequests
-  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), watched))
+  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), routeOptions))
   listener.serve(app)
 
   const { port } = listener

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Demo } from '../demo/offer-demo.ts'
+import type { Demo } from '../demo/ensure-demo.ts'
 import { DAY_MS } from '../lib/duration.ts'
 
 /** What a newcomer reads after the start: where things are, and three lines that work as pasted. */

@@ -17,8 +17,8 @@ export interface Connection {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Where the service is and what opens its portal: options, then the environment, then what a local service with a database of its own has left
- * in `DATA_DIR`. The token of that file is only ever sent to this machine: a wrong `--url` must not give it away.
+ * The address of the service and the token of its portal: from options, then the environment, then the files that a local service with
+ * the built-in database keeps in `DATA_DIR`. The token of that file is only ever sent to this machine: a wrong `--url` must not give it away.
  * @throws UsageError when something is missing
  */
 export function connectionOf(options: ConnectionOptions, env: Env): Connection {

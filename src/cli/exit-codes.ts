@@ -1,13 +1,13 @@
-/** What the command line ends with, for scripts (docs/agency-guide.md). */
+/** Exit codes, for scripts (docs/agency-guide.md). */
 export const EXIT = {
   done: 0,
   /** A fault of the service or of this program, or a file that cannot be read. */
   failure: 1,
   /** The command line itself is wrong. */
   usage: 2,
-  /** The service refused: what was asked is not possible as things are (4xx). */
+  /** The service refused the request (4xx). */
   refused: 3,
-  /** No service answered, or `verify` came to no result. */
+  /** No service answered, or `verify` has no result. */
   unreachable: 4,
 } as const
 

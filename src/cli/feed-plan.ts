@@ -1,4 +1,4 @@
-/** What a channel's feed asks of the blocks that an earlier reading of it has made. Pure. */
+/** The changes that a channel's feed requires to the blocks of earlier imports. Pure. */
 import { formatNight } from '../core/domain/night.ts'
 import type { FeedEvent } from '../ical/feed.ts'
 
@@ -46,10 +46,10 @@ export function refOf(uid: string): string {
 }
 
 /**
- * @param today blocks that are over are left alone, whatever the feed says: channels forget the past
+ * @param today past blocks are left alone, whatever the feed says: channels drop past events
  * @param allowMassCancellation imports a feed without events, which cancels every upcoming block, or one that cancels more than half of three
  *   or more upcoming blocks
- * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones without a word
+ * @param keepMissing leaves blocks alone whose event is no longer in the feed; channels drop cancelled ones silently
  */
 export function planFeed(
   events: readonly FeedEvent[],
@@ -73,7 +73,7 @@ export function planFeed(
     seen.add(refOf(uid))
     if (event.kind === 'refused') refused.push({ uid, reason: event.reason })
     else if (event.kind !== 'taken') {
-      if (event.kind === 'passed_over') passedOver.push({ uid, reason: event.reason })
+      if (event.kind === 'skipped') passedOver.push({ uid, reason: event.reason })
       if (block !== undefined) cancels.push({ kind: 'cancel', id: block.id, uid, reason: 'cancelled in the feed' })
       else if (event.kind === 'cancelled') unchanged += 1
     } else {

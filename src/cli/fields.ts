@@ -11,7 +11,7 @@ export interface Field {
   readonly name: string
   /** Its name as an option, where the body's is taken by another one. */
   readonly option?: string
-  /** What stands for the value in the help: `<cents>`. */
+  /** Placeholder for the value in the help: `<cents>`. */
   readonly value: string
   readonly description: string
   readonly read: (text: string) => unknown
@@ -19,7 +19,7 @@ export interface Field {
 
 export const asText = (text: string): string => text
 
-/** Nothing between the quotes: null. */
+/** An empty value: null. */
 export const asTextOrNull = (text: string): string | null => (text === '' ? null : text)
 
 export function asNumber(text: string): number {
@@ -47,7 +47,7 @@ export function withFields(command: Command, fields: readonly Field[]): Command 
   )
 }
 
-/** What the options say, over what `--data` says. */
+/** The options, which override `--data`. */
 export async function bodyOf(options: Json, fields: readonly Field[], terminal: Terminal): Promise<Json> {
   const body = await dataOf(options['data'], terminal)
   for (const { name, option = name, read } of fields) {
@@ -71,7 +71,7 @@ async function dataOf(given: unknown, terminal: Terminal): Promise<Json> {
     const value = JSON.parse(source)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new UsageError('--data is not a JSON object.')
 }

@@ -14,7 +14,7 @@ import type { Json } from './portal-client.ts'
 export const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
 export type Part = (typeof PARTS)[number]
 
-/** A row and where it stands, for messages: `bookings.csv line 7`, `bookings.json [3]`. */
+/** A row and where it is, for messages: `bookings.csv line 7`, `bookings.json [3]`. */
 export interface Row {
   readonly at: string
   readonly values: Json

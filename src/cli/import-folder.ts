@@ -7,9 +7,9 @@ import { Progress } from './progress.ts'
 import { asking, type Session } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Requests under way at once; each unit takes one write at a time anyway. */
+/** Requests in progress at once; each unit takes one write at a time anyway. */
 const AT_ONCE = 8
-/** Units before what they are named by. */
+/** Units before what refers to them. */
 const ORDER = ['units', 'rates', 'fee-types', 'bookings'] as const
 
 export function importFolder(program: Command, terminal: Terminal): void {

@@ -201,5 +201,5 @@ function report(
     for (const step of steps) if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)
   for (const { uid, reason } of conflicts) terminal.err(`conflict  ${uid}  ${reason}\n`)
   for (const { uid, reason } of refused) terminal.err(`refused   ${uid}  ${reason}\n`)
-  for (const { uid, reason } of passedOver) terminal.err(`passed    ${uid}  ${reason}\n`)
+  for (const { uid, reason } of passedOver) terminal.err(`skipped   ${uid}  ${reason}\n`)
 }

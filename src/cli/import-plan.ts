@@ -1,4 +1,4 @@
-/** What a folder asks of an agency as it stands. Pure; running it again plans nothing more. */
+/** What an import changes in an agency as it is now. Pure; a plan made after the import is empty. */
 import { HOLD_HOURS_MAX } from '../core/domain/booking.ts'
 import { HOUR_MS } from '../lib/duration.ts'
 import type { Folder, Row } from './folder.ts'
@@ -16,7 +16,7 @@ export interface Existing {
 }
 
 export interface Step {
-  /** Where it stands in the folder. */
+  /** Where it is in the folder. */
   readonly at: string
   readonly kind: 'create' | 'change'
   readonly part: 'units' | 'rates' | 'fee-types' | 'bookings'
@@ -24,7 +24,7 @@ export interface Step {
   /** Behind the agency's. */
   readonly path: string
   readonly body: Json
-  /** To be sent when the booking is there: the exact end of a hold. */
+  /** To be sent once the booking exists: the exact expiry of a hold. */
   readonly holdExpiresAt?: string
 }
 
@@ -37,7 +37,7 @@ export interface Plan {
   readonly steps: readonly Step[]
   readonly unchanged: number
   readonly refused: readonly Refusal[]
-  /** What is there and differs from the folder, and is left as it is. */
+  /** What exists, differs from the folder, and is left as it is. */
   readonly different: readonly Refusal[]
 }
 
@@ -90,7 +90,7 @@ interface Draft {
 function planUnits(rows: readonly Row[], existing: Existing, draft: Draft): void {
   const known = new Map(existing.units.map((unit) => [unit['slug'], unit]))
   for (const { at, values } of once(rows, ({ values }) => values['slug'], 'slug', draft)) {
-    // In a file an empty cell stands for what it is by default, except where nothing is a value.
+    // In a file an empty cell means the default, except where nothing is a value.
     const body = picked(values, UNIT, (name, value) => value !== null || UNIT_NULLABLE.includes(name))
     const unit = known.get(values['slug'])
     if (unit === undefined)
@@ -192,11 +192,11 @@ function bookingStep(
   return { ...step, holdExpiresAt: ends }
 }
 
-/** The live nights of bookings to be made, so that a file that sells a night twice is told apart from a taken night. */
+/** The live nights of bookings to be made, to distinguish a file that sells a night twice from a night that is already booked. */
 class Nights {
   readonly #takenBy = new Map<string, { at: string; arrival: string; departure: string }[]>()
 
-  /** @returns who has one of the nights already; null when they are free, and taken now */
+  /** @returns the booking that has one of the nights already; null if they were free, and are taken now */
   take(at: string, values: Json): string | null {
     const { unit, arrival, departure } = values as { unit: string; arrival: string; departure: string }
     const stays = this.#takenBy.get(unit) ?? []
@@ -246,7 +246,7 @@ function refOf(source: unknown, sourceRef: unknown): string {
   return JSON.stringify([source, sourceRef])
 }
 
-/** What a booking without any reference is found again by. */
+/** The reference given to a booking that has none, to find it again. */
 function hashOf({ unit, arrival, departure, type }: Json): string {
   return Bun.SHA256.hash(JSON.stringify([unit, arrival, departure, type ?? 'guest']), 'hex').slice(0, 32)
 }

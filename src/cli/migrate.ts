@@ -5,7 +5,7 @@ import { migrate } from '../postgres/schema/migrate.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
-/** `migrate`: the one command that asks the database instead of the service. */
+/** `migrate`: connects to the database instead of the service. */
 export function migrateCommand(program: Command, terminal: Terminal): void {
   program
     .command('migrate')

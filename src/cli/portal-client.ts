@@ -82,7 +82,7 @@ function parse(text: string): Json | null {
   }
 }
 
-/** A query string of what is given, with its question mark; empty when nothing is. */
+/** A query string with its question mark; empty without parameters. */
 export function queryOf(values: Readonly<Record<string, unknown>>): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))

@@ -2,7 +2,7 @@ import type { Terminal } from './terminal.ts'
 
 const WIDTH = 30
 
-/** A bar on the error output while something long runs; nothing when nobody looks at a terminal. */
+/** A progress bar on standard error during long work; nothing if that is not a terminal. */
 export class Progress {
   readonly #terminal: Terminal
   readonly #what: string

@@ -55,7 +55,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .action((options: { url?: string }) =>
       terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
     )
-  // The process does this before it comes here (src/main.ts); the help names it all the same.
+  // main.ts handles this command before it gets here; it is listed for the help.
   program
     .command('serve')
     .description('run the service (the default without a command)')
@@ -71,7 +71,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** Commands do not inherit these two of their parents when they are made by hand. */
+/** Commands created by hand do not inherit these two settings from their parents. */
 function inherit(command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(command)

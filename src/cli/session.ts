@@ -5,7 +5,7 @@ import { PortalClient } from './portal-client.ts'
 import { type Column, listing, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The options that every command which asks the service has. */
+/** The options of every command that calls the service. */
 export interface SessionOptions {
   readonly agency?: string
   readonly json?: boolean
@@ -28,7 +28,7 @@ export class Session {
     this.#agency = options.agency ?? (terminal.env['NIGHTLEDGER_AGENCY'] || undefined)
   }
 
-  /** Looked for on first use: a command that asks the database needs no portal token. */
+  /** Resolved on first use: a command that uses the database needs no portal token. */
   get client(): PortalClient {
     this.#client ??= new PortalClient(connectionOf(this.#options, this.terminal.env))
     return this.#client
@@ -75,7 +75,7 @@ export class Session {
 
 export type Positional = string
 
-/** Adds a command that asks the service; `run` is given its arguments and options. */
+/** Adds a command that calls the service; `run` receives its arguments and options. */
 export function asking(
   parent: Command,
   definition: {
@@ -83,7 +83,7 @@ export function asking(
     readonly name: string
     readonly summary: string
     readonly examples?: readonly string[]
-    /** It is of the service as a whole, not of one agency. */
+    /** It concerns the service, not one agency. */
     readonly isOfAll?: boolean
     readonly isDefault?: boolean
     readonly options?: (command: Command) => void

@@ -44,7 +44,7 @@ function flattened(object: Readonly<Record<string, unknown>>, path = ''): [strin
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-'
   const text = typeof value === 'object' ? listText(value) : String(value)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it removes
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
 }
 

@@ -15,7 +15,7 @@ export const processTerminal: Terminal = {
   readInput: () => Bun.stdin.text(),
 }
 
-/** A reader that has seen enough (`| head`) is no failure of ours. */
+/** A reader that has seen enough (`| head`) is not a failure. */
 function writeTo(stream: NodeJS.WriteStream, text: string): void {
   if (stream.listenerCount('error') === 0) stream.on('error', endIfClosed)
   try {

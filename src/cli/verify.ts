@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { isOfDatabase } from '../lib/database-failure.ts'
+import { isDatabaseFailure } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
@@ -50,7 +50,7 @@ function noResult(error: unknown): never {
   if (error instanceof CliError)
     throw error.exitCode === EXIT.failure ? new CliError(error.message, EXIT.unreachable) : error
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
-  throw new CliError(`Cannot verify: ${isOfDatabase(error) ? message : (stack ?? message)}`, EXIT.unreachable)
+  throw new CliError(`Cannot verify: ${isDatabaseFailure(error) ? message : (stack ?? message)}`, EXIT.unreachable)
 }
 
 async function ofService(session: Session): Promise<Verification> {

@@ -1,7 +1,7 @@
 import type { AgencyCommands, NewAgency } from '../admin/agency-commands.ts'
 import type { FeeCommands } from '../admin/fee-commands.ts'
 import type { KeyCommands } from '../admin/key-commands.ts'
-import type { Settled } from '../admin/refusal.ts'
+import type { AgencyOutcome } from '../admin/outcome.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { Caller } from '../core/bookings/caller.ts'
 import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
@@ -78,7 +78,7 @@ export async function makeDemo(
   return { agency, units: units.length, bookings: requests.length }
 }
 
-function made<T>(settled: Settled<T>): T {
+function made<T>(settled: AgencyOutcome<T>): T {
   if (settled.kind !== 'done') throw new Error('Cannot make the demo: a command was refused')
   return settled.value
 }

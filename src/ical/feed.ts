@@ -13,7 +13,7 @@ export type FeedEvent =
   | { readonly kind: 'taken'; readonly uid: string; readonly stay: Stay }
   | { readonly kind: 'cancelled'; readonly uid: string }
   /** Takes no night, and is not meant to. */
-  | { readonly kind: 'passed_over'; readonly uid: string; readonly reason: string }
+  | { readonly kind: 'skipped'; readonly uid: string; readonly reason: string }
   | { readonly kind: 'refused'; readonly uid: string; readonly reason: string }
 
 /** The text is not an iCalendar feed, or is incomplete. */
@@ -106,12 +106,12 @@ function sequenceOf(event: ICAL.Component): number {
 function readEvent(uid: string, event: ICAL.Component, timezone: string): FeedEvent {
   const word = (name: string) => String(event.getFirstPropertyValue(name) ?? '').toUpperCase()
   if (word('status') === 'CANCELLED') return { kind: 'cancelled', uid }
-  if (word('transp') === 'TRANSPARENT') return { kind: 'passed_over', uid, reason: 'is marked as free time' }
+  if (word('transp') === 'TRANSPARENT') return { kind: 'skipped', uid, reason: 'is marked as free time' }
   const stay = stayOf(event, timezone)
   if (typeof stay === 'string') return { kind: 'refused', uid, reason: stay }
   const nights = nightsOf(stay)
   if (nights < 0) return { kind: 'refused', uid, reason: 'ends before it starts' }
-  if (nights === 0) return { kind: 'passed_over', uid, reason: 'begins and ends on the same day, so it takes no night' }
+  if (nights === 0) return { kind: 'skipped', uid, reason: 'begins and ends on the same day, so it takes no night' }
   if (nights > STAY_NIGHTS_MAX)
     return { kind: 'refused', uid, reason: `takes ${nights} nights, and the maximum is ${STAY_NIGHTS_MAX}` }
   return { kind: 'taken', uid, stay }

@@ -39,7 +39,7 @@ export class BoundedQueue<T> {
     return this.#items[this.#head]
   }
 
-  /** Puts elements back at the front, in their order, beyond `max` if need be: they had been let in before. */
+  /** Puts elements back at the front, in their order, beyond `max` if necessary: they had been accepted before. */
   unshiftAll(items: readonly T[]): void {
     this.#items = [...items, ...this.#items.slice(this.#head)]
     this.#head = 0

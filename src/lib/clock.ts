@@ -4,7 +4,7 @@ export interface Clock {
   now(): number
   /** Milliseconds since some fixed moment; never jumps. For limits and deadlines. */
   monotonicMs(): number
-  /** Runs `task` once, not before `ms` milliseconds have passed; returns what calls it off. */
+  /** Runs `task` once, not before `ms` milliseconds have passed; returns a function that cancels it. */
   after(ms: number, task: () => void): () => void
 }
 

@@ -6,7 +6,7 @@ const SAMPLE_EVERY_MS = 100
 
 const BOUNDS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000] as const
 
-/** How late timers fire, ten times a second: for so long the event loop was busy with something else. */
+/** How late timers fire, measured ten times a second: how long the event loop was busy with something else. */
 export class EventLoopDelay {
   readonly #clock: Clock
   readonly #histogram = new Histogram(BOUNDS_MS)

@@ -31,7 +31,7 @@ export interface SharesStats {
 
 interface Waiting {
   readonly start: () => void
-  readonly callOff: () => void
+  readonly cancel: () => void
 }
 
 export class FairShares {
@@ -85,11 +85,11 @@ export class FairShares {
       refuse(`${waitingPerOwnerMax} tasks of this owner already wait`)
       return
     }
-    const callOff = this.#clock.after(waitMsMax, () => {
+    const cancel = this.#clock.after(waitMsMax, () => {
       this.#forget(owner, waiting)
       refuse(`no place was free within ${waitMsMax} ms`)
     })
-    const waiting: Waiting = { start, callOff }
+    const waiting: Waiting = { start, cancel }
     tasks.add(waiting)
     this.#waiting.set(owner, tasks)
   }
@@ -125,7 +125,7 @@ export class FairShares {
       if (next === undefined || !this.#hasPlaceFor(owner)) continue
       this.#forget(owner, next)
       if (this.#waiting.delete(owner)) this.#waiting.set(owner, tasks)
-      next.callOff()
+      next.cancel()
       next.start()
       return
     }

@@ -5,7 +5,7 @@ import { REQUEST_METRICS } from './request-metrics.ts'
 import type { ServiceStats } from './service-stats.ts'
 import { WEBHOOK_METRICS } from './webhook-metrics.ts'
 
-/** What `GET /metrics` tells. No label ever holds a name, an address or a key of anybody (issue: ready for ops). */
+/** What `GET /metrics` reports. No label contains a name, an address or a key (T1). */
 export const ALL_METRICS: readonly Metric<ServiceStats>[] = [
   ...REQUEST_METRICS,
   ...LEDGER_METRICS,

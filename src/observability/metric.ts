@@ -9,7 +9,7 @@ export type Metric<V> = {
   readonly labels?: readonly string[]
 } & (
   | {
-      /** Only grows; since this process, or the sender's, began. */
+      /** Only grows; since the start of this process or of the sender. */
       readonly type: 'counter'
       read(stats: V): readonly Sample[]
     }
@@ -32,14 +32,14 @@ export interface Sample {
 export interface Distribution {
   readonly labels?: Labels
   readonly reading: HistogramReading
-  /** What one unit of the reading is in the metric's unit; 0.001 for milliseconds told in seconds. */
+  /** What one unit of the reading is in the metric's unit; 0.001 for milliseconds reported in seconds. */
   readonly scale: number
 }
 
 /** Scales a reading in milliseconds to seconds. */
 export const FROM_MS = 0.001
 
-/** The sample of a metric without labels; none when nothing is known of it. */
+/** The sample of a metric without labels; none when its value is unknown. */
 export function only(value: number | null | undefined): readonly Sample[] {
   return value == null ? [] : [{ value }]
 }
@@ -83,7 +83,7 @@ function bucketsOf<V>(metric: Extract<Metric<V>, { type: 'histogram' }>, stats: 
 
 function lineOf(name: string, labels: Labels = {}, value: number): string {
   const pairs = Object.entries(labels).map(
-    ([label, told]) => `${label}="${escaped(String(told)).replaceAll('"', '\\"')}"`,
+    ([label, value]) => `${label}="${escaped(String(value)).replaceAll('"', '\\"')}"`,
   )
   return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${valueText(value)}`
 }

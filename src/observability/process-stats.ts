@@ -1,4 +1,4 @@
-/** What the process takes of its machine. */
+/** What the process uses of its machine. */
 export interface ProcessStats {
   readonly cpuUserS: number
   readonly cpuSystemS: number

@@ -8,12 +8,12 @@ function labelsOf({ surface, method, path }: ServiceStats['routes'][number]['rou
   return { surface, method, route: path }
 }
 
-/** Routes that nobody has asked for would be most of the page. */
+/** Without the routes that were never requested, which would be most of the page. */
 function answeredRoutes(routes: ServiceStats['routes']): ServiceStats['routes'] {
   return routes.filter(({ statuses }) => statuses.length > 0)
 }
 
-/** A series that begins with its first fault has a rate of 0 at that moment: this one begins before. */
+/** A series that begins with its first fault has a rate of 0 at that moment, so this one begins earlier. */
 function withFaults(statuses: RouteCounts['statuses']): RouteCounts['statuses'] {
   return statuses.some(({ status }) => status === 500) ? statuses : [...statuses, { status: 500, count: 0 }]
 }

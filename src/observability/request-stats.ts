@@ -1,10 +1,10 @@
 /**
- * What became of every request: counted per route in fixed arrays, and told to the log one by one where that is wanted. A read is
- * answered in under 20 microseconds, so a request costs two looks at the clock and three additions here: no labels are
- * hashed and nothing is allocated. The metrics page makes its series of the arrays when it is asked for them.
+ * The outcome of every request: counted per route in fixed arrays, and logged one by one if the log level asks for it. A read is
+ * answered in under 20 microseconds, so counting costs two reads of the clock and three additions: no labels are
+ * hashed and nothing is allocated. The metrics page builds its series from the arrays when it is scraped.
  *
- * - T1 Labels are bounded: a route is named by its template, never by what was asked for, and is known when the service
- *   is put together.
+ * - T1 Labels are bounded: a route is named by its template, never by the requested path, and is known when the service
+ *   is composed.
  */
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,7 +12,7 @@ import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 
 /**
  * Upper bounds of the latency histogram, in milliseconds, inclusive. Reads are answered from memory in tens of microseconds,
- * writes in the time of a commit, and a write is held for 5 s at most when the database is away.
+ * writes in the time of a commit, and a write waits at most 5 s while the database is away.
  */
 export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
@@ -21,26 +21,26 @@ export const LATENCY_BOUNDS_MS = [
 export const SURFACES = ['partner', 'portal', 'mcp', 'docs', 'operating', 'none'] as const
 export type Surface = (typeof SURFACES)[number]
 
-/** `path`: the template, `/partner/v1/bookings/{id}`; never what was asked for (T1). */
+/** `path`: the template, `/partner/v1/bookings/{id}`; never the requested path (T1). */
 export interface RouteName {
   readonly surface: Surface
   readonly method: string
   readonly path: string
 }
 
-/** What leads nowhere, whatever it was. */
+/** Requests for which there is no route. */
 export const UNKNOWN_ROUTE: RouteName = { surface: 'none', method: 'any', path: 'unknown' }
 
 /** A request that is being served. */
 export interface OpenRequest {
-  /** As `arrived` gave it. */
+  /** As `arrived` returned it. */
   readonly arrivedMs: number
   readonly requestId: string
   /** With the holder of its API key, if it came with one. Null: it was not admitted, or needs no credentials. */
   readonly admission: { readonly holder?: KeyHolder } | null
 }
 
-/** Told of each request of one route. */
+/** Called for each request of one route. */
 export interface RouteWatch {
   /** The moment a request arrives, milliseconds of the monotonic clock. */
   arrived(): number
@@ -57,7 +57,7 @@ export interface RouteCounts {
   readonly latencies: HistogramReading
 }
 
-/** Where requests are told one by one: pino's shape. */
+/** Logs requests one by one: pino's shape. */
 export interface RequestLog {
   debug(fields: object, message: string): void
 }
@@ -68,13 +68,13 @@ export class RequestStats {
   readonly #log: RequestLog | null
   readonly #routes = new Map<string, RouteStats>()
 
-  /** @param options.log null when no line per request is wanted: then none is made */
+  /** @param options.log null for no line per request */
   constructor(options: { clock: Clock; log: RequestLog | null }) {
     this.#clock = options.clock
     this.#log = options.log
   }
 
-  /** The watch of a route; the same counts for the same name. To be called when the service is put together (T1). */
+  /** The watch of a route; the same counts for the same name. Call it when the service is composed (T1). */
   route(name: RouteName): RouteWatch {
     const key = `${name.surface} ${name.method} ${name.path}`
     const requestStats = this.#routes.get(key) ?? new RouteStats(name, this.#clock)
@@ -141,7 +141,7 @@ class LoggedRoute implements RouteWatch {
     return this.#requestStats.arrived()
   }
 
-  /** Of who asked, the ids at most: a name or an e-mail would be personal data, a path or a query may hold a secret. */
+  /** Of the caller, only ids: a name or an e-mail would be personal data, a path or a query may hold a secret. */
   answered({ arrivedMs, requestId, admission }: OpenRequest, status: number): void {
     const latencyMs = this.#clock.monotonicMs() - arrivedMs
     this.#requestStats.count(status, latencyMs)

@@ -18,7 +18,7 @@ export interface PoolStats {
   readonly refused: number
 }
 
-/** Everything that the metrics page tells, as it is at one moment. */
+/** Everything that the metrics page reports, at one moment. */
 export interface ServiceStats {
   /** Wall clock. */
   readonly nowMs: Instant
@@ -38,7 +38,7 @@ export interface ServiceStats {
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats
-  /** The epoch that may write now, as the database says; null when it did not answer in time. */
+  /** The epoch that may write now, according to the database; null when it did not answer in time. */
   readonly fenceEpoch: number | null
   /** Null when the database did not answer in time. */
   readonly backlog: DeliveryBacklog | null

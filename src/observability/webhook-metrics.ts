@@ -2,7 +2,7 @@ import type { SenderStats } from '../webhooks/sender-stats.ts'
 import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
 
-/** Of the sender's process: nothing is known of it in its first second, and its counters begin anew with it. */
+/** From the sender's process: unknown during its first second, and its counters restart with it. */
 function ofSender(read: (sender: SenderStats) => number): (stats: ServiceStats) => ReturnType<typeof only> {
   return ({ sender }) => only(sender.sender === null ? null : read(sender.sender))
 }

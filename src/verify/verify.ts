@@ -1,6 +1,6 @@
 /**
  * Compares the journal, which is authoritative, with everything derived from it: snapshots, rows, events, audit lines
- * and, inside a running service, the actors' state in memory. Reads only, and can run beside a live service.
+ * and, inside a running service, the actors' state in memory. Reads only, and can run alongside a live service.
  *
  * - V1 A verification runs outside the serving process. It reads page by page; all it keeps for the whole ledger is one
  *   bit per journal entry.

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { sleep } from '../lib/clock.ts'
-import { SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
+import { SenderReplacedError, type SenderStore, type Settled } from './sender-store.ts'
 
 const BATCH_MAX = 500
 const BACKOFF_MS = [20, 100, 500, 1_000] as const
@@ -15,7 +15,7 @@ export class OutcomeRecorder {
   readonly #term: number
   readonly #onRecorded: (settled: readonly Settled[]) => void
   readonly #onFailure: (error: unknown) => void
-  readonly #onOver: (cause: SenderOverError) => void
+  readonly #onReplaced: (cause: SenderReplacedError) => void
   #waiting: Settled[] = []
   #inFlight: Promise<void> | null = null
   #isOver = false
@@ -27,14 +27,14 @@ export class OutcomeRecorder {
     onRecorded: (settled: readonly Settled[]) => void
     /** Called for each failed attempt to write. The batch is retried. */
     onFailure: (error: unknown) => void
-    onOver: (cause: SenderOverError) => void
+    onReplaced: (cause: SenderReplacedError) => void
   }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#term = options.term
     this.#onRecorded = options.onRecorded
     this.#onFailure = options.onFailure
-    this.#onOver = options.onOver
+    this.#onReplaced = options.onReplaced
   }
 
   get waiting(): number {
@@ -69,9 +69,9 @@ export class OutcomeRecorder {
         await this.#store.record(this.#term, batch)
         return
       } catch (error) {
-        if (error instanceof SenderOverError) {
+        if (error instanceof SenderReplacedError) {
           this.#isOver = true
-          this.#onOver(error)
+          this.#onReplaced(error)
           return
         }
         this.#onFailure(error)

@@ -3,7 +3,7 @@ import { type SealedSecrets, secretsOpen } from './re-encrypt.ts'
 import { SecretBox } from './secret-box.ts'
 
 /**
- * The check value that the database keeps of its SECRET_KEY. It tells one key from another and does not reveal the key.
+ * The check value that the database keeps of its SECRET_KEY. It distinguishes keys without revealing them.
  * @param key 32 bytes
  * @returns 64 hexadecimal digits
  */

@@ -18,7 +18,7 @@ export interface PoolLimits {
   readonly perAgencyMax: number
 }
 
-/** Measured with 500 hanging endpoints beside 50 healthy ones (bench/webhook-fairness.ts). */
+/** Measured with 500 hanging and 50 healthy endpoints (bench/webhook-fairness.ts). */
 export const POOL_LIMITS: PoolLimits = { fastMax: 256, parkedMax: 1_536, parkedAtStartMax: 1_024, perAgencyMax: 128 }
 
 /** An attempt that takes longer than this is slow and moves out of the fast pool. */

@@ -10,7 +10,7 @@ const RESTART_MS = [100, 500, 2_000, 5_000] as const
 /** A sender that ran at least this long is restarted without delay. */
 const STABLE_RUN_MS = 60_000
 
-/** How a sender ended that was not asked to. */
+/** How a sender ended unexpectedly. */
 export interface SenderExit {
   /** Null when it was killed by a signal or could not be started. */
   readonly exitCode: number | null
@@ -52,7 +52,7 @@ export class SenderProcess {
     /** Program and arguments that run `sendWebhooks`. */
     command: readonly string[]
     clock: Clock
-    /** The sender ended without being asked to. It is restarted after `restartMs`. */
+    /** The sender ended unexpectedly. It is restarted after `restartMs`. */
     onExit: (fields: SenderExit) => void
   }) {
     this.#settings = options.settings
@@ -143,7 +143,7 @@ export class SenderProcess {
   }
 
   /**
-   * A message to a sender that is not up is dropped, which is safe: a new sender starts by looking for due deliveries.
+   * A message to a sender that is not running is dropped, which is safe: a new sender starts by looking for due deliveries.
    */
   #send(message: ToSender): void {
     if (!this.#isUp || this.#child === null) return

@@ -47,8 +47,8 @@ export interface Settled {
 }
 
 /** Another sender has replaced this one, or its service is no longer the writer. Nothing more may be sent. */
-export class SenderOverError extends Error {
-  override readonly name = 'SenderOverError'
+export class SenderReplacedError extends Error {
+  override readonly name = 'SenderReplacedError'
 }
 
 /**
@@ -60,13 +60,13 @@ export interface SenderStore {
   /**
    * Makes this the only sender.
    * @returns its term
-   * @throws SenderOverError when `epoch` is no longer the writer's
+   * @throws SenderReplacedError when `epoch` is no longer the writer's
    */
   takeOver(epoch: number): Promise<number>
   /**
    * Claims at most `room` due deliveries of active endpoints. Agencies take turns.
    * @param windows how many more deliveries an endpoint may have; `windowFresh` for endpoints not listed
-   * @throws SenderOverError when another sender has taken over
+   * @throws SenderReplacedError when another sender has taken over
    */
   claim(options: {
     term: number

@@ -161,7 +161,7 @@ export class WebhookCommands {
     return endpoint === null ? null : agencyView(endpoint, at)
   }
 
-  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs beside the new one */
+  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs along with the new one */
   async rotateSecret(
     agencyId: string,
     endpointId: string,

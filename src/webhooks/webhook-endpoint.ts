@@ -25,7 +25,7 @@ export const FAILURES_IN_A_ROW_MAX = 20
 /** Endpoints per agency. Every event creates one delivery for each. */
 export const ENDPOINTS_PER_AGENCY_MAX = 20
 
-/** How long the previous secret may keep signing beside the new one after a rotation. */
+/** How long the previous secret may keep signing along with the new one after a rotation. */
 export const OVERLAP_HOURS_MAX = 24
 
 export const DESCRIPTION_LENGTH_MAX = 255

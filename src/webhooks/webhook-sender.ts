@@ -8,7 +8,7 @@ import type { PostOnce, PostResult } from './post-once.ts'
 import { type SecretBox, SecretBoxError } from './secret-box.ts'
 import { PARK_AFTER_MS, POOL_LIMITS, type PoolLimits, SendPool } from './send-pool.ts'
 import { newStats, type SenderStats } from './sender-stats.ts'
-import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from './sender-store.ts'
+import { type ClaimedDelivery, SenderReplacedError, type SenderStore, type Settled } from './sender-store.ts'
 import { signedHeaders } from './signature.ts'
 import { openSecrets } from './signing-secret.ts'
 import { type StartedAttempt, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
@@ -43,7 +43,7 @@ export interface SenderWatch {
   onFailure(fields: { action: 'claim' | 'record'; err: unknown }): void
   onSecretUnreadable(fields: { agencyId: string; endpointId: string }): void
   /** Another sender has replaced this one, which sends nothing more. */
-  onOver(cause: unknown): void
+  onReplaced(cause: unknown): void
 }
 
 /**
@@ -70,7 +70,7 @@ export class WebhookSender {
   readonly #fresh = new FairTurns<WebhookActor>()
   readonly #suspect = new FairTurns<WebhookActor>()
   readonly #stats: SenderStats
-  #state: 'running' | 'stopping' | 'over' = 'running'
+  #state: 'running' | 'stopping' | 'ended' = 'running'
   /**
    * Number of unrecorded claims by delivery id. A requeued delivery may be claimed again before its requeue is
    * recorded.
@@ -121,7 +121,7 @@ export class WebhookSender {
         this.#stats.recordFailures += 1
         this.#watch.onFailure({ action: 'record', err })
       },
-      onOver: (cause) => this.#stopForGood(cause),
+      onReplaced: (cause) => this.#stopForGood(cause),
     })
   }
 
@@ -179,7 +179,7 @@ export class WebhookSender {
         await sleep(this.#clock, Math.max(CLAIM_GAP_MS, this.#clock.monotonicMs() - since))
       }
     } catch (error) {
-      if (error instanceof SenderOverError) this.#stopForGood(error)
+      if (error instanceof SenderReplacedError) this.#stopForGood(error)
       else {
         this.#stats.claimFailures += 1
         this.#releaseAt = this.#clock.now() + LOST_CLAIM_MS
@@ -220,7 +220,7 @@ export class WebhookSender {
   }
 
   /**
-   * A claim may have succeeded although its reply was lost. Without this release nobody would ever send its deliveries.
+   * A claim may have succeeded although its reply was lost. Without this release its deliveries would never be sent.
    */
   async #releaseLost(): Promise<void> {
     if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return
@@ -351,7 +351,7 @@ export class WebhookSender {
 
   #settle(actor: WebhookActor, settled: readonly Settled[]): void {
     for (const one of settled) this.#settledBy.set(one, actor)
-    if (settled.length > 0 && this.#state !== 'over') this.#recorder.add(settled)
+    if (settled.length > 0 && this.#state !== 'ended') this.#recorder.add(settled)
   }
 
   #recorded(settled: readonly Settled[]): void {
@@ -387,10 +387,10 @@ export class WebhookSender {
   }
 
   #stopForGood(cause: unknown): void {
-    if (this.#state === 'over') return
-    this.#state = 'over'
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
     this.#cancelTimer()
     this.#onIdle()
-    this.#watch.onOver(cause)
+    this.#watch.onReplaced(cause)
   }
 }

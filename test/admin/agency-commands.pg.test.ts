@@ -120,7 +120,7 @@ test('J5: a stale writer changes nothing of an agency, not even its audit trail'
     expect(failure).toMatchObject({ kind: 'fenced' })
   }
   expect(catalogue.agencyById(agency.id)?.name).toBe(agency.name)
-  // Refused by this process all the same: it may serve for a moment more.
+  // Still refused by this process: it may serve for another moment.
   expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toMatchObject({ cause: { kind: 'fenced' } })
   expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
   const rows = await sql`

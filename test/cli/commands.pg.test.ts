@@ -126,7 +126,7 @@ describe('the command line', () => {
     expect((await cli(['webhooks', 'show', id])).code).toBe(3)
   })
 
-  test('takes a body as it stands, from a file or the input, under the options', async () => {
+  test('takes a body as it is, from a file or standard input; options override it', async () => {
     const body = JSON.stringify({ slug: 'piped', name: 'Piped', basePrice: 5 })
     const run = await cli(['units', 'create', '--data', '@-', '--name', 'Told', '--json'], { input: body })
     expect(run.json.unit).toMatchObject({ slug: 'piped', name: 'Told', basePrice: 5 })
@@ -203,13 +203,13 @@ describe('the exit code', () => {
     expect([stranger.code, stranger.stderr.includes('PORTAL_TOKEN')]).toEqual([3, true])
   })
 
-  test('4: nobody answers', async () => {
+  test('4: nothing answers', async () => {
     const run = await cli(['agencies', 'list', '--url', 'http://127.0.0.1:9'])
     expect(run.code).toBe(4)
     expect(run.stderr).toContain('Cannot reach the service at http://127.0.0.1:9')
   })
 
-  test('1: somebody answers who is not nightledger', async () => {
+  test('1: the server that answers is not nightledger', async () => {
     const stranger = Bun.serve({ port: 0, fetch: () => new Response('<html>') })
     const run = await cli(['agencies', 'list', '--url', `http://127.0.0.1:${stranger.port}`])
     await stranger.stop(true)
@@ -218,7 +218,7 @@ describe('the exit code', () => {
   })
 })
 
-test('migrate says where the schema stands, and needs a database', async () => {
+test('migrate reports the version of the schema, and needs a database', async () => {
   const run = await cli(['migrate', '--json'], { env: { DATABASE_URL: database.url } })
   expect(run.code).toBe(0)
   expect(run.json).toMatchObject({ applied: [] })

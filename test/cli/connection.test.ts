@@ -42,7 +42,7 @@ test('the token of the local service is never sent to another machine', () => {
     expect(connectionOf({ url }, { DATA_DIR: dataDir }).token).toBe('local-token')
 })
 
-test('what is no address, or lacks a token, is told', () => {
+test('an invalid address and a missing token are reported', () => {
   expect(() => connectionOf({ url: 'ftp://x', token: 'a' }, {})).toThrow(/not an http or https URL/)
   expect(() => connectionOf({}, { DATA_DIR: '/nowhere' })).toThrow(/no portal token/)
 })

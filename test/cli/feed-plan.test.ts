@@ -30,7 +30,7 @@ test('a refused event leaves its block as it is', () => {
 })
 
 test('an event that becomes free time gives its nights back', () => {
-  const free: FeedEvent = { kind: 'passed_over', uid: 'a', reason: 'is marked as free time' }
+  const free: FeedEvent = { kind: 'skipped', uid: 'a', reason: 'is marked as free time' }
   expect(planFeed([free], [known('a', '2027-03-01', '2027-03-02')], OPTIONS).steps).toMatchObject([{ kind: 'cancel' }])
 })
 
@@ -70,7 +70,7 @@ describe('a feed is suspicious', () => {
     expect(planFeed([], [known('x', '2026-03-01', '2026-03-02')], OPTIONS).suspicion).toBeNull()
   })
 
-  test('and the plan says what it would do all the same; allowed mass cancellation is not suspicious', () => {
+  test('and the plan still says what it would do; allowed mass cancellation is not suspicious', () => {
     expect(planOf(0, 3).steps).toHaveLength(3)
     const allowed = planOf(0, 3, { allowMassCancellation: true })
     expect([allowed.suspicion, allowed.steps.length]).toEqual([null, 3])
@@ -83,7 +83,7 @@ describe('a feed is suspicious', () => {
   test('by its events, too: cancelled in so many words or marked as free', () => {
     const events: FeedEvent[] = [
       { kind: 'cancelled', uid: '0' },
-      { kind: 'passed_over', uid: '1', reason: 'is marked as free time' },
+      { kind: 'skipped', uid: '1', reason: 'is marked as free time' },
       taken('2', ...stay),
     ]
     expect(planFeed(events, blocks(3), { ...OPTIONS, keepMissing: true }).suspicion).toContain('2 of 3')

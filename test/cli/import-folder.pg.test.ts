@@ -162,7 +162,7 @@ describe('an import of CSV files', () => {
     expect((await service.get(`/agencies/${slug}`)).status).toBe(404)
   })
 
-  test('shows its progress where somebody looks', async () => {
+  test('shows its progress in a terminal', async () => {
     writeCsv()
     const run = await cliOn(service, { isTty: true })('import', folder)
     expect(run.stderr).toContain('\r[##############################] 4/4 bookings\n')
@@ -243,7 +243,7 @@ describe('a folder that cannot be read', () => {
     expect(run.stderr).toMatch(message)
   })
 
-  test('has a file that is no JSON, no array, broken CSV, or the same part twice', async () => {
+  test('has a file that is not JSON, no array, broken CSV, or the same part twice', async () => {
     for (const [name, text, message] of [
       ['units.json', '{', /units\.json: it is not valid JSON/],
       ['units.json', '{}', /not a JSON array/],

@@ -186,7 +186,7 @@ test('a repeating event is refused by name, free time is skipped, the rest is ta
   expect(run.code).toBe(3)
   expect(run.stdout).toBe('3 created, 0 moved, 0 cancelled, 0 unchanged, 1 skipped, 0 conflicts, 1 refused\n')
   expect(run.stderr).toMatch(/refused +3abc\S+ +repeats \(RRULE\): only single events are imported/)
-  expect(run.stderr).toMatch(/passed +2abc\S+ +is marked as free time/)
+  expect(run.stderr).toMatch(/skipped +2abc\S+ +is marked as free time/)
 })
 
 test('channels are kept apart, and so are bookings of other sources', async () => {

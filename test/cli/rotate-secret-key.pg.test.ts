@@ -91,7 +91,7 @@ test('with a wrong old key nothing is changed, and the endpoints are named', asy
   expect(await rows()).toEqual(before)
 })
 
-test('deleted endpoints do not stand in the way, nor does a secret whose overlap has passed', async () => {
+test('deleted endpoints do not prevent it, nor does a secret whose overlap has passed', async () => {
   service = await start(NEW_KEY)
   const url = `http://127.0.0.1:${receiver.port}/in`
   const gone = (await cli('webhooks', 'create', '--endpoint-url', url)).webhookEndpoint.id

@@ -40,7 +40,7 @@ async function eventsOf(bookingId: string): Promise<Envelope[]> {
 }
 
 let day = 0
-/** A booking of two nights that nobody else has. */
+/** A booking of two nights that no other test uses. */
 async function book(change: Parameters<typeof requestFor>[3] = {}): Promise<string> {
   const from = new Date(Date.UTC(2027, 0, 1 + 3 * day++)).toISOString().slice(0, 10)
   const to = new Date(Date.parse(from) + 2 * DAY_MS).toISOString().slice(0, 10)

@@ -48,7 +48,7 @@ function comparable({ status, body }: HttpAnswer) {
   return { status, body: rest }
 }
 
-/** Every route that takes an id, slug or filter, with one of B's and with one that nobody has. */
+/** Every route that takes an id, slug or filter, with one of B's and with one that does not exist. */
 function pairs(): [path: string, unknown: string, call: PartnerCall][] {
   const stay = (unit: string) => ({ unit, arrival: '2028-01-01', departure: '2028-01-03' })
   return [
@@ -83,7 +83,7 @@ describe('isolation', () => {
   test('there is something to hide', () => {
     expect([idsOfB.bookings.length, idsOfB.guests.length, keysOfA.length]).toEqual([4, 2, 7])
   })
-  test('every id, slug and filter of B with every key of A answers as one that nobody has, same body', async () => {
+  test('every id, slug and filter of B with every key of A answers as one that does not exist, same body', async () => {
     for (const key of keysOfA)
       for (const [theirs, nobodys, call] of pairs()) {
         const json = call.json as { unit?: string } | undefined

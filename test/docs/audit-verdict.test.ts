@@ -68,7 +68,7 @@ describe('an audit', () => {
     expect(judge(report({ qs: QS }), [argued]).kind).toBe('unargued')
   })
 
-  test('names each place where the package lies, and leaves out the argued one', () => {
+  test('names each place where the package is installed, and leaves out the argued one', () => {
     const twice = { ...QS, nodes: ['node_modules/qs', 'node_modules/express/node_modules/qs'] }
     expect(judge(report({ qs: twice }), [ARGUED])).toEqual({
       kind: 'unargued',

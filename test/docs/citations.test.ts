@@ -83,3 +83,11 @@ describe.each(filesOf(DOCUMENTS))('%s', (path) => {
     expect(missing.map(([link]) => link)).toEqual([])
   })
 })
+
+test('the index of docs/decisions.md links to every entry', () => {
+  const markdown = read('docs/decisions.md')
+  const entries = [...markdown.matchAll(/^## .+$/gm)].flatMap(([heading]) => [...anchorsOf(heading)])
+  const linked = new Set([...markdown.matchAll(LINK_TO_HEADING)].map(([, , anchor]) => anchor))
+  expect(entries.length).toBeGreaterThan(80)
+  expect(entries.filter((entry) => !linked.has(entry))).toEqual([])
+})

@@ -7,7 +7,7 @@ import { runCli } from '../../src/cli/run-cli.ts'
 import { fencesOf, isRun, NOT_RUN } from '../support/shell-blocks.ts'
 
 /*
- * Every command in every document is run by a test, or says that it is not. Here the documents are held against that; the
+ * Every command in every document is run by a test, or says that it is not. Here the documents are checked for that; the
  * commands themselves are run by the tests named in RUN_BY.
  */
 
@@ -23,7 +23,7 @@ const RUN_BY: Record<string, readonly string[]> = {
 /** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */
 const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
 
-/** Begins a line that somebody would paste into a shell. */
+/** The start of a line meant for a shell. */
 const COMMAND =
   /^\s*(?:\$ |(?:sudo |npx )?(?:nightledger|bun|bunx|npm|npx|node|curl|git|docker|claude|psql|pg_dump|pg_restore|systemctl|kubectl|promtool|apt-get|openssl)\b)/
 
@@ -52,24 +52,24 @@ describe.each(documents)('%s', (path) => {
     if (fences.some(isRun)) expect(RUN_BY[path]).toBeDefined()
   })
 
-  test('has no link to a file that is not there', () => {
+  test('has no link to a missing file', () => {
     const targets = [...markdown.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target = '']) => target)
     expect(targets.filter((target) => !existsSync(normalize(join(dirname(path), target))))).toEqual([])
   })
 
-  test('names only scripts that there are', () => {
+  test('names only scripts that exist', () => {
     const named = [...markdown.matchAll(/\b(?:bun run|npm run) ([a-z][a-z:]*)(?![\w/.])/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !(name in scripts))).toEqual([])
   })
 
-  test('names only files of ours that there are', () => {
+  test('names only our files that exist', () => {
     const named = [...markdown.matchAll(/`((?:src|test|sql|bench|docs|\.ci|\.github)\/[\w./-]*)`/g)].map(
       ([, name = '']) => name,
     )
     expect(named.filter((name) => !existsSync(name))).toEqual([])
   })
 
-  test('names only commands that there are', async () => {
+  test('names only commands that exist', async () => {
     for (const [, name = ''] of markdown.matchAll(/`nightledger ([a-z][a-z-]*)(?=[ `])/g)) {
       const code = await runCli([name, '--help'], {
         ...{ env: {}, isTty: false, out: () => {}, err: () => {}, readInput: async () => '' },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Admission } from '../../src/access/partner-access.ts'
 import { surfaceDocument } from '../../src/api/openapi/document.ts'
-import type { PartnerSurface } from '../../src/api/partner/partner-dependencies.ts'
+import type { PartnerDependencies } from '../../src/api/partner/partner-dependencies.ts'
 import { PARTNER_DESCRIPTION } from '../../src/api/partner/partner-description.ts'
 import type { DescribedRoute } from '../../src/api/route/route.ts'
 import { Inventory } from '../../src/core/catalogue/inventory.ts'
@@ -21,7 +21,7 @@ const ADMISSION = {
 } as unknown as Admission
 
 /** The file that the document says to write, imported as if it were in `src/api/partner/`. */
-async function exampleRoutes(): Promise<DescribedRoute<PartnerSurface>[]> {
+async function exampleRoutes(): Promise<DescribedRoute<PartnerDependencies>[]> {
   const markdown = await Bun.file('CONTRIBUTING.md').text()
   const code = /```ts\n([\s\S]*?)```/.exec(markdown)?.[1] ?? ''
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-example-'))
@@ -33,7 +33,7 @@ async function exampleRoutes(): Promise<DescribedRoute<PartnerSurface>[]> {
         : `from '${Bun.resolveSync(name, resolve('.'))}'`,
     )
     await Bun.write(file, absolute)
-    return Object.values(await import(file)).flat() as DescribedRoute<PartnerSurface>[]
+    return Object.values(await import(file)).flat() as DescribedRoute<PartnerDependencies>[]
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -41,19 +41,19 @@ async function exampleRoutes(): Promise<DescribedRoute<PartnerSurface>[]> {
 
 test('the route that CONTRIBUTING shows answers, refuses, and is described', async () => {
   const unit = sampleUnit()
-  const surface = {
+  const dependencies = {
     ledger: {
       ...{ clock: systemClock, newId: systemIds, access: { admit: () => ADMISSION } },
       catalogue: { inventory: async () => new Inventory([unit], []) },
     },
     requestStats: new RequestStats({ clock: systemClock, log: null }),
     onFailure: () => {},
-  } as unknown as PartnerSurface
+  } as unknown as PartnerDependencies
   const routes = await exampleRoutes()
   expect(routes).toHaveLength(1)
   const [route] = routes
   const ask = async (slug: string) => {
-    const response = await route?.serve(surface)(new Request(`http://localhost/partner/v1/units/${slug}/check-in`))
+    const response = await route?.serve(dependencies)(new Request(`http://localhost/partner/v1/units/${slug}/check-in`))
     return { status: response?.status, body: await response?.json() }
   }
   const { checkinTime, checkoutTime } = unit

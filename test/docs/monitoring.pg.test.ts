@@ -119,7 +119,7 @@ describe('alerts.md', () => {
     expect(sections).toEqual(RULES.map(({ alert }) => alert))
   })
 
-  test('names only alerts that there are', () => {
+  test('names only alerts that exist', () => {
     const named = new Set([...ALERTS_MD.matchAll(/\bNightledger\w+/g)].map(([name]) => name))
     expect([...named].filter((name) => !RULES.some(({ alert }) => alert === name))).toEqual([])
   })
@@ -137,7 +137,7 @@ describe('alerts.md', () => {
     expect(links.filter((path) => !existsSync(join(FOLDER, path)))).toEqual([])
   })
 
-  test('names only commands that there are', async () => {
+  test('names only commands that exist', async () => {
     const commands = new Set(
       [...ALERTS_MD.matchAll(/`nightledger ([a-z-]+(?: [a-z][a-z-]*)?)/g)].map(([, words]) => words ?? ''),
     )

@@ -12,7 +12,7 @@ import { scrape } from '../support/scrape.ts'
 import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
 
 /*
- * The compiled program, alone in a folder: no source, no packages, no Bun beside it.
+ * The compiled program, alone in a folder: no source, no packages and no Bun next to it.
  */
 
 const CLIENTS = 48
@@ -116,7 +116,7 @@ describe('the binary, from an empty folder,', () => {
     expect(service.log()).toContain('webhook sender up')
   })
 
-  test('says in one sentence that a database to verify is not there, and that there is no result', async () => {
+  test('says in one sentence that a database to verify does not exist, and that there is no result', async () => {
     const outcome = await run(['verify', '--database'], { DATABASE_URL: 'postgres://127.0.0.1:9/none' })
     expect(outcome).toEqual({ code: 4, stdout: '', stderr: 'Cannot verify: connect ECONNREFUSED 127.0.0.1:9\n' })
   })

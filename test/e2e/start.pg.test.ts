@@ -1,4 +1,4 @@
-/** A start beside a process that serves: nothing is taken from it until the new one can serve. */
+/** A start while another process serves: it loses nothing until the new one can serve. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ import {
   startServiceOn,
 } from '../support/service-process.ts'
 
-/** As in src/app/service.ts: a step of the start is waited for so long. */
+/** As in src/app/service.ts: how long a step of the start is awaited. */
 const STEP_MS_MAX = 5_000
 
 /** As in src/postgres/schema/migrate.ts. */
@@ -174,7 +174,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
     const starting = await startListening({ DATA_DIR: dataDir })
     starting.kill('SIGTERM')
     expect(await starting.exited).toBe(0)
-    // Files that take longer to create are left as they are; what comes of them is for the next start.
+    // Files that take longer to create are left as they are; the next start deals with them.
     const tookMs = stopTookMs(starting.log())
     expect(tookMs).toBeGreaterThanOrEqual(0)
     if (tookMs < STEP_MS_MAX) expect(postmaster()).toBeNull()
@@ -187,7 +187,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
   test('stops the one that runs already, though the database is not ready yet', async () => {
     const server = await startEmbedded({ dataDir, onStep: () => {} })
     const sql = connect(server.url, { purpose: 'admin' })
-    // Whoever enters the database waits: the server runs, and the service is not through with it.
+    // Every login to the database waits: the server runs, but the service has not connected yet.
     await sql.unsafe(`
       create function wait_at_login() returns event_trigger language plpgsql as 'begin perform pg_sleep(2); end';
       create event trigger wait_at_login on login execute function wait_at_login()`)

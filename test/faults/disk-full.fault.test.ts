@@ -64,7 +64,7 @@ test.if(disk !== null)(
     await eventually('bookings are being made', () => load.booked.size > 20)
     const before = load.booked.size
     const free = fillDisk(disk)
-    // Postgres may go on within the space it has set aside, or stop and recover: the service must stand either.
+    // Postgres may continue within the space it has reserved, or stop and recover: the service must survive both.
     await eventually('writes are refused', () => load.answers.has('500 INTERNAL'))
     expect((await load.get('/availability?unit=unit-1&from=2030-01-01&to=2030-02-01')).status).toBe(200)
 

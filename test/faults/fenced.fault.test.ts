@@ -39,7 +39,7 @@ test('J5: a fenced process that looks for a batch in doubt serves nothing from i
   })
   postgres.proxy.cutAll()
   await sql`update writer_fence set epoch = epoch + 1, holder = 'the new writer'`
-  // Whoever asks what became of the batch waits.
+  // The look-up of the batch has to wait.
   const locker = postgres.direct()
   await locker.unsafe('begin; lock table journal in access exclusive mode')
   postgres.proxy.target = port
@@ -53,7 +53,7 @@ test('J5: a fenced process that looks for a batch in doubt serves nothing from i
 
   await locker.unsafe('commit')
 
-  // It had been written: its caller is told so before the process ends, or, should the look-up take too long, that nobody knows.
+  // It had been written: its caller learns that before the process ends, or, if the look-up takes too long, that the outcome is unknown.
   const answer = await write
   const { title = '' } = (await answer.json()) as { title?: string }
   expect(answer.status === 201 || title.startsWith('The change may or may not have been made')).toBe(true)

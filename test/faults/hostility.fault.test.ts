@@ -14,7 +14,7 @@ let database: TestDatabase
 let sql: Sql
 let service: ServiceProcess
 let load: Load
-/** Takes webhooks, and never answers. */
+/** Accepts webhooks and never answers. */
 let hung: Server
 let hungHost: string
 
@@ -37,7 +37,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** The latencies of reads, one after the other for so long, milliseconds, sorted. */
+/** The latencies of sequential reads during this time, milliseconds, sorted. */
 async function latencies(forMs: number): Promise<number[]> {
   const measured: number[] = []
   for (let now = performance.now(), until = now + forMs, i = 0; now < until; i++) {
@@ -70,12 +70,12 @@ function sum(of: number[]): number {
   return of.reduce((total, each) => total + each, 0)
 }
 
-/** Pairs of windows, without and beside the sockets: a busy machine is as busy in both of a pair. */
+/** Pairs of windows, without and with the sockets: a busy machine is equally busy in both windows of a pair. */
 const ROUNDS = 7
-/** Thousands of reads each, and over before the service lets go of the first socket. */
+/** Thousands of reads each, and over before the service closes the first socket. */
 const WINDOW_MS = 2_000
 
-/** How many times longer the p99 of reads is beside 1,000 slow sockets: the middle one of the rounds. */
+/** How many times longer the p99 of reads is with 1,000 slow sockets: the median of the rounds. */
 async function slowdown(): Promise<number> {
   const before = openFiles(service.pid)
   const rounds: { calm: number; beset: number }[] = []
@@ -101,7 +101,7 @@ function p99(sorted: readonly number[]): number {
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
 }
 
-/** In a process of their own: what they cost is not to be charged to the one that measures. */
+/** In a separate process, so that their cost is not charged to the one that measures. */
 function slowSockets() {
   const port = Number(new URL(service.baseUrl).port)
   return Bun.spawn([process.execPath, 'run', SLOW_SOCKETS, String(port), '1000'])
@@ -110,16 +110,16 @@ function slowSockets() {
 test('beside 1,000 slow sockets the p99 of reads stays within twice of what it is without', async () => {
   await latencies(WINDOW_MS)
   const first = await slowdown()
-  // A machine that had something else to do is asked once more.
+  // One retry, in case the machine was busy.
   expect(first <= 2 ? first : await slowdown()).toBeLessThanOrEqual(2)
 }, 180_000)
 
-test('1,000 slow sockets are let go of', async () => {
+test('1,000 slow sockets are closed', async () => {
   const before = openFiles(service.pid)
   const sockets = slowSockets()
   await eventually('they are connected', () => openFiles(service.pid) > before + 900)
-  // Nobody ends them from this side: the service must.
-  await eventually('they are let go of', () => openFiles(service.pid) < before + 50, 60_000)
+  // This side does not close them: the service must.
+  await eventually('they are closed', () => openFiles(service.pid) < before + 50, 60_000)
   expect((await load.get('/me')).status).toBe(200)
   sockets.kill()
   await sockets.exited
@@ -207,7 +207,7 @@ test(
       `${load.booked.size} bookings; memory ${mean(first, 'mb').toFixed(0)} → ${mean(second, 'mb').toFixed(0)} MB, open files ${mean(first, 'files')} → ${mean(second, 'files')}`,
     )
     expect(mean(second, 'files')).toBeLessThan(mean(first, 'files') + 10)
-    // The collector's own swing is tens of megabytes; a leak at this rate of writes would be hundreds.
+    // Garbage collection varies by tens of megabytes; a leak at this rate of writes would be hundreds.
     expect(mean(second, 'mb')).toBeLessThan(mean(first, 'mb') * 1.25 + 40)
     await expectNothingLost(sql, load)
   },

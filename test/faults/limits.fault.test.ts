@@ -53,7 +53,7 @@ test('a budget that is used up stays so across a stop and a start', async () => 
   expect([status, body.code]).toEqual([429, 'RATE_LIMITED'])
 })
 
-test('a budget stays used up across a kill, and across a take-over, but for what was not written yet', async () => {
+test('a budget stays used up across a kill and a take-over, except for what was not yet written', async () => {
   const key = await addKey()
   const passedFirst = await passed(key, 65)
   await eventually('the budget is written', async () => (await storedUse()) === passedFirst)

@@ -110,7 +110,7 @@ test('a rotation whose reply was lost is told as not known, and one that was tak
   // Once before, so that the statement is prepared: its reply is then one, that of the write.
   await rotate()
   const first = await secret()
-  // Held back by the table, the statement reaches its end at a moment that the test knows.
+  // Blocked by the table lock, the statement ends at a moment that the test controls.
   await sql`begin`
   await sql`lock table webhook_endpoint in exclusive mode`
   const lost = rotate()

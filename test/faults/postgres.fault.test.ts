@@ -106,7 +106,7 @@ describe('while Postgres is away', () => {
     return response.status
   }
 
-  test('reads from memory go on, writes are refused after 5 s as surely not written, and /readyz says so', async () => {
+  test('reads from memory continue, writes are refused after 5 s as not written, and /readyz says so', async () => {
     // Touched once, so that unit and inventory are in memory.
     expect((await load.get('/availability?unit=unit-1&from=2030-01-01&to=2030-02-01')).status).toBe(200)
     expect(await readiness()).toBe(200)
@@ -139,7 +139,7 @@ describe('while Postgres is away', () => {
     await expectAllWell()
   })
 
-  test('a write that may have been made is held until that is known, and then answered as made', async () => {
+  test('a write that may have been made waits until that is known, and is then answered as made', async () => {
     await load.book()
     // The commit's reply is lost, and so is every later one until the database is gone for a while.
     postgres.proxy.losesReply = () => true
@@ -148,7 +148,7 @@ describe('while Postgres is away', () => {
     await Bun.sleep(6_500)
     postgres.proxy.losesReply = () => false
     const answer = await write
-    // Made once, or surely not: never a guess.
+    // Made once, or not at all: never a guess.
     const sql = postgres.direct()
     const rows = await sql`select from booking where source_ref = 'held'`
     expect([answer.status, rows.length]).toEqual(answer.status === 201 ? [201, 1] : [500, 0])

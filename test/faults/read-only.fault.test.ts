@@ -5,7 +5,7 @@ import { FaultPostgres } from '../support/fault-postgres.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
-/* A fail-over as the service sees it: the reply of a commit is lost, and whoever answers next may only read. */
+/* A fail-over as the service sees it: the reply of a commit is lost, and the next server to answer is read-only. */
 
 let postgres: FaultPostgres
 let service: ServiceProcess

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
+import { OperatorPostgres } from '../support/operator-postgres.ts'
 import { startService, startServiceOn } from '../support/service-process.ts'
-import { SetUpOtherwise } from '../support/set-up-otherwise.ts'
 
 /** What the service says when it does not start. */
 async function refusalOf(starting: Promise<{ kill(signal: NodeJS.Signals): void }>): Promise<string> {
@@ -68,9 +68,9 @@ describe('the service refuses to start, and says what to do,', () => {
 describe('the service refuses a server that is set up to lose what it has acknowledged:', () => {
   const FSYNC = 'The setting fsync is off, so a power failure can lose bookings: set fsync = on.'
   const COMMIT = 'The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.'
-  let server: SetUpOtherwise
+  let server: OperatorPostgres
   beforeAll(async () => {
-    server = await SetUpOtherwise.make()
+    server = await OperatorPostgres.make()
   })
   afterAll(() => server.remove())
 
@@ -81,7 +81,7 @@ describe('the service refuses a server that is set up to lose what it has acknow
   ])('one started with %j', async (settings, advice) => {
     const refusal = await server.run(settings, (url) => refusalOf(startServiceOn(url)))
     expect(refusal).toContain(`Cannot use this database server: ${advice}`)
-    // Not zero, so that whatever started the service knows.
+    // Non-zero, so that the supervisor knows.
     expect(refusal).toStartWith('The service ended with 1 before it was up')
   })
 

@@ -88,7 +88,7 @@ describe('a deploy that overlaps', () => {
     let booked = 0
     const client = async (name: number) => {
       for (let i = 0; !isStopping; i++) {
-        // A night of its own for every request, after all that other tests sell.
+        // A separate night for every request, after all nights that other tests sell.
         const arrival = addNights(night('2083-01-01'), i)
         const stay = {
           unit: `unit-${name}`,
@@ -107,7 +107,7 @@ describe('a deploy that overlaps', () => {
             } else failures.push(`${response.status} ${text}`)
             break
           } catch {
-            // The connection was cut: safe to try again, for the key says that it is the same request.
+            // The connection was cut: safe to retry, because the key identifies the same request.
             await Bun.sleep(20)
           }
         }

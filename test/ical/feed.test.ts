@@ -62,7 +62,7 @@ describe('the feed of', () => {
     expect(formatted(readFeed(GOOGLE, LISBON))).toEqual([
       '0abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-01 2027-08-05',
       '1abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-09 2027-08-10',
-      '2abc1def2ghi3jkl4mno5pqr6s@google.com passed_over',
+      '2abc1def2ghi3jkl4mno5pqr6s@google.com skipped',
       '4abc1def2ghi3jkl4mno5pqr6s@google.com 2027-08-20 2027-08-22',
       '3abc1def2ghi3jkl4mno5pqr6s@google.com refused',
     ])
@@ -100,7 +100,7 @@ describe('an event', () => {
   })
 
   test.each([
-    ['ends within a day', ['DTSTART:20270301T100000Z', 'DTEND:20270301T120000Z'], 'passed_over', /no night/],
+    ['ends within a day', ['DTSTART:20270301T100000Z', 'DTEND:20270301T120000Z'], 'skipped', /no night/],
     [
       'ends before it starts',
       ['DTSTART;VALUE=DATE:20270305', 'DTEND;VALUE=DATE:20270301'],

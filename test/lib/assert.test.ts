@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { AssertionError, assert, unreachable } from '../../src/lib/assert.ts'
 
 describe('assert', () => {
-  test('lets what is true pass and throws the message for what is not', () => {
+  test('passes if true and throws the message if false', () => {
     assert(1, 'unused')
     for (const value of [false, 0, '', null, undefined, Number.NaN]) {
       expect(() => assert(value, 'Cannot flush: a flush is in flight')).toThrow(AssertionError)

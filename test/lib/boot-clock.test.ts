@@ -24,7 +24,7 @@ test.each([
   ['no uptime', { [BOOT_ID]: 'c0ffee\n' }],
   ['an empty boot id', { [BOOT_ID]: '\n', [UPTIME]: '12.34 40.00\n' }],
   ['an empty uptime', { [BOOT_ID]: 'c0ffee\n', [UPTIME]: '' }],
-  ['an uptime that is no number', { [BOOT_ID]: 'c0ffee\n', [UPTIME]: 'unknown\n' }],
+  ['an uptime that is not a number', { [BOOT_ID]: 'c0ffee\n', [UPTIME]: 'unknown\n' }],
 ])('where there is %s, there is no boot clock', (_, files) => {
   expect(bootTime(reading(files))).toBeNull()
 })

@@ -36,13 +36,13 @@ describe('an owner', () => {
     expect(shares.stats).toEqual({ running: 2, waiting: 2, refused: 0 })
   })
 
-  test('finds a place at once while another owner has a whole line waiting', () => {
+  test('finds a place at once while another owner has a full queue', () => {
     for (const name of ['a1', 'a2', 'a3', 'a4']) ask('a', name)
     ask('b', 'b1')
     expect(started).toEqual(['a1', 'a2', 'b1'])
   })
 
-  test('is refused at the door beyond its line, and only that owner is', async () => {
+  test('is refused at once beyond its queue, and only that owner is', async () => {
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) ask('a', name)
     expect(await ask('a', 'a6').settled).toBe(
       `${NoPlaceError.name}: Cannot start a task: 3 tasks of this owner already wait`,
@@ -54,7 +54,7 @@ describe('an owner', () => {
 })
 
 describe('places that become free', () => {
-  test('go round the owners that wait, whoever came first and however many tasks they have', async () => {
+  test('go in turn to the owners that wait, in whatever order they came and however many tasks they have', async () => {
     const running = [ask('a', 'a1'), ask('a', 'a2'), ask('b', 'b1'), ask('b', 'b2')]
     const waiting = ['a3', 'a4', 'a5'].map((name) => ask('a', name))
     waiting.push(ask('c', 'c1'), ask('c', 'c2'), ask('d', 'd1'))
@@ -90,7 +90,7 @@ test('a task that waits too long is refused, is never started, and holds nobody 
   await settle()
   expect(started).toEqual(['a1', 'a2', 'a4'])
   expect(shares.stats).toEqual({ running: 2, waiting: 0, refused: 1 })
-  // What has started is not called off any more.
+  // What has started is not cancelled any more.
   await clock.advance(5_000)
   expect(shares.stats.refused).toBe(1)
 })

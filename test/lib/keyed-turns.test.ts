@@ -5,10 +5,10 @@ import { settle } from '../support/fake-clock.ts'
 test('tasks of a key run one after the other, of other keys at once, and a failure holds nobody up', async () => {
   const turns = new KeyedTurns()
   const log: string[] = []
-  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const pauses = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const first = turns.run('a', async () => {
     log.push('first begins')
-    await gates[0]?.promise
+    await pauses[0]?.promise
     throw new Error('failed')
   })
   const second = turns.run('a', async () => {
@@ -21,7 +21,7 @@ test('tasks of a key run one after the other, of other keys at once, and a failu
   })
   expect(await other).toBe('b')
   expect(log).toEqual(['first begins', 'other begins'])
-  gates[0]?.resolve()
+  pauses[0]?.resolve()
   const [failed] = await Promise.allSettled([first])
   expect(failed?.status).toBe('rejected')
   expect(await second).toBe(2)

@@ -30,7 +30,7 @@ test('a counter and a gauge tell what they are given, with their labels', () => 
   expect(page.value('nightledger_left')).toBe(-1.5)
 })
 
-test('what is not known is not there: no 0 stands for it', () => {
+test('an unknown value is left out, not reported as 0', () => {
   const metrics: Metric<null>[] = [
     { name: 'nightledger_left', type: 'gauge', help: 'Nights left.', read: () => only(null) },
     { name: 'nightledger_sold_total', type: 'counter', help: 'Nights sold.', read: () => only(undefined) },
@@ -87,7 +87,7 @@ test('a label with quotes, backslashes and line ends is one label', () => {
   expect(metricsText(metrics, null)).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
 })
 
-test('an infinite value, and one that is no number, are told as Prometheus spells them', () => {
+test('an infinite value, and one that is not a number, are written as Prometheus spells them', () => {
   const values = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN, 1e21]
   const metrics: Metric<null>[] = [
     { name: 'nightledger_odd', type: 'gauge', help: 'x', read: () => values.map((value) => ({ value })) },

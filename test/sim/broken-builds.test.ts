@@ -10,7 +10,7 @@ import { SimWorld } from './sim-world.ts'
 
 const SEEDS_MAX = 50
 
-/** Says that a record is durable as soon as it is asked for: memory and answer run ahead of the log. */
+/** Reports a record as durable as soon as it is appended: memory and answer run ahead of the log. */
 function answerBeforeAppend(journal: Journal): Journal {
   let promised = journal.stats.durableSeq
   return new Proxy(journal, {

@@ -7,7 +7,7 @@ import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { AGENCY } from '../support/samples.ts'
 import type { SimWorld } from './sim-world.ts'
 
-/** Everything that is promised and does not hold; empty when all of it holds. */
+/** Every broken promise; empty if all hold. */
 export async function brokenPromises(world: SimWorld): Promise<string[]> {
   const { store } = world
   const entries = store.journal.map((entry) => ({ ...entry, event: decodeEntry(entry) }))
@@ -72,7 +72,7 @@ function soldTwice(bookings: readonly Booking[]): string[] {
   })
 }
 
-/** The rows that lists show are what the journal says. */
+/** The rows that lists show match the journal. */
 function unlikeJournal({ store }: SimWorld, entries: readonly Entry[]): string[] {
   const fold = new Map<string, Booking>()
   for (const { event } of entries) if (isOfBooking(event)) fold.set(event.after.id, event.after)
@@ -80,7 +80,7 @@ function unlikeJournal({ store }: SimWorld, entries: readonly Entry[]): string[]
   return Bun.deepEquals(fold, rows) ? [] : ['J2: the rows of the bookings are not what the journal says']
 }
 
-/** Every change has exactly one audit line, and one event if it is news. */
+/** Every change has exactly one audit line, and one event if it is announced. */
 function withoutTrace({ store }: SimWorld, entries: readonly Entry[]): string[] {
   const events = new Map(store.events.map((event) => [event.seq, event]))
   const problems = entries.flatMap(({ seq, event }) => {
@@ -122,7 +122,7 @@ function holdsOffTime({ store, clock }: SimWorld, entries: readonly Entry[]): st
     if (event.kind !== 'booking_cancelled' || !endedByTimer.has(event.after.id)) return []
     const { holdExpiresAt } = event.before
     const isOnTime = holdExpiresAt !== null && (event.after.cancelledAt ?? 0) >= holdExpiresAt
-    return isOnTime ? [] : [`${event.after.id} lapsed before its time`]
+    return isOnTime ? [] : [`${event.after.id} expired before its time`]
   })
   const overdue = [...store.bookings.values()].filter(
     ({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt < clock.now() - 11_000,
@@ -130,7 +130,7 @@ function holdsOffTime({ store, clock }: SimWorld, entries: readonly Entry[]): st
   return [...early, ...overdue.map(({ booking }) => `${booking.id} is held beyond its time`)]
 }
 
-/** The memory of the process that is left is what a replay from nothing gives. */
+/** The memory of the remaining process equals a full replay. */
 async function unlikeReplay(world: SimWorld, entries: readonly Entry[]): Promise<string[]> {
   const problems: string[] = []
   for (const { id: unitId } of world.units) {

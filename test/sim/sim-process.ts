@@ -51,7 +51,7 @@ export class SimProcess {
     announce: Announce
     faults: BuildFaults
     webhooks: SimWebhooks
-    /** Of whoever took the ledger over last. */
+    /** Of the process that took over last. */
     currentEpoch: () => number
   }): Promise<SimProcess> {
     const term = await world.store.takeOver('sim')
@@ -71,7 +71,7 @@ export class SimProcess {
     this.#wakeSender()
   }
 
-  /** Like `kill -9`: nothing of it ever runs again. */
+  /** Like `kill -9`: nothing in it ever runs again. */
   die(): void {
     this.#state = 'dead'
     this.#heldBack = []
@@ -89,7 +89,7 @@ export class SimProcess {
     for (const task of this.#heldBack.splice(0)) task()
   }
 
-  /** Runs `task` now, when the process goes on, or never. */
+  /** Runs `task` now, when the process continues, or never. */
   run(task: () => void): void {
     if (this.#state === 'running') task()
     else if (this.#state === 'paused') this.#heldBack.push(task)
@@ -144,7 +144,7 @@ function assemble(
     holds: {
       isTransient: () => true,
       nextExpiry: (at) => store.nextExpiry(at),
-      lapsed: (at, after, limit) => store.lapsedHolds(at, after, limit),
+      expired: (at, after, limit) => store.expiredHolds(at, after, limit),
       expire: async ({ bookingId }) => {
         await core.commands.expire(AGENCY, bookingId)
       },
@@ -173,7 +173,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
-    lapsedHolds: (at, after, limit) => process.receive(store.lapsedHolds(at, after, limit)),
+    expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),
   }
 }

@@ -6,7 +6,7 @@ import type { FakeClock } from '../support/fake-clock.ts'
 import { type Fate, MemoryJournalStore, type WrittenEvent } from '../support/memory-journal-store.ts'
 
 /**
- * Beyond the fates of a send. `late`: the request is lost to the sender, and reaches the server later all the same.
+ * Beyond the fates of a send. `late`: the request is lost to the sender, and still reaches the server later.
  * `fail_over`: the server dies with the send; the standby that is promoted has the batch, or has not, and takes no writes
  * for a while. `slow_spell`: for a while the server cancels every batch of more than one record.
  */
@@ -24,7 +24,7 @@ export const POISON = 'poison'
 export class SimStore extends MemoryJournalStore {
   readonly #clock: FakeClock
   readonly #dice: SeededRandom
-  /** Of 100 sends, how many go wrong. */
+  /** How many of 100 sends fail. */
   troublePercent = 25
   /** Called for every event that has become durable, once. */
   onEvent: (event: WrittenEvent) => void = () => {}
@@ -91,10 +91,10 @@ export class SimStore extends MemoryJournalStore {
     }
   }
 
-  /** An orphaned backend: it commits long after its client has given the connection up, if its server lives that long. */
+  /** An orphaned backend: it commits long after its client has discarded the connection, if its server lives that long. */
   #later(commit: () => void): void {
     const server = this.#server
-    // Half of them soon: while its sender is busy finding out what became of it.
+    // Half of them soon: while its sender is still determining the outcome.
     this.#clock.after(this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000), () => {
       if (server === this.#server) commit()
     })
@@ -142,7 +142,7 @@ export class SimStore extends MemoryJournalStore {
     return new Promise((resolve) => this.#clock.after(this.#dice.below(30), resolve))
   }
 
-  /** Reads can fail as well; the caller is told. */
+  /** Reads can fail as well; the caller gets the error. */
   async #travelSafely(): Promise<void> {
     await this.#travel()
     if (this.#dice.chance(this.troublePercent / 500)) throw new Error('Cannot read: connection lost')

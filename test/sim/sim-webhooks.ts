@@ -12,7 +12,7 @@ import type { SimProcess } from './sim-process.ts'
 const BOX = new SecretBox(new Uint8Array(32))
 const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 
-/** One of each: a receiver that takes everything, and one that fails, hangs and recovers as it likes. */
+/** One of each: a receiver that takes everything, and one that fails, hangs and recovers at random. */
 export const RECEIVERS = ['healthy', 'flaky'] as const
 type Receiver = (typeof RECEIVERS)[number]
 
@@ -62,7 +62,7 @@ export class SimWebhooks {
       clock,
       dice: () => this.#dice.next(),
       term,
-      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
+      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onReplaced: () => {} },
     })
     sender.wake()
     return sender
@@ -73,7 +73,7 @@ export class SimWebhooks {
     const deliveryId = `${id} to ${receiver}`
     const delivery = this.store.deliveries.get(deliveryId)
     // The wall clock may have been set back since the claim: what counts is whether the time had ever come. A sender
-    // that was replaced may still send what its successor has put off (W2).
+    // that was replaced may still send what its successor has postponed (W2).
     const early = (delivery?.nextAttemptAt ?? 0) - this.#clock.highestNow
     if (early > 0 && term === this.store.term) this.untimely.push(`W4: ${deliveryId} was sent ${early} ms early`)
     this.received.set(deliveryId, [...(this.received.get(deliveryId) ?? []), body])

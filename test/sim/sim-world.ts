@@ -81,7 +81,7 @@ export class SimWorld {
     this.store.troublePercent = 5 + this.dice.below(40)
   }
 
-  /** The network heals, the clock is put right, everyone else dies, and what is left has three minutes to come to rest. */
+  /** The network heals, the clock is set right, all other processes die, and the one left has three minutes to settle. */
   async #end(): Promise<void> {
     this.store.troublePercent = 0
     for (const process of this.processes) process.die()
@@ -112,7 +112,7 @@ export class SimWorld {
     else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
     else if (roll < 96) this.dice.pick(this.processes).resume()
     else if (roll < 97) {
-      // Usually somebody notices, and another process takes over from the one that hangs.
+      // Usually this is noticed, and another process takes over from the one that hangs.
       this.last.pause()
       if (this.dice.chance(0.8)) await this.#start()
     } else if (roll < 98) {

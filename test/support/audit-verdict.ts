@@ -1,4 +1,4 @@
-/** A finding that was judged and let be: exactly this advisory against exactly this version. */
+/** A finding that was judged acceptable: exactly this advisory against exactly this version. */
 export interface Argued {
   readonly package: string
   readonly version: string
@@ -10,7 +10,7 @@ export interface Finding extends Argued {
   readonly title: string
 }
 
-/** What an audit says of us. `no-report`: nothing is known, least of all that all is well. */
+/** What an audit says of us. `no-report`: nothing is known. */
 export type Verdict =
   | { kind: 'clean' }
   | { kind: 'argued'; findings: readonly Finding[] }

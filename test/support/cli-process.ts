@@ -11,7 +11,7 @@ export interface CliRun {
   readonly json: any
 }
 
-/** Runs the command line as a process of its own, with nothing of this process's environment but the path. */
+/** Runs the command line as a separate process, with only PATH from this process's environment. */
 export async function runCliProcess(
   args: readonly string[],
   { env = {}, input = '', cwd }: { env?: Record<string, string>; input?: string; cwd?: string } = {},

@@ -3,7 +3,7 @@ import type { CliRun } from './cli-process.ts'
 import { TEST_PORTAL_TOKEN } from './service-process.ts'
 import type { TestService } from './test-service.ts'
 
-/** The command line inside the test's process, against the service of the test: fast, for what is not about processes. */
+/** The command line inside the test's process, against the service of the test: fast, for tests that are not about processes. */
 export function cliOn(service: TestService, { isTty = false } = {}): (...args: string[]) => Promise<CliRun> {
   return async (...args) => {
     let [stdout, stderr] = ['', '']

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { environmentOf, lastStep, type Stage, type Step } from './dockerfile.ts'
 
 /*
- * What stands in for a container engine: a mount namespace of one's own. Needs root and util-linux; what it changes is seen
- * by nobody else and gone with the process.
+ * What stands in for a container engine: a mount namespace of one's own. Needs root and util-linux; its changes are invisible
+ * to other processes and disappear with it.
  */
 
 /** The user that the build stage's base image has; its number is what counts. */
@@ -13,7 +13,7 @@ const BUILD_ACCOUNT = { name: 'node', id: 1000 } as const
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const RUN_ACCOUNT = { name: 'nonroot', id: 65_532 } as const
 
-/** Why containers cannot be acted out here; null when they can. */
+/** Why containers cannot be simulated here; null when they can. */
 export function whyNoContainers(): string | null {
   if (process.getuid?.() !== 0) return 'this needs root'
   const probe = Bun.spawnSync([

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts'
 
-/** A clock that stands still until it is told to move. Timers fire in order of their time. */
+/** A clock that moves only when a test advances it. Timers fire in order of their time. */
 export class FakeClock implements Clock {
   #wall: number
   #highest: number

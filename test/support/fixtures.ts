@@ -4,7 +4,7 @@ import { newKeySecret } from '../../src/access/key-secret.ts'
 import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import { FeeCommands } from '../../src/admin/fee-commands.ts'
 import { KeyCommands, type KeySecret } from '../../src/admin/key-commands.ts'
-import type { Settled } from '../../src/admin/refusal.ts'
+import type { AgencyOutcome } from '../../src/admin/outcome.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import type { Caller } from '../../src/core/bookings/caller.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
@@ -65,7 +65,7 @@ export async function makeFeeType(
   return settledValue(await fees.create(agency, draft, FIXTURE))
 }
 
-function settledValue<T>(settled: Settled<T>): T {
+function settledValue<T>(settled: AgencyOutcome<T>): T {
   if (settled.kind === 'done') return settled.value
   throw new Error(`Cannot make what a test needs: ${JSON.stringify(settled)}`)
 }

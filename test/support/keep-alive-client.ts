@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 
-/** What became of the requests of some clients. A `lost` one was sent on an open connection, and never answered in full. */
+/** The outcomes of the requests of some clients. A `lost` one was sent on an open connection, and never answered in full. */
 export interface Outcomes {
   readonly statuses: Map<number, number>
   /** Answers that told the client to use another connection. */

@@ -2,7 +2,7 @@ import { keepAliveClient, noOutcomes } from './keep-alive-client.ts'
 
 /*
  * Many keep-alive clients in a process of their own: `bun keep-alive-clients.ts PORT CLIENTS THINK_MS [REQUEST…]`. They take
- * turns among the requests, until connections are refused; then one JSON line says what became of them.
+ * turns among the requests, until connections are refused; then one JSON line reports their outcomes.
  */
 
 const [port, clients, thinkMs, ...requests] = process.argv.slice(2)

@@ -11,7 +11,7 @@ import type {
 } from '../../src/core/journal/journal-store.ts'
 import type { AuditDraft, IdempotencyDraft, JournalRecord } from '../../src/core/journal/record.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
-import type { LapsedHold } from '../../src/core/units/lapsed-hold.ts'
+import type { ExpiredHold } from '../../src/core/units/expired-hold.ts'
 
 /** A webhook event as the outbox has it. */
 export interface WrittenEvent {
@@ -168,8 +168,8 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     return row?.agencyId === agencyId ? row : null
   }
 
-  async lapsedHolds(at: number, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
-    const place = (hold: LapsedHold) => `${hold.expiry} ${hold.bookingId}`
+  async expiredHolds(at: number, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
+    const place = (hold: ExpiredHold) => `${hold.expiry} ${hold.bookingId}`
     return [...this.bookings.values()]
       .filter(({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt <= at)
       .map(({ agencyId, booking }) => ({

@@ -10,7 +10,7 @@ import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
 import { AGENCY } from './samples.ts'
 
-/** The real commands, directory, journal and catalogue over a store in memory and a clock that stands still. */
+/** The real commands, directory, journal and catalogue over a store in memory and a clock that does not move. */
 export class MemoryLedger {
   readonly clock = new FakeClock()
   readonly store = new MemoryJournalStore()

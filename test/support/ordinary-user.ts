@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Stands for a newcomer where tests run as root. Every machine has the account, which PostgreSQL asks for. */
+/** The ordinary account used where tests run as root, which PostgreSQL refuses. Every machine has it. */
 const NEWCOMER = 'nobody'
 
 /** A clean clone: every file that git knows of, as it is now. Returns its folder. */

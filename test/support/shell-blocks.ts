@@ -1,4 +1,4 @@
-/** A fenced block of a document: what stands behind the backticks, and what is in it. */
+/** A fenced block of a document: its info string and its content. */
 export interface Fence {
   readonly info: string
   readonly text: string

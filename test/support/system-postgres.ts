@@ -16,7 +16,7 @@ export function systemPostgres(): string | null {
   return folders.find((folder) => needed.every((program) => existsSync(join(folder, program)))) ?? null
 }
 
-/** A server made from them, in a temporary folder, that lets in whoever comes from this machine. */
+/** A server made from them, in a temporary folder, that trusts every connection from this machine. */
 export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
   const account = serverAccount({ cluster: null, onStep: () => {} })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
-import { holderOf } from '../../src/postgres/embedded/data-dir-lock.ts'
+import { lockHolderOf } from '../../src/postgres/embedded/data-dir-lock.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
@@ -64,10 +64,10 @@ async function removeLeftOvers(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER_PREFIX))) {
     const folder = join(tmpdir(), name)
     try {
-      if (holderOf(folder) !== null) continue
+      if (lockHolderOf(folder) !== null) continue
       const cluster = findCluster(folder)
       const left = cluster === null ? null : readPostmaster(cluster)
-      if (cluster !== null && left !== null) await endPostmaster(left.pid, cluster, { patienceMs: 1_000 })
+      if (cluster !== null && left !== null) await endPostmaster(left.pid, cluster, { graceMs: 1_000 })
       if (cluster !== null) rmSync(folder, { recursive: true, force: true })
     } catch {
       // Another user's, or being removed by another run.

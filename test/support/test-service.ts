@@ -17,7 +17,7 @@ export type PortalCall = Omit<HttpCall, 'json'>
 
 /**
  * The whole service in this process, over HTTP on a free local port: REST, the portal and the tools, over a ledger on a
- * database of its own. Every answer of REST and the portal is held against the OpenAPI document; what it does not allow fails
+ * database of its own. Every answer of REST and the portal is checked against the OpenAPI document; what it does not allow fails
  * `close`.
  */
 export interface TestService extends TestLedger {

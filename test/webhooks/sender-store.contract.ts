@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { SenderOverError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
+import { SenderReplacedError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
 import type { MemoryDelivery, MemoryEndpoint } from './support/memory-sender-store.ts'
 
 /** A store and its tables, which tests fill and read. */
@@ -128,7 +128,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       const newer = await store.takeOver(tables.epoch)
       expect(newer).toBeGreaterThan(term)
       expect(ids(await claim({ term: newer }))).toEqual(['dlv_1'])
-      await expect(claim()).rejects.toBeInstanceOf(SenderOverError)
+      await expect(claim()).rejects.toBeInstanceOf(SenderReplacedError)
       await store.record(term, [failed('dlv_1', { status: 'dead' })])
       expect(await tables.delivery('dlv_1')).toMatchObject({
         status: 'pending',
@@ -140,7 +140,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
     })
 
     test('a process that is no longer the writer cannot take over', async () => {
-      await expect(store.takeOver(tables.epoch + 1)).rejects.toBeInstanceOf(SenderOverError)
+      await expect(store.takeOver(tables.epoch + 1)).rejects.toBeInstanceOf(SenderReplacedError)
     })
 
     test('records an attempt, the next due time and the failure count together, and only once', async () => {

@@ -102,7 +102,7 @@ async function sendDue(): Promise<void> {
     dice: () => 0,
     box,
     post,
-    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onOver: () => {} },
+    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onReplaced: () => {} },
   })
   sender.wake()
   // A pause of the sender proves nothing: on a busy machine it may only be waiting for the database.

@@ -46,7 +46,7 @@ class Harness {
         onSwitchedOff: ({ endpointId }) => this.seen.push(`off ${endpointId}`),
         onFailure: ({ action }) => this.seen.push(`cannot ${action}`),
         onSecretUnreadable: ({ endpointId }) => this.seen.push(`closed ${endpointId}`),
-        onOver: () => this.seen.push('over'),
+        onReplaced: () => this.seen.push('replaced'),
       },
       ...(limits === undefined ? {} : { limits }),
     })
@@ -169,7 +169,7 @@ describe('disabling an endpoint', () => {
     expect(endpoint.disabledReason).toContain('receiver answered 500')
     expect(harness.sent).toHaveLength(40)
     // A replaced sender reports that it is over when it next claims.
-    expect(harness.seen.filter((seen) => seen !== 'over')).toEqual(['off whe_a'])
+    expect(harness.seen.filter((seen) => seen !== 'replaced')).toEqual(['off whe_a'])
     // Its pending deliveries are held: none is sent, on time or later.
     await deliver(harness, 3, OK)
     await harness.clock.advance(120_000)
@@ -241,7 +241,7 @@ describe('nothing is lost, and little is sent twice,', () => {
     harness.store.addDelivery('whe_a', harness.clock.now())
     old.wake()
     await harness.clock.advance(100)
-    expect(harness.seen).toEqual(['over'])
+    expect(harness.seen).toEqual(['replaced'])
     harness.sent[1]?.answer(OK)
     await settle()
     expect(first).toMatchObject({ status: 'delivered', attempts: 1 })

@@ -16,7 +16,7 @@ const COMMON = {
 
 const COMMON_HEADERS = new Headers(COMMON)
 
-/** By limit. Plans differ little, so a handful; bounded all the same. */
+/** By limit. Plans differ little, so a handful; bounded nevertheless. */
 const headersOfLimit = new Map<number, Headers>()
 const LIMITS_KEPT_MAX = 1_000
 

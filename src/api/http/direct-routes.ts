@@ -1,17 +1,17 @@
 /**
- * The short way to the routes that are asked most: Bun's own router hands them the request, without the context that Elysia
- * makes for each. Measured, that context was a fifth of what an availability costs (docs/decisions.md). All of them are
- * routes of the app as well, which answers them just the same.
+ * The fast path to the most requested routes: Bun's own router passes them the request, without the context that Elysia
+ * creates for each. That context was measured as a fifth of the cost of an availability request (docs/decisions.md). All of
+ * them are routes of the app as well, which gives the same answers.
  */
 import type { AnyElysia } from 'elysia'
 
 type Answering = (request: Request) => Response | Promise<Response>
-/** Of Elysia's context it takes the request alone. */
+/** Uses only the request from Elysia's context. */
 type Handler = (context: { request: Request }) => Response | Promise<Response>
 
 /**
  * By path and method, in the shape of `Bun.serve`'s `routes`.
- * @param resources all their handlers take the request alone
+ * @param resources all their handlers use only the request
  * @param faultAnswer what answers a request whose handler has thrown, at once or later
  */
 export function directRoutes(

@@ -1,7 +1,7 @@
 /** Query strings, read strictly: what is malformed is refused rather than guessed at. */
 import type { Static, TObject } from '@sinclair/typebox'
 import { invalid, invalidField, type Problem } from '../problems/problems.ts'
-import { checked } from '../schema/checked.ts'
+import { validator } from '../schema/validator.ts'
 
 export type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
 
@@ -10,9 +10,9 @@ interface Refused {
   readonly problem: Problem
 }
 
-/** Makes the reader of one route's query. Parameters without a schema are passed over. */
+/** Makes the reader of one route's query. Parameters without a schema are ignored. */
 export function queryReader<S extends TObject>(schema: S): (query: string) => ReadQuery<Static<S>> {
-  const shape = checked(schema, 'query')
+  const shape = validator(schema, 'query')
   const names: ReadonlySet<string> = new Set(Object.keys(schema.properties))
   const integers = Object.keys(schema.properties).filter((name) => schema.properties[name]?.['type'] === 'integer')
   const readPlainly = plainReader(Object.keys(schema.properties))
@@ -27,8 +27,8 @@ export function queryReader<S extends TObject>(schema: S): (query: string) => Re
 }
 
 /**
- * The short way for what nearly every client sends: the parameters in the schema's order, from the first on, none twice, nothing
- * encoded and nothing else. Null: to be read the long way, which reads such a query just the same.
+ * The fast path for what nearly every client sends: the parameters in the schema's order, from the first on, none twice, nothing
+ * encoded and nothing else. Null: use the slow path, which gives the same result.
  */
 function plainReader(names: readonly string[]): (text: string) => ReadQuery<Record<string, unknown>> | null {
   const prefixes = names.map((name) => `${name}=`)
@@ -50,7 +50,7 @@ function plainReader(names: readonly string[]): (text: string) => ReadQuery<Reco
 /** The parameters in `names`, percent-decoded. `text` comes without `?`. */
 function splitQuery(text: string, names: ReadonlySet<string>): ReadQuery<Record<string, unknown>> {
   const query: Record<string, unknown> = {}
-  // Looked at once as a whole: nearly every query is plain, and then none of its parts need be looked at.
+  // One scan of the whole: nearly every query is plain, and then no part needs decoding.
   const decode = NEEDS_DECODING.test(text) ? decodePart : asWritten
   let from = 0
   while (from < text.length) {
@@ -78,7 +78,7 @@ function refused(field: string, rest: string): Refused {
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 
-/** Text that is no integer stays as it is: the schema refuses it, and says what would pass. */
+/** Text that is not an integer stays as it is: the schema refuses it, and says what is accepted. */
 function integerOrAsWritten(value: unknown): unknown {
   return typeof value === 'string' && INTEGER.test(value) ? Number(value) : value
 }

@@ -7,7 +7,7 @@ import type { IdSource } from '../../lib/ids.ts'
  */
 const SANE = /^[A-Za-z0-9._:+/=-]{1,128}$/
 
-/** The caller's `X-Request-Id` if it is sane, else a new one (docs/design.md#additive-headers). `header`: null when absent. */
+/** The caller's `X-Request-Id` if it is acceptable, otherwise a new one (docs/design.md#additive-headers). `header`: null when absent. */
 export function requestIdOf(header: string | null, newId: IdSource): string {
   return header !== null && SANE.test(header) ? header : newId('req')
 }

@@ -1,4 +1,4 @@
-/** A request's URL taken apart as text: building a `URL` of it is what costs most of a fast answer. */
+/** A request's URL, split as text: constructing a `URL` would be the largest cost of a fast answer. */
 export interface RequestTarget {
   /** Still percent-encoded. */
   readonly path: string
@@ -10,7 +10,7 @@ const SLASH = 0x2f
 
 /** @param url as `Request` has it: absolute, or the path alone (HTTP/1.0 without `Host`) */
 export function targetOf(url: string): RequestTarget {
-  // No scheme is shorter than `http://`, and no host empty.
+  // No scheme is shorter than `http://`, and no host is empty.
   const start = url.charCodeAt(0) === SLASH ? 0 : url.indexOf('/', 8)
   const mark = url.indexOf('?', start)
   if (mark === -1) return { path: url.slice(start), query: '' }

@@ -3,7 +3,7 @@
  * faults, no NUL, no lone surrogates, no number beyond doubles, bounded in size and depth.
  */
 import { invalidField, type Problem } from '../problems/problems.ts'
-import type { FieldError } from '../schema/checked.ts'
+import type { FieldError } from '../schema/validator.ts'
 
 export const BODY_BYTES_MAX = 65_536
 export const BODY_DEPTH_MAX = 32
@@ -25,8 +25,8 @@ const CUT_SHORT = refused('body', 'must be complete: the connection closed befor
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Never rejects: what is wrong with a body is a value. With a declared length the stream is never touched, which costs as much
- * as all the rest.
+ * Never rejects: a fault in a body is a value. With a declared length the stream is never used, which would double the
+ * cost.
  */
 export function readJson(request: Request): Promise<ReadBody> {
   const declared = request.headers.get('content-length')
@@ -62,7 +62,7 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
   return text === null ? NOT_UTF8 : parseJson(text)
 }
 
-/** The same strictness for text that is at hand. */
+/** The same checks for text that is already read. */
 export function parseJson(text: string): ReadBody {
   // Counted before parsing, so that no parser has to descend.
   if (isDeep(text)) return TOO_DEEP
@@ -81,7 +81,7 @@ function refused(field: string, rest: string, status = 400): Extract<ReadBody, {
   return { kind: 'refused', problem: invalidField(field, rest, { status }) }
 }
 
-/** `application/json`, alone or with `charset=utf-8`; other parameters mean nothing and are passed over. */
+/** `application/json`, alone or with `charset=utf-8`; other parameters have no meaning and are ignored. */
 function isJsonType(contentType: string | null): boolean {
   if (contentType === 'application/json') return true
   if (contentType === null) return false
@@ -127,7 +127,7 @@ function isDeep(text: string): boolean {
   return false
 }
 
-/** What of a parsed value could not be stored, with its place; null when all could. Recursion is bounded by `isDeep`. */
+/** The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `isDeep`. */
 function faultIn(value: unknown, path: string): FieldError | null {
   if (typeof value === 'string') return textFault(value, path)
   if (typeof value === 'number')

@@ -8,20 +8,20 @@ const DELETED_AT_ONCE = 1_000
 const PAUSE_MS = 50
 
 /**
- * Deletes answers that are no longer given again (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
- * Only tidies up: an expired answer is not found even while it is there. Deletes none that might be found (I5).
+ * Deletes answers that are no longer replayed (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
+ * Housekeeping only: an expired answer is not found even while it is stored. Deletes none that might be found (I5).
  */
 export class ExpiredAnswers {
   readonly #deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
   readonly #clock: Clock
   readonly #now: () => number
   readonly #onFailure: (error: unknown) => void
-  #callOff: (() => void) | null = null
+  #cancel: (() => void) | null = null
   #round: Promise<void> = Promise.resolve()
   #stopped = false
 
   constructor(options: {
-    /** Deletes the oldest first, and says how many. */
+    /** Deletes the oldest first, and returns how many. */
     deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
     clock: Clock
     onFailure: (error: unknown) => void
@@ -39,7 +39,7 @@ export class ExpiredAnswers {
   /** Waits for the statement that runs, then deletes nothing more. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#cancel?.()
     await this.#round
   }
 
@@ -54,6 +54,6 @@ export class ExpiredAnswers {
     } catch (error) {
       this.#onFailure(error)
     }
-    if (!this.#stopped) this.#callOff = this.#clock.after(EVERY_MS, () => this.start())
+    if (!this.#stopped) this.#cancel = this.#clock.after(EVERY_MS, () => this.start())
   }
 }

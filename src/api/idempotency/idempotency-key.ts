@@ -15,7 +15,7 @@ const BARE = /^[\x21\x23-\x7e]+$/
 /**
  * Reads an `Idempotency-Key` header (docs/design.md#additive-headers): quoted or bare, 1 to 255 characters without the quotes
  * and escapes. `"abc"` and `abc` are the same key.
- * @param header null when it is missing; several headers come joined with a comma and a blank, which no key passes
+ * @param header null when it is missing; several headers come joined with a comma and a space, which no key may contain
  */
 export function idempotencyKeyOf(header: string | null): IdempotencyKey {
   if (header === null) return { kind: 'none' }
@@ -33,11 +33,11 @@ function malformed(wanted: string): IdempotencyKey {
 }
 
 /**
- * What tells one request from another under the same key: SHA-256, lower-case hex, of method, path and body.
+ * What distinguishes requests with the same key: SHA-256, lower-case hex, of method, path and body.
  * @param path as it was called, not its template: cancelling another booking is another request
  * @param body its canonical JSON text, or what the caller sent; empty when there is none
  */
 export function requestHashOf(method: string, path: string, body: string): string {
-  // Neither a method nor a path has a blank or a line end, so no two requests run together into the same text.
+  // Neither a method nor a path contains a space or a line end, so no two requests give the same text.
   return sha256Hex(`${method} ${path}\n${body}`)
 }

@@ -6,8 +6,8 @@
  *   without its booking. Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
- * - I3 Whoever executes has looked first. After a failure whose outcome nobody knew, a later one that is refused looks
- *   again: what refuses it may be the first one's own booking, which has become durable meanwhile.
+ * - I3 A request looks for a stored answer before it executes. If an earlier one failed with an unknown outcome, a later one
+ *   that is refused looks again: what refuses it may be the booking of the first, which has become durable meanwhile.
  * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
  *   unknown outcome, is not told that nothing was changed.
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
@@ -20,7 +20,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { DAY_MS } from '../../lib/duration.ts'
 import { steadyNow } from '../../lib/steady-now.ts'
 
-/** Within which an answer is given again. */
+/** How long an answer is replayed. */
 export const ANSWER_KEPT_MS = DAY_MS
 
 /** Requests with an idempotency key that are open at once, waiting ones too. */
@@ -56,7 +56,7 @@ export interface KeptAnswer extends Answer {
  */
 export type Keep = (answer: Answer) => IdempotencyDraft
 
-/** What an execution came to: the answer that it kept, or a refusal, which is not kept. */
+/** The outcome of an execution: the answer that was stored, or a refusal, which is not stored. */
 export type Execution<R> = { readonly kind: 'answered' } | Refused<R>
 
 interface Refused<R> {
@@ -64,7 +64,7 @@ interface Refused<R> {
   readonly refusal: R
 }
 
-/** `replayed`: the first answer again. `reused`: the key stands for another request; 422 `IDEMPOTENCY_KEY_REUSED`. */
+/** `replayed`: the first answer again. `reused`: the key belongs to a different request; 422 `IDEMPOTENCY_KEY_REUSED`. */
 export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer } | Refused<R> | Earlier
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
@@ -131,7 +131,7 @@ export class IdempotentWrites {
         } else if (ahead.executing) {
           return { kind: 'reused' }
         } else {
-          // It may find that the key stands for our request, not for its own.
+          // It may find that the key belongs to our request, not to its own.
           await ahead.looked
         }
       }
@@ -173,7 +173,7 @@ export class IdempotentWrites {
     }
   }
 
-  /** What the stored answer makes of the request; null if the scope has none. */
+  /** The outcome according to the stored answer; null if the scope has none. */
   async #lookUp(request: IdempotentRequest): Promise<Earlier | null> {
     let kept: KeptAnswer | null
     try {
@@ -206,7 +206,7 @@ function outcomeUnknown(cause: unknown): JournalError {
   })
 }
 
-/** Executes, and holds I1: what is answered is what was given away to be kept. */
+/** Executes, and checks I1: the answer returned is the answer that was stored. */
 async function executeKeeping<R>(
   request: IdempotentRequest,
   execute: (keep: Keep) => Promise<Execution<R>>,

@@ -1,5 +1,5 @@
 /**
- * Nights as a JSON list of dates. The answer that is asked for most consists of little else, so it is cut out of one text of
+ * Nights as a JSON list of dates. The most requested answer consists of little else, so it is cut out of one text of
  * all dates, a piece for every run of nights: measured, a third of the time of adding date to date for a month, and
  * less for a year (docs/decisions.md).
  */

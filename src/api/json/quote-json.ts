@@ -51,7 +51,7 @@ export const QuoteAnswerJson = Type.Object(
  */
 export function quoteAnswerText(unit: Unit, quote: Quote, reasons: readonly StayConflict['code'][]): string {
   const currency = JSON.stringify(quote.currency)
-  // Joined at once: added up piece by piece, the text would be put together again when it is sent.
+  // Joined at once: a text concatenated piece by piece would be flattened again when it is sent.
   const lines = quote.lines.map(lineText).join()
   const isAvailable = reasons.length === 0
   // The codes are our own words: nothing in them needs escaping.

@@ -40,7 +40,7 @@ const GUEST = Type.Object(GUEST_FIELDS, {
   description: 'The guest. Never returned when a partner reads the booking.',
 })
 
-/** What partners and the agency say alike of a new booking, so that the agency can import what a partner may send. */
+/** What partners and the agency send alike for a new booking, so that the agency can import what a partner may send. */
 export const NEW_BOOKING_FIELDS = {
   sourceRef: optionalText(120, 'Your own reference; returned on reads.'),
   notes: optionalText(2_000),

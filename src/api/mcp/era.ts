@@ -1,8 +1,8 @@
 /**
- * Which revision a message is meant in. The request alone tells it (MCP specification 2026-07-28, Versioning): with a
- * version in its `_meta` it is of a modern revision, without one of those that begin with `initialize`. The header
+ * Which protocol revision a message belongs to. The request alone decides (MCP specification 2026-07-28, Versioning): with a
+ * version in its `_meta` it is of a modern revision, without one it is of a revision that begins with `initialize`. The header
  * `MCP-Protocol-Version` must agree with it, and in the modern revision `Mcp-Method` and `Mcp-Name` with the body,
- * because what stands between client and server may have routed or refused by them (Streamable HTTP, Server Validation).
+ * because a proxy between client and server may have routed or refused the request by them (Streamable HTTP, Server Validation).
  */
 import {
   isObject,
@@ -56,7 +56,7 @@ function headersAgree({ id, method, params }: RpcRequest, headers: Headers): Era
   const methodHeader = headers.get('mcp-method')
   if (methodHeader !== method) return mismatch(id, 'Mcp-Method', methodHeader, method)
   const { name } = params
-  // A name that is no string is refused with the parameters.
+  // A name that is not a string is refused with the parameters.
   if (method !== 'tools/call' || typeof name !== 'string') return MODERN
   const nameHeader = headers.get('mcp-name')
   return nameHeader !== null && decodedName(nameHeader) === name ? MODERN : mismatch(id, 'Mcp-Name', nameHeader, name)

@@ -22,7 +22,7 @@ export interface RpcNotification {
 export type Message =
   | RpcRequest
   | RpcNotification
-  /** An answer to a request of ours: we send none, so it is of no use. */
+  /** An answer to a request from us. We send none, so it is ignored. */
   | { readonly kind: 'response' }
   | { readonly kind: 'invalid'; readonly error: RpcError }
 

@@ -12,7 +12,7 @@ export interface ToolLedger {
   readonly bookingList: BookingList
 }
 
-/** What the endpoint needs of the running core. */
+/** What the endpoint needs from the running core. */
 export interface McpLedger extends ToolLedger {
   readonly clock: Clock
   readonly newId: IdSource

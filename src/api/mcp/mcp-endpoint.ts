@@ -1,9 +1,9 @@
 /**
- * `/mcp`: streamable HTTP without sessions and without streams. Every POST stands alone and is answered with JSON
+ * `/mcp`: streamable HTTP without sessions and without streams. Every POST is independent and is answered with JSON
  * (docs/contract.md#tool-endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
  * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (docs/contract.md#conventions), and a page
- * that got here by DNS rebinding still has no key (docs/decisions.md).
+ * that reached us through DNS rebinding still has no key (docs/decisions.md).
  */
 
 import type { Admission } from '../../access/partner-access.ts'

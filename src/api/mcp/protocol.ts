@@ -39,7 +39,7 @@ export const INSTRUCTIONS =
   'long ranges and large pages to many small requests.'
 
 /**
- * How long a client may keep what it was told, milliseconds. Scopes of a key never change (docs/contract.md#authentication, rule 7);
+ * How long a client may cache an answer, milliseconds. Scopes of a key never change (docs/contract.md#authentication, rule 7);
  * tools do with a new release of the service. For the key that asked, and no other.
  */
 export const CACHE_HINT: CacheHint = { ttlMs: 300_000, cacheScope: 'private' }

@@ -40,7 +40,7 @@ export class ServerPool<S extends Closable> {
   }
 
   /**
-   * Runs `call` with a server that nobody else uses until the promise settles, and settles as it does.
+   * Runs `call` with a server that no other call uses until the promise settles, and settles as it does.
    * @throws ServersBusyError when too many calls are waiting
    */
   async use<R>(call: (server: S) => Promise<R>): Promise<R> {

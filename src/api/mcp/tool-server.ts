@@ -39,7 +39,7 @@ export class ToolServer {
 
   constructor(ledger: ToolLedger, { isModern }: { readonly isModern: boolean }) {
     const server = new RevisionServer(isModern ? MODERN_VERSION : undefined)
-    // Without this, a call whose answer the SDK cannot send would wait for ever.
+    // Without this, a call whose answer the SDK cannot send would wait forever.
     server.onerror = (error) => this.#transport.fail(error)
     server.setRequestHandler(
       'tools/list',

@@ -38,8 +38,8 @@ export class ToolServers {
 }
 
 /**
- * The SDK says "Method not found" and not which. 404 in the modern revision, where the body tells it from a server without the
- * endpoint (Protocol Version Header).
+ * The SDK says "Method not found" without naming it. 404 in the modern revision, where the body distinguishes it from a server
+ * without the endpoint (Protocol Version Header).
  */
 function unknownMethod(id: MessageId, method: string, isModern: boolean): RpcError {
   const message = `Unknown method: ${method.slice(0, 128)}`

@@ -1,8 +1,8 @@
 import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 import type { Operation } from '../operation.ts'
-import { described } from './described.ts'
 import { normalised } from './normalise.ts'
+import { operationObject } from './operation-object.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
 const GATHERED_AT = '/gathered'
@@ -32,7 +32,7 @@ export async function surfaceDocument(operations: readonly Operation[], surface:
   )
   for (const operation of operations) {
     const path = operation.path.replaceAll(/\{(\w+)\}/g, ':$1')
-    gatherer.route(operation.method, path, () => '', { detail: described(operation, surface) })
+    gatherer.route(operation.method, path, () => '', { detail: operationObject(operation, surface) })
   }
   const gathered = await gatherer.handle(new Request(`http://localhost${GATHERED_AT}`))
   return JSON.stringify(normalised(await gathered.json()))

@@ -1,6 +1,6 @@
 /**
- * Makes what @elysiajs/swagger has gathered from the routes a clean OpenAPI 3.1 document: schemas with an `$id` are moved to
- * `components` and referred to, and what only TypeBox needs is gone. Done once, at start.
+ * Turns what @elysiajs/swagger has gathered from the routes into a clean OpenAPI 3.1 document: schemas with an `$id` are moved to
+ * `components` and referred to, and what only TypeBox needs is removed. Done once, at start.
  */
 
 type Json = Record<string, unknown>

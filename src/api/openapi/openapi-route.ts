@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, Surface } from '../../observability/request-stats.ts'
 import { plainHeaders } from '../http/answer.ts'
-import { watchedRoute } from '../http/watched-route.ts'
+import { countedRoute } from '../http/counted-route.ts'
 import type { Operation } from '../operation.ts'
 import type { DescribedRoute } from '../route/route.ts'
 
@@ -13,7 +13,7 @@ interface OpenSurface {
 
 /**
  * The route of a surface's OpenAPI document, readable without credentials.
- * @param document makes its text; asked once, by the first request
+ * @param document makes its text; called once, by the first request
  */
 export function openapiRoute(
   surface: Surface,
@@ -35,7 +35,7 @@ export function openapiRoute(
   return {
     operation,
     serve: ({ ledger, requestStats }) =>
-      watchedRoute(
+      countedRoute(
         { requestStats, newId: ledger.newId },
         { surface, method: operation.method, path },
         async (_, requestId) => {

@@ -17,7 +17,7 @@ export interface SurfaceDescription {
   readonly problems: readonly ProblemCode[]
   /** The name of the schema of a refusal. */
   problemName(code: ProblemCode): string
-  /** How the schemas of several refusals with one status are put together. */
+  /** How the schemas of several refusals with one status are combined. */
   readonly problemsJoined: 'oneOf' | 'anyOf'
   /** Headers and examples are described too; left out, only bodies are. */
   readonly headers?: HeaderDescription

@@ -54,7 +54,7 @@ export const AVAILABILITY = [
   }),
 ]
 
-/** The answer's text, written directly: this is the route that is asked most. What has passed the schema is echoed. */
+/** The answer's text, written directly: this is the most requested route. Values that have passed the schema are echoed. */
 function blockedNights(
   state: UnitState,
   asked: { unit: string; from: string; to: string },

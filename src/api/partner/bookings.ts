@@ -50,7 +50,7 @@ export const BOOKINGS = [
     const page = pageOf(query)
     const filter = bookingFilterOf(query, await catalogue.inventory(agency.id))
     const { rows, total } = filter === null ? { rows: [], total: 0 } : await bookingList.list(agency.id, filter, page)
-    // Asked for again: a unit that was made meanwhile may have a booking on the page.
+    // Read again: a unit created meanwhile may have a booking on the page.
     const inventory = await catalogue.inventory(agency.id)
     const listed = rows.map((booking) => bookingJson(booking, inventory))
     return JSON.stringify({ bookings: listed, ...pageMembers(page, total) })

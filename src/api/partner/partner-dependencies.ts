@@ -12,7 +12,7 @@ import type { RequestStats } from '../../observability/request-stats.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
-/** What the partner surface needs of the running core. */
+/** What the partner surface needs from the running core. */
 export interface PartnerLedger {
   readonly clock: Clock
   readonly newId: IdSource
@@ -27,8 +27,8 @@ export interface PartnerLedger {
   readonly idempotency: IdempotentWrites
 }
 
-/** What every partner route is made with. */
-export interface PartnerSurface {
+/** What every partner route needs. */
+export interface PartnerDependencies {
   readonly ledger: PartnerLedger
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void

@@ -13,7 +13,7 @@ import { KeyAdmission } from '../route/key-admission.ts'
 import type { Outcome } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
-import type { PartnerLedger, PartnerSurface } from './partner-dependencies.ts'
+import type { PartnerDependencies, PartnerLedger } from './partner-dependencies.ts'
 
 /** A request that has passed every check. */
 export interface PartnerCall<O> {
@@ -27,11 +27,11 @@ export interface PartnerCall<O> {
   readonly body: BodyOf<O>
 }
 
-/** A route for partners. The handler answers at once if it can: reads from memory make no promise. */
+/** A route for partners. The handler answers at once if it can: reads from memory return no promise. */
 export function partnerRoute<const O extends Operation & { readonly scope: Scope | null }>(
   operation: O,
   handle: (call: PartnerCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PartnerSurface> {
+): DescribedRoute<PartnerDependencies> {
   return {
     operation,
     serve: ({ ledger, requestStats, onFailure }) => {

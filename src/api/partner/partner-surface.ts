@@ -9,7 +9,7 @@ import { CANCEL } from './cancel.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { ME } from './me.ts'
-import type { PartnerSurface } from './partner-dependencies.ts'
+import type { PartnerDependencies } from './partner-dependencies.ts'
 import { PARTNER_DESCRIPTION } from './partner-description.ts'
 import { QUOTE } from './quote.ts'
 import { UNITS } from './units.ts'
@@ -17,7 +17,7 @@ import { UNITS } from './units.ts'
 export const PARTNER_PREFIX = '/partner/v1'
 
 /** Every route of the contract. */
-const ROUTES: readonly DescribedRoute<PartnerSurface>[] = [
+const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...ME,
   ...UNITS,
   ...AVAILABILITY,
@@ -30,8 +30,8 @@ const ROUTES: readonly DescribedRoute<PartnerSurface>[] = [
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
 ]
 
-export function partnerRoutes(surface: PartnerSurface) {
-  return elysiaRoutes(surface, ROUTES)
+export function partnerRoutes(dependencies: PartnerDependencies) {
+  return elysiaRoutes(dependencies, ROUTES)
 }
 
 /** The OpenAPI document of the partner API, as text. */

@@ -30,7 +30,7 @@ const GET_UNIT = {
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
-/** An inventory never changes, and partners read it often: its text is written once and goes when the inventory goes. */
+/** An inventory never changes, and partners read it often: its text is written once and dropped with the inventory. */
 const listTexts = new WeakMap<Inventory, string>()
 
 function unitListJson(inventory: Inventory): string {

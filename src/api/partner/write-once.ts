@@ -17,7 +17,7 @@ type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' 
  * booking.
  * @param asked.status of the answer
  * @param asked.canonicalBody what makes two requests the same, as text
- * @param command is given the agency's inventory, and what keeps the answer in the booking's own record if there is a key
+ * @param command receives the agency's inventory and, if there is a key, the function that stores the answer in the booking's record
  */
 export async function writeOnce(
   call: Write,

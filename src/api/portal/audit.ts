@@ -4,7 +4,7 @@ import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { choice, nullable, text } from '../schema/text-schema.ts'
-import { instantIn } from './agency-days.ts'
+import { agencyInstant } from './agency-instant.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { instantOrDate } from './portal-schema.ts'
 
@@ -64,8 +64,8 @@ export const AUDIT = [
     const { rows, total } = await ledger.auditList.list(
       agency.id,
       {
-        from: query.from === undefined ? null : instantIn(agency, query.from),
-        to: query.to === undefined ? null : instantIn(agency, query.to),
+        from: query.from === undefined ? null : agencyInstant(agency, query.from),
+        to: query.to === undefined ? null : agencyInstant(agency, query.to),
         actorKind: query.actor ?? null,
         actorId: query.key ?? null,
         outcome: query.outcome ?? null,

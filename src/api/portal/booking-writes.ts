@@ -14,7 +14,7 @@ import { invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { type Outcome, recorded } from '../route/outcome.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
-import { instantIn } from './agency-days.ts'
+import { agencyInstant } from './agency-instant.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
@@ -124,7 +124,7 @@ export const BOOKING_WRITES = [
     const { unit: slug } = body
     const target = slug === undefined ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(slug)
     if (slug !== undefined && target === null) {
-      // The booking is looked for first: without it, nothing can be said of its unit.
+      // The booking is looked up first: without it, its unit is unknown.
       const found = await ledger.bookings.find(agency.id, bookingId)
       return notFound(found === null ? 'booking' : 'unit')
     }
@@ -140,7 +140,7 @@ export const BOOKING_WRITES = [
   }),
 ]
 
-/** The request without its unit, defaults filled in, or what no schema says of one member alone. */
+/** The request without its unit, defaults filled in, or a fault that no schema of a single member finds. */
 function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'> | Problem {
   const stay = stayOf(body)
   if ('code' in stay) return stay
@@ -178,7 +178,7 @@ function changeOf(
     ...(arrival === undefined ? {} : { arrival: nightOf(arrival) }),
     ...(departure === undefined ? {} : { departure: nightOf(departure) }),
     ...(target === null ? {} : { unitId: target.id }),
-    ...(holdExpiresAt === undefined ? {} : { holdExpiresAt: instantIn(agency, holdExpiresAt) }),
+    ...(holdExpiresAt === undefined ? {} : { holdExpiresAt: agencyInstant(agency, holdExpiresAt) }),
     ...(expectedUntil === undefined ? {} : { expectedUntil: expectedUntil === null ? null : nightOf(expectedUntil) }),
   }
 }

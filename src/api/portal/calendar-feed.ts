@@ -7,17 +7,17 @@ import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { countedRoute } from '../http/counted-route.ts'
 import { targetOf } from '../http/request-target.ts'
-import { watchedRoute } from '../http/watched-route.ts'
 import type { Operation } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
 import type { Route } from '../route/route.ts'
-import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
-/** Nights that long ago no channel needs. */
+/** No channel needs nights further back than this. */
 const PAST_NIGHTS = 31
 
 const FeedJson = Type.Object(
@@ -76,7 +76,7 @@ function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
  * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
  * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
  */
-export const CALENDAR_ICS: Route<PortalSurface> = {
+export const CALENDAR_ICS: Route<PortalDependencies> = {
   operation: { method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
   serve: ({ ledger, requestStats, onFailure }) => {
     const answered = async (request: Request, requestId: string): Promise<Response> => {
@@ -93,7 +93,7 @@ export const CALENDAR_ICS: Route<PortalSurface> = {
         return problemAnswer(problem, requestId, headers)
       }
     }
-    return watchedRoute(
+    return countedRoute(
       { requestStats, newId: ledger.newId },
       { surface: 'portal', method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
       answered,

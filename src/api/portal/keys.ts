@@ -5,7 +5,7 @@ import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/pa
 import type { Operation } from '../operation.ts'
 import { invalidField } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
-import { instantIn } from './agency-days.ts'
+import { agencyInstant } from './agency-instant.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { instantOrDate, label } from './portal-schema.ts'
 
@@ -79,7 +79,7 @@ const REVOKE_KEY = {
 export const KEYS = [
   agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {
     const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
-    const expiresAt = asked === null ? null : instantIn(agency, asked)
+    const expiresAt = asked === null ? null : agencyInstant(agency, asked)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     // In the contract's order, each once.
     const given = SCOPES.filter((scope) => scopes.includes(scope))

@@ -18,7 +18,7 @@ import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 
-/** What the portal needs of the running core. */
+/** What the portal needs from the running core. */
 export interface PortalLedger {
   readonly clock: Clock
   readonly newId: IdSource
@@ -43,12 +43,12 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
-  /** As `answer` settles; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 
-/** What every portal route is made with. */
-export interface PortalSurface {
+/** What every portal route needs. */
+export interface PortalDependencies {
   readonly ledger: PortalLedger
   /** The operator's token: visible ASCII, at least 32 characters. */
   readonly token: string

@@ -1,6 +1,6 @@
-/** How the operator gets in: by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
+/** Admission of the operator, by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
 import { portalAccess } from '../../access/portal-access.ts'
-import type { Settled } from '../../admin/refusal.ts'
+import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Caller } from '../../core/bookings/caller.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { unreachable } from '../../lib/assert.ts'
@@ -12,9 +12,9 @@ import { isIdShaped } from '../route/id-shape.ts'
 import type { Outcome } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
-import type { PortalLedger, PortalSurface } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 
-/** Where everything of one agency is. */
+/** The path prefix of everything that belongs to one agency. */
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 
 /** A request that has passed every check. */
@@ -31,11 +31,11 @@ export interface AgencyCall<O> extends PortalCall<O> {
   readonly agency: Agency
 }
 
-/** A route that belongs to no agency: agencies are created and listed by it. */
+/** A route that belongs to no agency, such as creating and listing agencies. */
 export function portalRoute<const O extends Operation>(
   operation: O,
   handle: (call: PortalCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalSurface> {
+): DescribedRoute<PortalDependencies> {
   return {
     operation,
     serve: ({ ledger, token, requestStats, onFailure }) => {
@@ -53,16 +53,16 @@ export function portalRoute<const O extends Operation>(
 export function agencyRoute<const O extends Operation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
   operation: O,
   handle: (call: AgencyCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalSurface> {
+): DescribedRoute<PortalDependencies> {
   return portalRoute(operation, (call) => {
     const agency = agencyIn(call.ledger, call.path)
     return agency === null ? notFound('agency') : handle({ ...call, agency } as unknown as AgencyCall<O>)
   })
 }
 
-/** What a command came to, as an answer. */
+/** The outcome of a command, as an answer. */
 export function settled<T>(
-  outcome: Settled<T>,
+  outcome: AgencyOutcome<T>,
   what: Parameters<typeof notFound>[0],
   show: (value: T) => object,
 ): Outcome {

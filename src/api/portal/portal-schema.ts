@@ -1,10 +1,10 @@
-/** Members of portal bodies that TypeBox's own types cannot check: each says what would pass. */
+/** Members of portal bodies that TypeBox's own types cannot check: each says what is accepted. */
 import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
 import { isTimeZone } from '../../lib/day-start.ts'
-import { EXPECTED } from '../schema/checked.ts'
 import { charactersOf } from '../schema/text-schema.ts'
+import { EXPECTED } from '../schema/validator.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')
@@ -36,12 +36,12 @@ export const slug = (description: string) =>
     (value) => value.length <= SLUG_LENGTH_MAX && SLUG.test(value),
   )
 
-/** A text that is there for people: not blank, no line ends or other control characters. */
+/** A text for people: not blank, no line ends or other control characters. */
 export const label = (maxLength: number, description: string) =>
   tested<string>(
     { type: 'string', minLength: 1, maxLength, description },
     `a string of 1 to ${maxLength} characters on one line`,
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it matches
     (value) => value.trim() !== '' && charactersOf(value) <= maxLength && !/[\u0000-\u001f\u007f]/.test(value),
   )
 
@@ -68,7 +68,7 @@ export const currency = () =>
 const ZONES = new Map(Intl.supportedValuesOf('timeZone').map((name) => [name.toLowerCase(), name]))
 const ZONE = /^[A-Z][\w+-]*(?:\/[A-Z][\w+-]*)*$/
 
-/** In its own spelling: the name is shown to partners, whose libraries may not take another one. */
+/** In its canonical spelling: the name is shown to partners, whose libraries may not take another one. */
 function isZoneName(name: string): boolean {
   return ZONE.test(name) && (ZONES.get(name.toLowerCase()) ?? name) === name && isTimeZone(name)
 }
@@ -94,7 +94,7 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-
 const INSTANT_MIN = Date.UTC(2000, 0, 1)
 const INSTANT_MAX = Date.UTC(2100, 0, 1)
 
-/** Milliseconds; null when it is not an instant of ours. */
+/** Milliseconds; null when it is not a valid instant. */
 export function parseInstant(text: string): number | null {
   if (!INSTANT.test(text)) return null
   try {
@@ -105,7 +105,7 @@ export function parseInstant(text: string): number | null {
   }
 }
 
-/** A moment, or a day that stands for its first moment in the time zone of the agency. */
+/** A time, or a day, which means its start in the time zone of the agency. */
 export const instantOrDate = (description: string) =>
   tested<string>(
     { type: 'string', description, examples: ['2027-03-01', '2027-03-01T12:00:00Z'] },

@@ -10,7 +10,7 @@ import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
-import type { PortalSurface } from './portal-dependencies.ts'
+import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -20,7 +20,7 @@ import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-const ROUTES: readonly DescribedRoute<PortalSurface>[] = [
+const ROUTES: readonly DescribedRoute<PortalDependencies>[] = [
   ...AGENCIES,
   ...KEYS,
   ...UNITS,
@@ -42,8 +42,8 @@ const ROUTES: readonly DescribedRoute<PortalSurface>[] = [
 export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
 
 /** Every route of the portal; the last two need no token. */
-export function portalRoutes(surface: PortalSurface) {
-  return elysiaRoutes(surface, [
+export function portalRoutes(dependencies: PortalDependencies) {
+  return elysiaRoutes(dependencies, [
     ...ROUTES,
     CALENDAR_ICS,
     openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),

@@ -45,7 +45,7 @@ const RESEND = {
   answer: deliveryAnswer,
 } as const satisfies Operation
 
-/** Pings under way are over within 10 s (docs/contract.md#delivery, rule 1). */
+/** Pings in progress end within 10 s (docs/contract.md#delivery, rule 1). */
 const PING_RETRY_S = 10
 
 export const WEBHOOK_DELIVERIES = [

@@ -1,11 +1,11 @@
-import { type Access, ClosedHereError } from '../../admin/closed-here-error.ts'
+import { type Access, RevocationNotStoredError } from '../../admin/revocation-not-stored-error.ts'
 import { ListReadError, type ListReadErrorKind } from '../../core/bookings/list-read-error.ts'
 import { RefusalNotRecordedError } from '../../core/bookings/refusal-not-recorded-error.ts'
 import { WriteError, type WriteOutcome } from '../../core/bookings/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../../core/journal/journal-error.ts'
 import { MailboxFullError } from '../../core/units/unit-actor.ts'
 import { AssertionError } from '../../lib/assert.ts'
-import { isOfDatabase } from '../../lib/database-failure.ts'
+import { isDatabaseFailure } from '../../lib/database-failure.ts'
 import type { VerificationErrorKind } from '../../verify/verification-error.ts'
 import { VerificationError } from '../../verify/verification-error.ts'
 import { IdempotencyFullError } from '../idempotency/idempotent-writes.ts'
@@ -82,7 +82,7 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof AssertionError) return UNKNOWN
   if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
   if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
-  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
   if (error instanceof RefusalNotRecordedError)
     return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
   if (error instanceof MailboxFullError)
@@ -90,7 +90,7 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof IdempotencyFullError)
     return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already queued. Try again`
   // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
-  if (isOfDatabase(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
+  if (isDatabaseFailure(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
   return `The change may or may not have been made, because of an error in the service. ${CHECK}`
 }
 
@@ -98,14 +98,14 @@ function titleOfFailedWrite(error: unknown): string {
 function isUnknown(error: unknown): boolean {
   if (error instanceof JournalError) return error.kind === 'outcome_unknown'
   if (error instanceof WriteError) return error.outcome !== 'not_written'
-  if (error instanceof ClosedHereError) return true
+  if (error instanceof RevocationNotStoredError) return true
   if (error instanceof RefusalNotRecordedError) return false
-  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isOfDatabase(error))
+  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isDatabaseFailure(error))
 }
 
 function titleOfFailedRead(error: unknown): string {
-  if (error instanceof ClosedHereError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
   if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
-  return isOfDatabase(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
+  return isDatabaseFailure(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }

@@ -6,8 +6,8 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import type { Rejection } from '../../core/domain/rejection.ts'
-import type { FieldError } from '../schema/checked.ts'
 import { dateText } from '../schema/text-schema.ts'
+import type { FieldError } from '../schema/validator.ts'
 
 /** Refusals that do not come from the rules of the domain. */
 export type RequestCode =
@@ -220,7 +220,7 @@ export interface Problem {
   readonly retryAfterS: number | null
 }
 
-/** Makes a refusal with the members that its row asks for. */
+/** Makes a refusal with the members that its row declares. */
 export function problem<C extends ProblemCode>(
   code: C,
   title: string,
@@ -236,7 +236,7 @@ export function problemBody({ code, title, members }: Problem, requestId: string
   return JSON.stringify({ code, title, requestId, ...members })
 }
 
-/** No more are listed: a body can be wrong in thousands of places. */
+/** At most this many are listed: a body can be wrong in thousands of places. */
 const ERRORS_MAX = 20
 
 /** @param errors at least one */
@@ -253,7 +253,7 @@ export function invalidField(field: string, rest: string, options: { status?: nu
   return invalid([{ field, message: `${field} ${rest}` }], options)
 }
 
-/** What an answer of 404 may speak of. */
+/** What a 404 can name. */
 type Thing = 'unit' | 'booking' | 'guest' | 'route' | 'agency' | 'key' | 'fee type' | 'webhook endpoint' | 'delivery'
 
 export function notFound(what: Thing): Problem {

@@ -8,20 +8,20 @@ import type { Problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from './admission.ts'
 import { isProblem, type Outcome } from './outcome.ts'
 
-/** What every route of a surface is made with. */
+/** What every route of a surface needs. */
 export interface Serving {
   readonly requestStats: RequestStats
   readonly newId: IdSource
   onFailure(report: FailureReport): void
 }
 
-/** Serves a request: `decide` is asked about it only if it has valid credentials. Synchronous for as long as `decide` is. */
+/** Serves a request: `decide` is called only if it has valid credentials. Synchronous for as long as `decide` is. */
 export type Serve = (request: Request) => Response | Promise<Response>
 
 /**
  * Serves the requests that `admission` admits: gives them an id, has their answers counted, and answers failures with 500.
  * @param options.status of the answer to a request that is served
- * @param decide what a request with valid credentials comes to
+ * @param decide the outcome of a request with valid credentials
  */
 export function admitted<A>(
   { requestStats, newId, onFailure }: Serving,

@@ -7,7 +7,7 @@ export function elysiaRoutes<S>(surface: S, routes: readonly Route<S>[]): AnyEly
   for (const { operation, serve } of routes) {
     const answer = serve(surface)
     const path = operation.path.replaceAll(/\{(\w+)\}/g, ':$1')
-    // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+    // A literal: Elysia reads from a handler's source which parts of a request to parse.
     app.route(operation.method, path, ({ request }) => answer(request))
   }
   return app

@@ -12,7 +12,7 @@ export interface RecordedRefusal {
   readonly problem: Problem
 }
 
-/** The first answer to a write, given again to a request with the same `Idempotency-Key`. */
+/** The first answer to a write, replayed to a request with the same `Idempotency-Key`. */
 export interface Replayed {
   readonly kind: 'replayed'
   readonly answer: { readonly status: number; readonly body: string }

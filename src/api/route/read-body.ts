@@ -1,13 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type ReadBody, readJson } from '../http/strict-json.ts'
 import { invalid, invalidField } from '../problems/problems.ts'
-import { checked } from '../schema/checked.ts'
+import { validator } from '../schema/validator.ts'
 
 const MISSING: ReadBody = { kind: 'refused', problem: invalidField('body', 'is required and must be a JSON object') }
 
 /** Makes the reader of an operation's JSON body. An optional body that is missing reads as `{}`. It never rejects. */
 export function bodyReader(schema: TSchema, isOptional: boolean): (request: Request) => Promise<ReadBody> {
-  const shape = checked(schema, 'body')
+  const shape = validator(schema, 'body')
   const accept = (read: ReadBody): ReadBody => {
     if (read.kind === 'refused') return read
     const value = read.value === undefined && isOptional ? {} : read.value

@@ -1,9 +1,9 @@
 /**
- * The one way into every route, in the design's order of checks: credentials, plan and limits → scope → path, query and body →
+ * The only way into every route, in the design's order of checks: credentials, plan and limits → scope → path, query and body →
  * the handler (404 → 422 → 409). Credentials and scope are checked again once a body has arrived.
  *
  * A plain function around the handler instead of Elysia's hooks and schemas, because those run before the handler could
- * say 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
+ * answer 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
  * for as long as the handler does.
  */
 import type { Surface } from '../../observability/request-stats.ts'
@@ -29,7 +29,7 @@ export interface DescribedRoute<S> extends Route<S> {
 /**
  * Serves one operation.
  * @param admission who may send requests, and what is recorded of refused writes
- * @param handle what the request comes to; a refused write is recorded here unless `handle` has done it
+ * @param handle the outcome of the request; a refused write is recorded here unless `handle` has done it
  */
 export function served<A>(
   { operation, surface, ...serving }: Serving & { readonly operation: Operation; readonly surface: Surface },

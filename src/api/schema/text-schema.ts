@@ -1,5 +1,5 @@
 /**
- * Strings of requests as schemas: one definition validates, words the refusals, and is published in the OpenAPI
+ * Strings of requests as schemas: one definition validates, gives the text of refusals, and is published in the OpenAPI
  * document. A length counts characters (code points), as JSON Schema's does; TypeBox's own string counts UTF-16 units.
  */
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'

@@ -1,8 +1,8 @@
 /**
- * Stops serving without losing a request. Bun's `stop` closes every connection that has no request in flight; what a client has
- * sent on one a moment before is then lost, though it lies in our own socket. So for a moment answers are held back: whoever
- * is busy has sent the next request by then, and the connection counts as in use. Each of these answers says
- * `Connection: close`, and is delivered after the listening socket is gone (docs/decisions.md).
+ * Stops serving without losing a request. Bun's `stop` closes every connection that has no request in flight; a
+ * request that a client has just sent on one is then lost, although it has already reached our socket. So answers are held back
+ * for a moment: by then every busy client has sent its next request, and its connection counts as in use. Each of these answers
+ * says `Connection: close`, and is sent after the listening socket is closed (docs/decisions.md).
  */
 import type { Clock } from '../../lib/clock.ts'
 import { sleep } from '../../lib/clock.ts'
@@ -13,15 +13,15 @@ export interface Serving {
   readonly server: Pick<Bun.Server<undefined>, 'reload' | 'stop' | 'pendingRequests'> | null
 }
 
-/** For how long answers are held back: longer than what a client takes from one answer to its next request. */
+/** How long answers are held back: longer than a client takes from one answer to its next request. */
 const GATHER_MS = 200
-/** Answers that were on their way before cannot say `close` any more: so long is waited for them first. */
+/** Answers already in progress can no longer say `close`: how long to wait for them first. */
 const EARLIER_MS_MAX = 1_000
 const LOOK_EVERY_MS = 10
 
 /**
- * Resolves when every request that was received has its answer; after `withinMs` what is left is cut off, connections whose
- * request never became whole among it.
+ * Resolves when every request that was received has its answer; after `withinMs` the remaining connections are cut off,
+ * including those whose request never arrived completely.
  * @returns whether nothing had to be cut off
  */
 export async function drain(serving: Serving, clock: Clock, withinMs: number): Promise<boolean> {
@@ -31,7 +31,7 @@ export async function drain(serving: Serving, clock: Clock, withinMs: number): P
   let held = 0
   const last = async (request: Request): Promise<Response> => {
     held += 1
-    // Asked anew for each: a process that is fenced meanwhile answers otherwise.
+    // Called for each request: a process that is fenced meanwhile gives another answer.
     const response = await serving.fetch(request)
     response.headers.set('Connection', 'close')
     await gathered

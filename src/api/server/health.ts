@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import type { JournalStats } from '../../core/journal/journal.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import { type Watched, watchedRoute } from '../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
-/** What the readiness probe asks. */
+/** What the readiness probe checks. */
 export interface Health {
   /** Of this process. */
   epoch(): number
@@ -19,9 +19,9 @@ const JOURNAL_LAG_MS_MAX = 2_000
  * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
  * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (docs/design.md#running-it).
  */
-export function healthRoutes(health: Health, watched: Watched) {
-  const alive = watchedRoute(watched, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
-  const ready = watchedRoute(watched, named('/readyz'), async (_, requestId) => {
+export function healthRoutes(health: Health, options: CountedRouteOptions) {
+  const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
+  const ready = countedRoute(options, named('/readyz'), async (_, requestId) => {
     const { state, waiting, inFlightMs, durableSeq } = health.stats()
     const fence = await health.fence().catch(() => null)
     const faults = [
@@ -36,7 +36,7 @@ export function healthRoutes(health: Health, watched: Watched) {
     const status = faults.length === 0 ? 'ready' : 'not ready'
     return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } }, requestId)
   })
-  // Literals of their own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
 }
 

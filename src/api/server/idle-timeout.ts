@@ -1,8 +1,8 @@
 import { SERVE_OPTIONS } from './serve-options.ts'
 
 /**
- * As `answer` settles. Until then the connection of `request` is not closed, however long nothing passes over it; Bun closes
- * others after `idleTimeout`, those whose request is not answered yet among them.
+ * Settles as `answer` does. Until then the connection of `request` is not closed, however long it is idle. Bun closes
+ * others after `idleTimeout`, including those whose request has no answer yet.
  */
 export async function withoutIdleTimeout<T>(
   server: Pick<Bun.Server<undefined>, 'timeout'>,

@@ -1,26 +1,26 @@
 import { Elysia } from 'elysia'
-import { type Watched, watchedRoute } from '../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
 /** What `/metrics` shows. */
 export interface MetricsPage {
   readonly contentType: string
-  /** Read anew with each call. Has no personal data, no name of an agency and no secret. */
+  /** Computed on every call. Contains no personal data, no agency name and no secret. */
   text(): Promise<string>
 }
 
 /**
- * `/metrics`, for Prometheus. Without a key, like `/healthz` and `/readyz`: all three are for the operator's own network, and are not
- * to be reachable from outside (docs/operating/alerts.md).
+ * `/metrics`, for Prometheus. Without a key, like `/healthz` and `/readyz`: all three are for the operator's own network, and must not
+ * be reachable from outside (docs/operating/alerts.md).
  */
-export function metricsRoute(page: MetricsPage, watched: Watched) {
-  const answer = watchedRoute(
-    watched,
+export function metricsRoute(page: MetricsPage, options: CountedRouteOptions) {
+  const answer = countedRoute(
+    options,
     { surface: 'operating', method: 'GET', path: '/metrics' },
     async (_, requestId) =>
       new Response(await page.text(), {
         headers: { 'Content-Type': page.contentType, 'Cache-Control': 'no-store', 'X-Request-Id': requestId },
       }),
   )
-  // A literal of its own: Elysia reads from a handler's text which parts of a request it wants parsed.
+  // A literal: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/metrics', ({ request }) => answer(request), { detail: { hide: true } })
 }

@@ -158,7 +158,7 @@ export class BookingCommands {
 
   /**
    * Creates a unit, or changes its master data, prices and rules: atomic against the unit's bookings.
-   * @param decide is given the unit as it stands, null when it is new; what it returns becomes durable, then visible.
+   * @param decide receives the current unit, null when it is new; what it returns becomes durable, then visible.
    *   Null: nothing changes.
    * @param whenKnown called when the change is made, or never will be: later than the answer when that is "unknown"
    */
@@ -183,7 +183,7 @@ export class BookingCommands {
   }
 
   /**
-   * Puts a refused write that came to no command into the audit trail; durable when it settles (docs/design.md#audit).
+   * Puts a write that was refused before any command ran into the audit trail; durable when it settles (docs/design.md#audit).
    * @throws JournalError when the line is not written, RefusalNotRecordedError when that is not known
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Booking, Instant } from '../domain/booking.ts'
-import type { LapsedHold } from '../units/lapsed-hold.ts'
+import type { ExpiredHold } from '../units/expired-hold.ts'
 
-/** A booking as it stands in Postgres, with the journal's number of its last change. */
+/** A booking as stored in Postgres, with the journal's number of its last change. */
 export interface BookingRow {
   readonly agencyId: string
   readonly booking: Booking
@@ -12,8 +12,8 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
-  /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.lapsed`. */
-  lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
-  /** When the first hold that has not lapsed at `at` does; null when there is none. */
+  /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.expired`. */
+  expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
+  /** When the first hold that has not expired at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
 }

@@ -75,7 +75,7 @@ export class BookingTurns {
     throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
   }
 
-  /** The row as it stands now. While we hold the unit's turn nobody changes it, so one more read is enough. */
+  /** The current row. No other write changes it while we hold the unit's turn, so one more read is enough. */
   async #currentRow(state: UnitState, found: BookingRow): Promise<BookingRow> {
     if (found.seq === state.seq) return found
     const current = await this.#rows.find(found.agencyId, found.booking.id)

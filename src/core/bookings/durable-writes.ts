@@ -34,7 +34,7 @@ export interface DurableWritesOptions {
   readonly announce: Announce
   readonly clock: Clock
   readonly newId: IdSource
-  /** How long a write is held before it is refused as not written, unless it may have been written by then. */
+  /** How long a write is queued before it is refused as not written, unless it may have been written by then. */
   readonly queuedMsMax: number
   /** Called after a change is applied: wakes the hold timer and the webhook sender. */
   readonly onDurable: (event: BookingEvent, agency: Agency) => void

@@ -35,14 +35,14 @@ export class WriteLimit {
   ): Promise<T> {
     const limit = new WriteLimit(clock, queuedMsMax)
     return new Promise((resolve, reject) => {
-      let callOff = clock.after(queuedMsMax, () => {
-        if (limit.#state === 'handed_over') callOff = clock.after(OUTCOME_KNOWN_MS_MAX - queuedMsMax, tellUnknown)
+      let cancel = clock.after(queuedMsMax, () => {
+        if (limit.#state === 'handed_over') cancel = clock.after(OUTCOME_KNOWN_MS_MAX - queuedMsMax, tellUnknown)
         else reject(limit.#refuse())
       })
       const tellUnknown = () => reject(outcomeUnknown())
       write(limit)
         .then(resolve, reject)
-        .finally(() => callOff())
+        .finally(() => cancel())
     })
   }
 

@@ -21,7 +21,7 @@ export function percentOf(amount: MinorUnits, basisPoints: number): MinorUnits {
   const product = amount * basisPoints
   if (!(Math.abs(product) <= FAST_PRODUCT_MAX)) return percentOfBig(amount, basisPoints)
   assert(Number.isInteger(amount) && Number.isInteger(basisPoints), 'Cannot take a percentage: not integers')
-  // The quotient is below 2^40, where doubles are 1/8192 apart, so every ten-thousandth can be told from a whole
+  // The quotient is below 2^40, where doubles are 1/8192 apart, so every ten-thousandth can be distinguished from a whole
   // number.
   const rounded = Math.floor((Math.abs(product) + 5_000) / 10_000)
   return product < 0 ? 0 - rounded : rounded

@@ -37,7 +37,7 @@ export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | 
 }
 
 /**
- * The night guard, which nobody can override. `own`: nights that count as free because the booking being changed
+ * The night guard, which cannot be overridden. `own`: nights that count as free because the booking being changed
  * occupies them itself.
  */
 export function nightConflict(

@@ -50,7 +50,7 @@ export class BatchSender {
 
   /**
    * Sends the identical batch until its outcome is known (J3). Never rejects.
-   * @param isOverdue whether one of its records has waited too long. If so, a batch that is not written is given back, so
+   * @param isOverdue whether one of its records has waited too long. If so, a batch that is not written is returned, so
    *   that the record can be refused
    */
   async send(toAppend: BatchToAppend, isOverdue: () => boolean): Promise<BatchOutcome> {

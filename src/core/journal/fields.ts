@@ -108,7 +108,7 @@ function namesOf(fields: Fields, kind: FieldKind): readonly string[] {
   return Object.keys(fields).filter((name) => fields[name]?.kind === kind)
 }
 
-/** The same fields with `more` after one of them: the order matters where values are told apart by their place. */
+/** The same fields with `more` after one of them: the order matters where values are identified by their position. */
 export function withAfter<F extends Fields, M extends Fields>(fields: F, name: keyof F & string, more: M): F & M {
   const entries = Object.entries(fields)
   const at = entries.findIndex(([each]) => each === name) + 1

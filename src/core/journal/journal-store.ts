@@ -9,7 +9,7 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
  * - `unknown`: the connection was lost or the deadline missed after sending. It may be written, now or later.
  * - `retry`: the server refused for now (a lock, a deadlock). This send was not written; the connection is good.
  * - `refused`: the server answered with an error that is not about the data (read-only, disk full, an internal error).
- *   This send was not written; the connection must be thrown away.
+ *   This send was not written; the connection must be discarded.
  * - `too_slow`: the server cancelled the statement at its timeout. This send was not written; a smaller batch may pass.
  * - `poison`: the data broke a rule of the database. This send was not written (J4).
  * - `fenced`: another writer has taken over (J5). This send was not written.

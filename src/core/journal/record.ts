@@ -4,7 +4,7 @@ import type { UnitEvent } from '../domain/event.ts'
 /** Who did it. `key`: a partner; `portal`: the agency; `system`: a timer of ours. */
 export interface Actor {
   readonly kind: 'key' | 'portal' | 'system'
-  /** The API key's id; null where there is nobody to name. */
+  /** The API key's id; null if there is none to name. */
   readonly id: string | null
 }
 
@@ -17,11 +17,11 @@ export interface AuditDraft {
   readonly outcome: string
   readonly bookingId: string | null
   readonly requestId: string | null
-  /** 1, or how many refused requests the line stands for so far. Lines with the same id keep the highest. */
+  /** 1, or how many refused requests the line counts so far. Lines with the same id keep the highest. */
   readonly count: number
 }
 
-/** Personal data that comes with a new booking; kept beside the journal, never in it. */
+/** Personal data that comes with a new booking; stored outside the journal, never in it. */
 export interface GuestDraft {
   /** Used unless the agency has a guest with the same e-mail. */
   readonly guestId: string

@@ -21,7 +21,7 @@ export interface UnitAddress {
   readonly unitId: string
 }
 
-/** Told of every snapshot that was passed over. */
+/** Called for every snapshot that was skipped. */
 export type OnDefect = (defect: string, snapshot: StoredSnapshot) => void
 
 /** @throws CorruptLedgerError when a journal entry cannot be read: there is nothing older to fall back to */

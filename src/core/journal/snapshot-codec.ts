@@ -1,5 +1,5 @@
 /**
- * A unit's state as a snapshot keeps it.
+ * A unit's state as a snapshot stores it.
  *
  * - S1 A snapshot carries a hash and a format version; one that does not match is never trusted.
  */
@@ -9,7 +9,7 @@ import { type UnitFacts, UnitState } from '../domain/unit-state.ts'
 import { decodeRules, encodeRules } from './entry-codec.ts'
 import { decodeNight } from './fields.ts'
 
-/** Raise it whenever the text below changes its shape; older snapshots are then passed over for a replay. */
+/** Increase it whenever the format below changes; older snapshots are then skipped, and the unit replayed. */
 export const SNAPSHOT_FORMAT = 1
 
 export interface StoredSnapshot {

@@ -1,5 +1,5 @@
 /** Holds that could not be released because of the hold itself or its unit. Each is retried on its own schedule. */
-import type { LapsedHold } from './lapsed-hold.ts'
+import type { ExpiredHold } from './expired-hold.ts'
 
 /** Delay before the next attempt after the first, second, … failure of a hold; the last delay repeats. */
 export const HOLD_RETRY_DELAYS_MS = [
@@ -35,12 +35,12 @@ export class FailingHolds {
     return next
   }
 
-  has({ bookingId }: LapsedHold): boolean {
+  has({ bookingId }: ExpiredHold): boolean {
     return this.#holds.has(bookingId)
   }
 
   /** Whether to skip the hold for now. If so, notes that it still exists. */
-  isBackingOff({ bookingId }: LapsedHold, nowMs: number): boolean {
+  isBackingOff({ bookingId }: ExpiredHold, nowMs: number): boolean {
     const failing = this.#holds.get(bookingId)
     if (failing === undefined) return false
     failing.round = this.#round
@@ -51,7 +51,7 @@ export class FailingHolds {
    * Schedules a retry of the hold, after a longer delay each time. True for the first failing hold of its unit: only
    * that one is reported.
    */
-  backOff({ bookingId, unitId }: LapsedHold, nowMs: number): boolean {
+  backOff({ bookingId, unitId }: ExpiredHold, nowMs: number): boolean {
     const known = this.#holds.get(bookingId)
     if (known === undefined && this.#holds.size >= FAILING_HOLDS_MAX) return false
     const failing = known ?? { unitId, failures: 0, retryAtMs: 0, round: this.#round }

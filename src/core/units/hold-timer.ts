@@ -11,8 +11,8 @@ import { AssertionError } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Instant } from '../domain/booking.ts'
 import { JournalError } from '../journal/journal-error.ts'
+import type { ExpiredHold } from './expired-hold.ts'
 import { FailingHolds } from './failing-holds.ts'
-import type { LapsedHold } from './lapsed-hold.ts'
 import { MailboxFullError } from './unit-actor.ts'
 
 /** The port behind the timer: finds and releases expired holds. */
@@ -21,10 +21,10 @@ export interface Holds {
    * Holds that have expired at `at`, the longest overdue first, ties by id. Only those after `after` in this order; all
    * when it is null.
    */
-  lapsed(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]>
+  expired(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
   /** The earliest expiry after `at`; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
-  expire(hold: LapsedHold): Promise<void>
+  expire(hold: ExpiredHold): Promise<void>
   /** Whether an error of `expire` is caused by the current state of the database, and not by anything stored. */
   isTransient(error: unknown): boolean
 }
@@ -34,7 +34,7 @@ export interface HoldTimerWatch {
   /** The holds could not be read, or the journal accepted none of the releases. Retried soon. */
   onFailure(error: unknown): void
   /** A hold could not be released. Called for the first one of each unit. */
-  onHoldFailure(hold: LapsedHold, error: unknown): void
+  onHoldFailure(hold: ExpiredHold, error: unknown): void
   /** An invariant is broken: the process must end. The timer has stopped. */
   onBug(error: AssertionError): void
 }
@@ -42,7 +42,7 @@ export interface HoldTimerWatch {
 /** The wall clock may jump, so it is checked at least this often. */
 const LOOK_AGAIN_MS = 10_000
 const AFTER_FAILURE_MS = 500
-const LAPSED_PER_PAGE = 100
+const EXPIRED_PER_PAGE = 100
 
 export class HoldTimer {
   readonly #holds: Holds
@@ -127,19 +127,19 @@ export class HoldTimer {
   async #releaseExpired(): Promise<unknown> {
     this.#roundAt = this.#clock.now()
     let journalFailure: unknown = null
-    let last: LapsedHold | null = null
+    let last: ExpiredHold | null = null
     for (;;) {
-      const page: readonly LapsedHold[] = await this.#holds.lapsed(this.#roundAt, last, LAPSED_PER_PAGE)
+      const page: readonly ExpiredHold[] = await this.#holds.expired(this.#roundAt, last, EXPIRED_PER_PAGE)
       journalFailure = (await this.#releasePage(page)) ?? journalFailure
       last = page.at(-1) ?? null
       if (this.#stopped) return journalFailure
-      if (page.length < LAPSED_PER_PAGE) break
+      if (page.length < EXPIRED_PER_PAGE) break
     }
     this.#failing.endRound()
     return journalFailure
   }
 
-  async #releasePage(page: readonly LapsedHold[]): Promise<unknown> {
+  async #releasePage(page: readonly ExpiredHold[]): Promise<unknown> {
     const nowMs = this.#clock.monotonicMs()
     const due = page.filter((hold) => !this.#failing.isBackingOff(hold, nowMs))
     const results = await Promise.allSettled(due.map((hold) => this.#holds.expire(hold)))
@@ -147,7 +147,7 @@ export class HoldTimer {
     if (bug?.status === 'rejected') throw bug.reason
     let journalFailure: unknown = null
     for (const [i, result] of results.entries()) {
-      const hold = due[i] as LapsedHold
+      const hold = due[i] as ExpiredHold
       if (result.status === 'fulfilled') this.#failing.remove(hold.bookingId)
       else if (this.#isTransientFailure(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
       else if (this.#failing.backOff(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)

@@ -90,7 +90,7 @@ export class UnitActor {
   }
 
   /**
-   * Runs `turn` after every earlier turn has ended. Nobody else may write to this unit until its promise settles.
+   * Runs `turn` after every earlier turn has ended. No other turn may write to this unit until its promise settles.
    * @throws MailboxFullError when too many turns are already waiting
    */
   turn<T>(turn: (state: UnitState) => Promise<T>): Promise<T> {

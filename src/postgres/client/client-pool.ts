@@ -1,11 +1,11 @@
 /**
- * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is thrown away at the first sign
+ * Several connections behind one `Sql`. Each is a postgres.js client of one connection, and is discarded at the first sign
  * of trouble; statements that find no room wait here, not in postgres.js.
  *
  * A postgres.js 3.4.9 pool keeps using a connection that was cut, and may never flush again what its socket left behind:
  * whatever is sent on it later waits forever. A statement sent between the socket's error and its close is forgotten as well.
  * A client that was never cut has neither fault. porsager/postgres issues #1154, #1208 and #1193 describe it; pull requests #1209,
- * #1214 and #1215 would mend it (docs/decisions.md, "A pool of our own over single postgres.js clients").
+ * #1214 and #1215 would fix it (docs/decisions.md, "Our own pool over single postgres.js clients").
  *
  * `handler`, `resolve` and `reject` of a statement are internals of postgres.js: package.json pins its version exactly.
  */
@@ -19,9 +19,9 @@ import { classifyDatabaseError } from './database-error.ts'
 type Sql = postgres.Sql
 
 export interface PoolOptions {
-  /** Connections at most. They are opened as they are needed. */
+  /** Maximum number of connections. They are opened when needed. */
   readonly size: number
-  /** Statements at most that are under way on one connection, when all are busy. They share its fate. */
+  /** Maximum number of statements in progress on one connection when all are busy. If it is lost, all of them fail. */
   readonly pipelined: number
   /**
    * How long a connection may settle nothing, connecting included, before it counts as dead, ms: above the server's own
@@ -51,8 +51,8 @@ interface Waiting {
 }
 
 /**
- * A client that is ended while it has statements of its own queue makes one more connection, which nobody uses (postgres.js
- * 3.4.9). It is closed when it should be there, and once more when it surely is: above every connect_timeout, ms.
+ * A client that is ended while it has statements of its own queue opens one more connection, which is never used
+ * (postgres.js 3.4.9). It is closed when it should be open, and again when it must be: after every connect_timeout, ms.
  */
 const REAP_AFTER_MS = [200, 6_000] as const
 /** More than any load that is still answered in time. */
@@ -61,7 +61,7 @@ export const WAITING_MAX = 20_000
 interface Connection {
   readonly client: Sql
   readonly send: Statement['handler']
-  /** Statements under way. */
+  /** Statements in progress. */
   running: number
   stopWatching: () => void
 }
@@ -106,7 +106,7 @@ class ClientPool {
   readonly #connections: Connection[] = []
   readonly #waiting = new BoundedQueue<Waiting>(WAITING_MAX)
   readonly #drained: (() => void)[] = []
-  /** Clients thrown away, and what calls their second end off. */
+  /** Discarded clients, and what cancels the second attempt to end each. */
   readonly #lost = new Map<Sql, () => void>()
   #lostCount = 0
   #refusedCount = 0
@@ -145,13 +145,13 @@ class ClientPool {
     const { deadlineMs } = this.#options
     if (deadlineMs === null) return
     const { resolve, reject } = statement
-    const callOff = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
+    const cancel = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
     statement.resolve = (result) => {
-      callOff()
+      cancel()
       resolve(result)
     }
     statement.reject = (error) => {
-      callOff()
+      cancel()
       reject(error)
     }
   }
@@ -182,7 +182,7 @@ class ClientPool {
     return deadlineMs !== null && this.#clock.monotonicMs() - since > deadlineMs
   }
 
-  /** An idle one, else a new one, else the one with the least to do; null when there is room nowhere. */
+  /** An idle one, else a new one, else the one with the least to do; null if all are full. */
   #withRoom(): Connection | null {
     let least: Connection | null = null
     for (const connection of this.#connections) {
@@ -235,7 +235,7 @@ class ClientPool {
     connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
   }
 
-  /** Whatever still is on the connection is rejected by this, as what has an unknown outcome. */
+  /** Rejects every statement still on the connection; their outcomes are unknown. */
   #lose(connection: Connection): void {
     const at = this.#connections.indexOf(connection)
     if (at === -1) return
@@ -261,7 +261,7 @@ class ClientPool {
     this.#lost.set(client, this.#clock.after(wait, again))
   }
 
-  /** @param timeout how long what is under way may take to finish, seconds; without it, as long as it takes */
+  /** @param timeout how long statements in progress may take to finish, seconds; without it, as long as it takes */
   async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
     this.#isEnding = true
     if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
@@ -276,8 +276,8 @@ class ClientPool {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       next.statement.reject(ended())
     }
-    for (const [client, callOff] of this.#lost) {
-      callOff()
+    for (const [client, cancel] of this.#lost) {
+      cancel()
       void Promise.allSettled([closeAgain(client)])
     }
     const open = this.#connections.splice(0)
@@ -296,12 +296,12 @@ function isStatement(made: unknown): made is Statement {
   return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
 }
 
-/** `close` is there, but not in the types of postgres.js. Unlike `end` it can be asked twice. */
+/** `close` exists, but not in the types of postgres.js. Unlike `end` it can be called twice. */
 function closeAgain(client: Sql): Promise<void> {
   return (client as unknown as { close(): Promise<void> }).close()
 }
 
-/** As postgres.js says it. */
+/** The error that postgres.js gives. */
 function ended(): Error {
   return refusal('CONNECTION_ENDED', 'the client has ended')
 }

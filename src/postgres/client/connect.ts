@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { pooled } from './client-pool.ts'
-import { withMendedResults } from './mended-results.ts'
+import { withRepairedResults } from './repaired-results.ts'
 
 export type Sql = postgres.Sql
 
@@ -18,13 +18,13 @@ export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 've
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
 interface Profile {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly size: number
   /** Statements on one of them when all are busy: many short ones cost the server a third of one at a time. */
   readonly pipelined: number
   /**
-   * Above the server's own timeout for a statement, so that what is slow is ended there and its outcome known: what says
-   * nothing for so long has no server any more (a failover that left no trace on the wire). Milliseconds.
+   * Above the server's own timeout for a statement, so that the server ends a slow one and its outcome is known. A
+   * connection that stays silent longer has lost its server (a failover that left no trace on the wire). Milliseconds.
    */
   readonly runMsMax: number | null
   /** How long a caller waits for its answer, ms: not below the server's own timeout for a statement. */
@@ -44,7 +44,7 @@ const PROFILES: Record<Purpose, Profile> = {
     runMsMax: 3_500,
     deadlineMs: 3_000,
     connectTimeout: 2,
-    // A wait for a lock ends first, and is told from a batch that is too slow.
+    // A wait for a lock times out first, which distinguishes it from a batch that is too slow.
     session: { statement_timeout: 2_000, lock_timeout: 1_500, synchronous_commit: 'on' },
   },
   queries: {
@@ -73,7 +73,7 @@ const PROFILES: Record<Purpose, Profile> = {
     connectTimeout: 2,
     session: { statement_timeout: 1_000, lock_timeout: 500 },
   },
-  // Says nothing of synchronous_commit, so that checkServer sees what the server is set to.
+  // Does not set synchronous_commit, so that checkServer sees the server's own setting.
   admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },
   verification: {
     size: 1,
@@ -87,8 +87,8 @@ const PROFILES: Record<Purpose, Profile> = {
 
 /**
  * What was measured to recover within milliseconds of a killed connection (docs/decisions.md). `fetch_types: false` saves
- * every connection a round trip, made in a promise that nobody holds, and costs array parameters and array results: JSON
- * text is sent and jsonb asked for instead.
+ * every connection a round trip, made in a promise that nothing handles. The cost: no array parameters or array results; JSON
+ * text is sent and jsonb selected instead.
  */
 const OPTIONS: Options = {
   max: 1,
@@ -112,9 +112,9 @@ export function connect(
   url: string,
   { purpose, max, onLost }: { purpose: Purpose; max?: number; onLost?: () => void },
 ): Sql {
-  const { size, connectTimeout, session, ...patience } = PROFILES[purpose]
+  const { size, connectTimeout, session, ...timeouts } = PROFILES[purpose]
   const open = (onClose: () => void): Sql =>
-    withMendedResults(
+    withRepairedResults(
       postgres(url, {
         ...OPTIONS,
         connect_timeout: connectTimeout,
@@ -122,5 +122,5 @@ export function connect(
         onclose: onClose,
       }),
     )
-  return pooled(open, { size: max ?? size, ...patience, ...(onLost === undefined ? {} : { onLost }) })
+  return pooled(open, { size: max ?? size, ...timeouts, ...(onLost === undefined ? {} : { onLost }) })
 }

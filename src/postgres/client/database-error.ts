@@ -1,6 +1,6 @@
 /**
- * What a failed statement means for whoever sent it.
- * - `connection`: outcome unknown. Throw the client object away, wait 20 ms, re-send on a new one (J3).
+ * What a failed statement means for its sender.
+ * - `connection`: outcome unknown. Discard the client object, wait 20 ms, re-send on a new one (J3).
  * - `retry`: this statement had no effect. Re-send it on the same client.
  * - `too_slow`: cancelled at a timeout, so this statement had no effect. Send less at a time.
  * - `poison`: the data broke a rule of the database (SQLSTATE class 22 or 23): our bug (J4). No effect.
@@ -13,9 +13,9 @@ export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' 
 
 /** Raised by `append_batch` in sql/ when the batch's epoch is not the fence's. */
 export const FENCED_SQLSTATE = 'NL001'
-/** Raised by `append_batch` when another batch has the sequence numbers: someone else has written. */
+/** Raised by `append_batch` when another batch has the sequence numbers: another process has written. */
 export const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
-/** Raised by `append_batch` when a change was decided on another version of its booking. */
+/** Raised by `append_batch` when a change was decided against a different version of its booking. */
 export const VERSION_MISMATCH_SQLSTATE = 'NL003'
 
 /** Exact codes: SQLSTATEs, and those that postgres.js and the socket use in their place. */
@@ -65,14 +65,14 @@ export const CLASS_OF_PREFIX = [
   ['57', 'unfit'],
 ] as const satisfies readonly (readonly [string, DatabaseErrorClass])[]
 
-/** Sorts whatever a query rejected with. A missed deadline (`DeadlineError`) counts as `connection`: outcome unknown. */
+/** Classifies whatever a query rejected with. A missed deadline (`DeadlineError`) counts as `connection`: outcome unknown. */
 export function classifyDatabaseError(error: unknown): DatabaseErrorClass {
   if (!(error instanceof Error)) return 'other'
   if (error.name === 'DeadlineError') return 'connection'
   // The error ended the session, perhaps in the middle of a commit. It is not the answer to a statement.
   if ('severity' in error && (error.severity === 'FATAL' || error.severity === 'PANIC')) return 'connection'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // Own keys only: 'constructor' is no code.
+  // Own keys only: 'constructor' is not a code.
   if (Object.hasOwn(CLASS_OF_CODE, code)) return CLASS_OF_CODE[code as keyof typeof CLASS_OF_CODE]
   return CLASS_OF_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'other'
 }
@@ -86,9 +86,9 @@ export function isErrorResponse(error: unknown): boolean {
 }
 
 /** Errors that may be temporary: the server is away, busy, failing over, or out of space. */
-const PASSING: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
+const TRANSIENT: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
 
 /** Whether the same statement may succeed later although nothing that is stored has changed. */
-export function mayPass(error: unknown): boolean {
-  return PASSING.has(classifyDatabaseError(error))
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.has(classifyDatabaseError(error))
 }

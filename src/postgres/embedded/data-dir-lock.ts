@@ -45,7 +45,7 @@ export function takeDataDir(dataDir: string): DataDirLock {
 }
 
 /** The running process that holds the folder; null when there is none. */
-export function holderOf(dataDir: string): ProcessIdentity | null {
+export function lockHolderOf(dataDir: string): ProcessIdentity | null {
   const holder = parse(readIfPresent(join(dataDir, LOCK_FILE)) ?? '')
   return holder !== null && isSameRun(holder) ? holder : null
 }
@@ -79,7 +79,7 @@ function isOnlyRemover(announcement: string): boolean {
     if (!name.startsWith(LOCK_FILE) || !name.endsWith(ANNOUNCEMENT_END) || path === announcement) continue
     const other = parse(readIfPresent(path) ?? '')
     if (other !== null && isSameRun(other)) return false
-    // File names are random, so nobody creates a file of this name again.
+    // File names are random, so no process creates a file of this name again.
     rmSync(path, { force: true })
   }
   return true

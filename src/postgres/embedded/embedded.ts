@@ -20,9 +20,9 @@ import { canEnter, type ServerAccount, serverAccount } from './server-account.ts
 export type EmbeddedServer = { url: string; firstStart: boolean; stop(): Promise<void> }
 
 const DATABASE = 'nightledger'
-const PATIENCE_MS = 5_000
+const GRACE_MS = 5_000
 /** Upper bound of `stop`: the fast shutdown, then the more forceful signals. */
-export const STOP_MS_MAX = PATIENCE_MS + 2_000
+export const STOP_MS_MAX = GRACE_MS + 2_000
 const ANSWER_MS_MAX = 3_000
 
 type Step = (step: string) => void
@@ -45,7 +45,7 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
   try {
     const { server, cluster, url, firstStart } = await bringUp(folder, programs, onStep)
     const stop = async () => {
-      await endPostmaster(server.pid, cluster, { patienceMs: PATIENCE_MS })
+      await endPostmaster(server.pid, cluster, { graceMs: GRACE_MS })
       lock.release()
     }
     let stopping: Promise<void> | undefined
@@ -85,7 +85,7 @@ async function bringUp(folder: string, programs: PostgresPackage, onStep: Step):
   try {
     await ensureDatabase(urlAt(server.port, 'postgres'))
   } catch (error) {
-    await endPostmaster(server.pid, cluster, { patienceMs: PATIENCE_MS })
+    await endPostmaster(server.pid, cluster, { graceMs: GRACE_MS })
     throw error
   }
   return { server, cluster, url: urlAt(server.port, DATABASE), firstStart: known === null }

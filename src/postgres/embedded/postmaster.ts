@@ -37,15 +37,11 @@ export function isServerOf(cluster: string, pid: number): boolean {
 /**
  * Stops the server with increasing force: fast shutdown (SIGINT), immediate shutdown (SIGQUIT, recovery at the next
  * start), SIGKILL. Committed data survives each of them.
- * @param patienceMs how long the fast shutdown may take; the rest takes at most 2 s more
+ * @param graceMs how long the fast shutdown may take; the rest takes at most 2 s more
  */
-export async function endPostmaster(
-  pid: number,
-  cluster: string,
-  { patienceMs }: { patienceMs: number },
-): Promise<void> {
+export async function endPostmaster(pid: number, cluster: string, { graceMs }: { graceMs: number }): Promise<void> {
   const steps = [
-    ['SIGINT', patienceMs],
+    ['SIGINT', graceMs],
     ['SIGQUIT', 1_000],
     ['SIGKILL', 1_000],
   ] as const
@@ -62,7 +58,7 @@ export async function endPostmaster(
  * stays forever where process 1 does not reap its children (a container started without an init).
  */
 export async function clearRemains(cluster: string): Promise<void> {
-  // Other systems do not tell the working directory of a process, so the check of Postgres itself must do.
+  // Other systems do not expose the working directory of a process, so Postgres's own check must suffice.
   if (process.platform !== 'linux') return
   const end = performance.now() + REMAINS_MS_MAX
   let remains = processesIn(cluster)

@@ -31,7 +31,7 @@ const ADOPT_MS_MAX = 10_000
 const ATTEMPTS_MAX = 20
 const ATTEMPT_PAUSE_MS = 250
 const LOG_BYTES_MAX = 8 * 1024 * 1024
-const END_PATIENCE_MS = 2_000
+const END_GRACE_MS = 2_000
 
 /**
  * Takes over the server that runs on the cluster, or starts one. The caller holds the data folder's lock.
@@ -60,7 +60,7 @@ async function adopt({ cluster, answers, onStep }: ServerOptions): Promise<Runni
     await Bun.sleep(POLL_MS)
   }
   onStep('Stopping the database server that an earlier run left running, because it does not respond')
-  await endPostmaster(found.pid, cluster, { patienceMs: END_PATIENCE_MS })
+  await endPostmaster(found.pid, cluster, { graceMs: END_GRACE_MS })
   await clearRemains(cluster)
   return null
 }
@@ -99,7 +99,7 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
     }
     await Bun.sleep(POLL_MS)
   }
-  await endPostmaster(child.pid, cluster, { patienceMs: END_PATIENCE_MS })
+  await endPostmaster(child.pid, cluster, { graceMs: END_GRACE_MS })
   return `it was not ready within ${READY_MS_MAX / 1_000} s. ${readFrom(options.logFile, log.length)}`
 }
 

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import type { Sql } from '../client/connect.ts'
 import { EXTENSIONS, MIGRATIONS, type Migration } from './migrations.ts'
 
-/** The database's schema and this program do not fit. The message says what to do; a retry does not help. */
+/** The database's schema does not fit this program. The message says what to do; a retry does not help. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError'
 }
 
-/** `applied`: versions this call applied, in order. `version`: where the schema stands now, 0 for an empty one. */
+/** `applied`: versions this call applied, in order. `version`: the current version of the schema, 0 for an empty one. */
 export type MigrationOutcome = { applied: number[]; version: number }
 
 type Applied = { version: number; name: string; checksum: string }
 
-/** Any constant will do, as long as every version of this program takes the same one. */
+/** Any constant, as long as every version of this program uses the same one. */
 const LOCK_KEY = 7_310_577_216_190_001n
 const ALREADY_APPLIED_SQLSTATE = 'NL900'
 const EXTENSIONS_THERE_SQLSTATE = 'NL901'
 const LOCK_NOT_AVAILABLE_SQLSTATE = '55P03'
 /**
- * A migration that waits for a lock keeps everybody waiting who comes after it, the process that still serves among them: so
+ * A migration that waits for a lock also blocks every later statement, including those of the process that still serves. So
  * it gives up soon, and tries again.
  */
 const LOCK_MS_MAX = 1_000
@@ -81,8 +81,8 @@ async function readApplied(sql: Sql): Promise<Applied[]> {
 }
 
 /**
- * Tries to create every extension that a migration needs, and takes it back: a schema that is half migrated fits no program.
- * @throws MigrationError when one cannot be had; nothing was changed
+ * Tries to create every extension that a migration needs, and rolls back: a half-migrated schema fits no program.
+ * @throws MigrationError when one cannot be created; nothing was changed
  */
 async function mustHaveExtensions(sql: Sql): Promise<void> {
   const creations = EXTENSIONS.map((name) => `create extension if not exists ${name};`).join(' ')

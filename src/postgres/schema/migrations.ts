@@ -14,7 +14,7 @@ export type Migration = { readonly version: number; readonly name: string; reado
 
 /**
  * Every file of sql/, in order, embedded so that the compiled binary carries them. Forward only: an applied migration is
- * never edited, a mistake is mended by the next one. A test holds this list against the folder.
+ * never edited, a mistake is fixed by the next one. A test compares this list with the folder.
  */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
@@ -29,5 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'guest_search', sql: guestSearch },
 ]
 
-/** What the migrations create, all of them trusted: a test holds this list against sql/. */
+/** What the migrations create, all of them trusted: a test compares this list with sql/. */
 export const EXTENSIONS: readonly string[] = ['btree_gist', 'btree_gin', 'pg_trgm']

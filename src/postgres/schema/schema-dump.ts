@@ -45,7 +45,7 @@ async function types(sql: Sql): Promise<string[]> {
   )
 }
 
-/** Sequences of their own; those behind identity and serial columns belong to their tables. */
+/** Standalone sequences; those behind identity and serial columns belong to their tables. */
 async function sequences(sql: Sql): Promise<string[]> {
   return linesOf(
     await sql<Line[]>`
@@ -94,7 +94,7 @@ async function tables(sql: Sql): Promise<string[]> {
   )
 }
 
-/** Indexes that no constraint brings with it. */
+/** Indexes that do not belong to a constraint. */
 async function indexes(sql: Sql): Promise<string[]> {
   return linesOf(
     await sql<Line[]>`

@@ -2,7 +2,7 @@ import type { NumberedRecord } from '../../core/journal/journal-store.ts'
 import type { Sql } from '../client/connect.ts'
 import { batchText } from './batch-text.ts'
 
-/** One group commit, all or nothing (J2). Errors: `FENCED_SQLSTATE` and its like, and what `classifyDatabaseError` knows. */
+/** One group commit, all or nothing (J2). Errors: as `classifyDatabaseError` classifies them. */
 export function appendBatch(sql: Sql, epoch: number, batchId: string, records: readonly NumberedRecord[]) {
   const text = batchText(records)
   return sql`

@@ -10,7 +10,7 @@ import { AUDIT_ROW } from './tables.ts'
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
  * must not change what the new one has in memory.
- * @param audit a line that is there already stays as it is: the same change may be written again after an unknown outcome
+ * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome
  * @param change ends with a `returning` clause, and returns one row at most
  * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
  *   `(select held from fence)`, so that all statements lock in the same order

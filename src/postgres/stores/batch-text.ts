@@ -1,6 +1,6 @@
 /**
  * A batch as the parameters of `append_batch` (sql/): rows as arrays of composites, in PostgreSQL's own notation, long texts
- * beside them. Read by the input functions of the columns, without a tree in between.
+ * sent separately. The input functions of the columns read it, without an intermediate tree.
  *
  * - J2 A batch is one statement: journal rows and everything derived from them.
  */
@@ -13,7 +13,7 @@ import { assert } from '../../lib/assert.ts'
 import { compositeText, jsonRow, type RowOf } from './table.ts'
 import { AUDIT_ROW, BOOKING_ROW, EVENT_ROW, GUEST_ROW, IDEMPOTENCY_ROW, JOURNAL_ROW, UNIT } from './tables.ts'
 
-/** Between long texts: JSON never holds it raw. */
+/** Between long texts: JSON never contains it unescaped. */
 const BETWEEN_TEXTS = '\x1e'
 
 /** By parameter of `append_batch`; null where the batch has none. */

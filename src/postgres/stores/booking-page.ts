@@ -15,10 +15,10 @@ export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter)
 
 /**
  * One page of bookings, newest arrival first, ties by id, with the count of all. One statement, so that both are of the same
- * moment, and a page beyond the end still has a count. The page is cut out first, and only its rows are written out: for the
- * fiftieth page that is a tenth of the work.
- * @param columns what is selected of `booking` and `joined`; the booking's id as "id" and its arrival as "arrival" among it
- * @param joined joins that keep every booking once
+ * moment, and a page beyond the end still has a count. The rows of the page are selected first, and only they get their columns:
+ * for the fiftieth page that is a tenth of the work.
+ * @param columns what is selected of `booking` and `joined`; including the booking's id as "id" and its arrival as "arrival"
+ * @param joined joins that return every booking exactly once
  */
 export async function bookingPage<Row extends { id: string }>(
   lists: ListReads,

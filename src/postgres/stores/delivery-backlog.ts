@@ -3,7 +3,7 @@ import type { Sql } from '../client/connect.ts'
 
 /**
  * Two index scans: one entry per pending delivery up to the limit, one probe per endpoint that has any.
- * @param sql of purpose `probes`: whoever asks does so every few seconds, and a late answer is of no use
+ * @param sql of purpose `probes`: it is queried every few seconds, and a late answer is of no use
  * @throws DeadlineError or a database error
  */
 export async function deliveryBacklog(sql: Sql): Promise<DeliveryBacklog> {

@@ -15,8 +15,8 @@ export interface StoredDelivery {
 }
 
 /**
- * The columns of `StoredDelivery`, of `webhook_delivery d`, its event `v` and its endpoint `e`. What is pending for an
- * endpoint that is off is held; for one that was deleted meanwhile, dropped.
+ * The columns of `StoredDelivery`, of `webhook_delivery d`, its event `v` and its endpoint `e`. A pending delivery of a
+ * disabled endpoint is `held`; of one that was deleted meanwhile, `dropped`.
  */
 export function deliveryColumns(sql: Sql) {
   return sql`

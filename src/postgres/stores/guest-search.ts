@@ -9,8 +9,8 @@ const TRIGRAMS_MAX = 6
 /** Trigrams of the domain when the part before the `@` is looked up: most guests share their domain with many others. */
 const DOMAIN_TRIGRAMS_MAX = 2
 /**
- * Up to so many, the text that has them is looked up as well: its other trigrams tell where words begin and end. They are looked up
- * all at once, so that of a longer text they would cost more than they spare.
+ * Up to this many, the text that contains them is looked up as well: its other trigrams show where words begin and end. They are
+ * looked up all at once, so for a longer text they would cost more than they save.
  */
 const WHOLE_TRIGRAMS_MAX = 4
 
@@ -44,8 +44,8 @@ export function hasTrigram(search: string): boolean {
 }
 
 /**
- * The parts of a search that has a trigram, to be looked up in this order, at least one: first those that few guests may be
- * expected to have.
+ * The parts of a search that has a trigram, to be looked up in this order, at least one: first those that the fewest guests are
+ * likely to have.
  */
 export function indexedParts(search: string): readonly string[] {
   const at = search.indexOf('@')
@@ -62,7 +62,7 @@ function withWhole(trigrams: readonly string[], whole: string): readonly string[
 
 /**
  * Trigrams of ASCII letters and digits, those with digits before those of letters, and the ends of a word before its middle:
- * names begin alike, or end alike.
+ * many names begin or end alike.
  */
 function rareTrigrams(text: string): readonly string[] {
   const commonness = new Map<string, number>()

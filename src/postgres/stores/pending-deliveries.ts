@@ -6,7 +6,7 @@ import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { fencedWrite } from './audited-write.ts'
 
-/** Pending deliveries that one statement ends or hurries; a flood of them must not meet the statement timeout. */
+/** Pending deliveries that one statement ends or makes due; a large backlog must not exceed the statement timeout. */
 export const PENDING_CHUNK = 5_000
 
 interface Settling {
@@ -37,7 +37,7 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
  * @returns whether anything was settled
  * @throws WriteError, JournalError; what was settled before stays settled
  */
-export async function settleFlood(
+export async function settleBacklog(
   sql: Sql,
   epoch: number,
   settling: Settling & { readonly status: 'disabled' | 'deleted' },
@@ -69,7 +69,7 @@ export async function settleFlood(
  */
 export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
   const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
-  const isBegun = await settleFlood(sql, epoch, settling)
+  const isBegun = await settleBacklog(sql, epoch, settling)
   const rest = fencedWrite(sql`
     with fence as (select check_fence(${epoch}) as held)
     ${settlement(

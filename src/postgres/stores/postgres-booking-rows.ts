@@ -1,7 +1,7 @@
 import type { BookingRow, BookingRows } from '../../core/bookings/booking-rows.ts'
 import type { Instant } from '../../core/domain/booking.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
-import type { LapsedHold } from '../../core/units/lapsed-hold.ts'
+import type { ExpiredHold } from '../../core/units/expired-hold.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import { BOOKING } from './tables.ts'
@@ -37,9 +37,9 @@ export class PostgresBookingRows implements BookingRows {
   }
 
   /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
-  async lapsedHolds(at: Instant, after: LapsedHold | null, limit: number): Promise<readonly LapsedHold[]> {
+  async expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
     const { expiry, bookingId } = after ?? { expiry: '-infinity', bookingId: '' }
-    return this.#sql<LapsedHold[]>`
+    return this.#sql<ExpiredHold[]>`
       select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
       from booking
       where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}

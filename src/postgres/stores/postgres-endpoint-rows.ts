@@ -7,13 +7,13 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, settleFlood, settlement } from './pending-deliveries.ts'
+import { begun, dropOfDeleted, settleBacklog, settlement } from './pending-deliveries.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
 type EndpointRow = Stored<typeof ENDPOINT.fields>
 
-/** Deliveries that a deletion drops while it keeps all batches waiting; what is left is dropped beside them. */
+/** Deliveries that a deletion drops while it keeps all batches waiting; the rest is dropped while batches continue. */
 const DROPPED_ALONE_MAX = 100
 
 /** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
@@ -70,7 +70,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const at = new Date(change.at)
     // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
-    const isBegun = settling !== null && (await settleFlood(sql, this.#epoch(), { ...settling, status: 'disabled' }))
+    const isBegun = settling !== null && (await settleBacklog(sql, this.#epoch(), { ...settling, status: 'disabled' }))
     const before =
       settling === null
         ? sql``

@@ -20,7 +20,7 @@ const WAS_WRITTEN_DELAY_MS = 100
 const SNAPSHOTS_KEPT = 3
 
 /**
- * The journal in Postgres. Appends go through one connection of their own, which is thrown away whenever an outcome is
+ * The journal in Postgres. Appends go through one connection of their own, which is discarded whenever an outcome is
  * unknown; recovery reads go through the pool.
  */
 export class PostgresJournalStore implements JournalStore {

@@ -6,8 +6,8 @@ import { columnNames, compositeText } from './table.ts'
 import { AUDIT_ROW } from './tables.ts'
 
 /**
- * Lines of the audit trail that stand for many attempts. They are written beside the journal and without the fence (J5): they
- * record what this process has answered, which is true whichever process may write now.
+ * Lines of the audit trail that count many attempts. They are written outside the journal and without the fence (J5): they
+ * record what this process has answered, which is true whichever process is the writer now.
  */
 export class PostgresRefusalRows {
   readonly #sql: Sql

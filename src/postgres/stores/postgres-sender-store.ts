@@ -1,4 +1,9 @@
-import { type ClaimedDelivery, SenderOverError, type SenderStore, type Settled } from '../../webhooks/sender-store.ts'
+import {
+  type ClaimedDelivery,
+  SenderReplacedError,
+  type SenderStore,
+  type Settled,
+} from '../../webhooks/sender-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { FENCED_SQLSTATE } from '../client/database-error.ts'
 
@@ -80,7 +85,7 @@ export class PostgresSenderStore implements SenderStore {
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === TENURE_OVER_SQLSTATE || code === FENCED_SQLSTATE) {
-        throw new SenderOverError('Cannot send webhooks: another sender has taken over', { cause: error })
+        throw new SenderReplacedError('Cannot send webhooks: another sender has taken over', { cause: error })
       }
       throw error
     }

@@ -95,7 +95,7 @@ export function compositeText<F extends Fields>({ columns }: Table<F>, rows: rea
   return `{${text.slice(1)}}`
 }
 
-/** What ends a member of a composite, or stands for something else in it. */
+/** Characters that end a member of a composite or have a special meaning in it. */
 const SPECIAL = /["\\(),]/
 
 /** One member inside a quoted element of an array: what is quoted is escaped for the composite and again for the array. */

@@ -1,4 +1,4 @@
-/** The columns that this process reads and writes, each spelled once. A test holds them against the database. */
+/** The columns that this process reads and writes, each spelled once. A test compares them with the database. */
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import type { Agency, ApiKey, Plan, Scope } from '../../core/catalogue/agency.ts'
 import type { FeeType, UnitRules } from '../../core/domain/rules.ts'

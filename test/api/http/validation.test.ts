@@ -3,11 +3,11 @@ import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { decodeStrictly, queryReader } from '../../../src/api/http/query-string.ts'
 import { targetOf } from '../../../src/api/http/request-target.ts'
-import { checked } from '../../../src/api/schema/checked.ts'
 import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../../src/api/schema/text-schema.ts'
+import { validator } from '../../../src/api/schema/validator.ts'
 
-const faults = (schema: Parameters<typeof checked>[0], value: unknown) => {
-  const shape = checked(schema, 'body')
+const faults = (schema: Parameters<typeof validator>[0], value: unknown) => {
+  const shape = validator(schema, 'body')
   return shape.passes(value) ? [] : shape.faultsOf(value).map(({ message }) => message)
 }
 
@@ -126,7 +126,7 @@ describe('a query', () => {
           const value = given[i] ?? ''
           return `${names[i]}=${isEncoded ? encodeURIComponent(value) : value.replaceAll(/[&=%+#\0]/g, '')}`
         })
-        // What is passed over keeps the short way from being taken.
+        // What is skipped keeps the short way from being taken.
         expect(read(parts.join('&'))).toEqual(read(['other=1', ...parts].join('&')))
       }),
     )

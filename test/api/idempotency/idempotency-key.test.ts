@@ -43,7 +43,7 @@ describe('an Idempotency-Key', () => {
     ['with a control character', 'a\u0007b'],
     ['quoted with a line end', '"a\nb"'],
     ['ending in a line end inside quotes', '"ab"\n"'],
-  ])('%s is malformed, and told so', (_, header) => {
+  ])('%s is malformed, and the answer says so', (_, header) => {
     expect(idempotencyKeyOf(header)).toEqual({
       kind: 'malformed',
       message: expect.stringMatching(/^Idempotency-Key must be /),

@@ -186,7 +186,7 @@ describe('a refused or failed request', () => {
     expect(made.times).toBe(0)
   })
 
-  test('after one whose outcome nobody knew, is not told that nothing was changed', async () => {
+  test('after one with an unknown outcome, is not told that nothing was changed', async () => {
     const kept = new Kept()
     const fail = (kind: JournalErrorKind) => () => Promise.reject(new JournalError(kind, 'x'))
     const told = async (kind: JournalErrorKind) => failureOf(kept.commands.run(REQUEST, fail(kind)))
@@ -210,7 +210,7 @@ describe('a refused or failed request', () => {
   })
 })
 
-describe('a request whose outcome nobody knew', () => {
+describe('a request with an unknown outcome', () => {
   test('and which became durable while it was repeated is answered as made, not with the conflict it makes itself', async () => {
     const kept = new Kept()
     let commit = () => {}
@@ -275,7 +275,7 @@ describe('two at once', () => {
     await one
   })
 
-  test('with different bodies, and the key stands for the second: the second gets its answer, the first is told', async () => {
+  test('with different bodies, and the key belongs to the second: the second gets its answer, the first is told', async () => {
     const kept = new Kept()
     await kept.commands.run(REQUEST, kept.booking().execute)
     const looking = Promise.withResolvers<void>()
@@ -309,7 +309,7 @@ describe('two at once', () => {
 })
 
 describe('bounds and bugs', () => {
-  test('one more than may be open is refused at the door, and let in when there is a place again', async () => {
+  test('a request beyond the limit of open ones is refused at once, and accepted when there is room again', async () => {
     const kept = new Kept()
     const commands = kept.restart(2)
     const first = heldExecution()
@@ -328,7 +328,7 @@ describe('bounds and bugs', () => {
     expect(await failureOf(kept.commands.run(REQUEST, async () => ANSWERED))).toBeInstanceOf(AssertionError)
   })
 
-  test('so is a second answer beside the kept one', async () => {
+  test('so is a second answer in addition to the stored one', async () => {
     const kept = new Kept()
     const twice = async (keep: Keep) => {
       keep(CREATED)

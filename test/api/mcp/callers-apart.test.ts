@@ -40,9 +40,9 @@ describe('with the same id at the same time', () => {
   ])(
     'two agencies get each their own answer, in %s, when the %s is answered first',
     async (_, quick, message, headers) => {
-      const gates = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
+      const pauses = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
       const { ask, first, second } = await openTwoAgencies(async (agencyId) => {
-        await gates[agencyId]?.promise
+        await pauses[agencyId]?.promise
         return { ...NONE, total: agencyId === AGENCY.id ? 1 : 2 }
       })
       const answers: { agency: string; body: unknown }[] = []
@@ -51,9 +51,9 @@ describe('with the same id at the same time', () => {
         ask(second, message(1), headers).then(({ body }) => answers.push({ agency: 'second', body })),
       ]
       await Bun.sleep(5)
-      gates[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
+      pauses[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
       await Bun.sleep(5)
-      gates[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
+      pauses[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
       // One that got no answer at all shows below.
       await Promise.race([Promise.all(asked), Bun.sleep(500)])
       const own = {
@@ -106,7 +106,7 @@ describe('with the same id at the same time', () => {
     expect(await first).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   })
 
-  test('an answer to a call that was given up reaches nobody', async () => {
+  test('an answer to an abandoned call reaches no caller', async () => {
     const transport = new CallTransport()
     const authInfo = { token: '', clientId: 'key_1', scopes: [] }
     const givenUp = transport.ask('ping', {}, authInfo)
@@ -136,7 +136,7 @@ describe('with one server for all', () => {
     expect(failures).toHaveLength(3)
   })
 
-  test('a caller who goes away leaves nothing to the next one', async () => {
+  test('a caller who disconnects leaves nothing for the next one', async () => {
     const slow = Promise.withResolvers<void>()
     const { endpoint, first, second } = await openTwoAgencies(async (agencyId) => {
       if (agencyId === AGENCY.id) await slow.promise
@@ -172,7 +172,7 @@ describe('with one server for all', () => {
     expect((await ask(second, list(1))).body.result.resultType).toBeUndefined()
   })
 
-  test('calls beyond the queue are -32603 with Retry-After, say why, and are told to the log', async () => {
+  test('calls beyond the queue are -32603 with Retry-After, say why, and are logged', async () => {
     const slow = Promise.withResolvers<void>()
     const { ask, first, failures } = await openTwoAgencies(async () => {
       await slow.promise
@@ -196,14 +196,14 @@ describe('with one server for all', () => {
 
 describe('a request that the SDK might stumble over', () => {
   test.each<[string, unknown]>([
-    ['_meta that is no object', { _meta: 7 }],
+    ['_meta that is not an object', { _meta: 7 }],
     ['a progress token that is none', { _meta: { progressToken: {} } }],
     ['inputResponses that are none', { inputResponses: 7 }],
     ['inputResponses that are null', { inputResponses: null }],
     ['requestState that is none', { requestState: {} }],
     ['a task that is none', { task: 7 }],
     ['__proto__', JSON.parse('{"__proto__":{"name":"list_units"}}')],
-  ])('with %s is answered, and is no failure of the service', async (_, params) => {
+  ])('with %s is answered, and is not a failure of the service', async (_, params) => {
     const { ask, key, failures } = await openMemoryMcp()
     for (const method of ['tools/call', 'tools/list', 'ping', 'initialize', 'unheard']) {
       const { body } = await ask(key(), rpc(method, { name: 'list_units', ...(params as object) }))
@@ -218,7 +218,7 @@ describe('a request that the SDK might stumble over', () => {
     expect(failures).toEqual([])
   })
 
-  test('for a page that is no text is -32602', async () => {
+  test('for a page that is not text is -32602', async () => {
     const { ask, key } = await openMemoryMcp()
     expect((await ask(key(), rpc('tools/list', { cursor: 7 }))).body.error.code).toBe(-32602)
   })

@@ -56,7 +56,11 @@ describe('a message is of a handshake revision', () => {
 describe('a message is of the modern revision', () => {
   test.each<[string, Sent, Record<string, string>]>([
     ['with version and capabilities in _meta and headers that agree', modern(list), headersFor(list)],
-    ['whoever the client is', modern(list, { ...META, 'io.modelcontextprotocol/clientInfo': 7 }), headersFor(list)],
+    [
+      'whatever the client says about itself',
+      modern(list, { ...META, 'io.modelcontextprotocol/clientInfo': 7 }),
+      headersFor(list),
+    ],
     ['as a call with its name', call, headersFor(call, { 'mcp-name': 'quote_stay' })],
     ['as a call with its name in base64', call, headersFor(call, { 'mcp-name': '=?base64?cXVvdGVfc3RheQ==?=' })],
     ['as a call whose name is none, which is for the parameters to say', modern(rpc('tools/call')), headersFor(call)],
@@ -76,7 +80,7 @@ describe('a message is refused', () => {
   test.each<[string, number, Sent, Record<string, string>]>([
     ['modern by header, without _meta', -32602, list, headersFor(list)],
     ['modern by header, _meta without a version', -32602, modern(list, { [CAPABILITIES]: {} }), headersFor(list)],
-    ['a version that is no string', -32602, modern(list, { ...META, [VERSION]: 7 }), headersFor(list)],
+    ['a version that is not a string', -32602, modern(list, { ...META, [VERSION]: 7 }), headersFor(list)],
     ['no capabilities', -32602, modern(list, { [VERSION]: '2026-07-28' }), headersFor(list)],
     ['capabilities that are no object', -32602, modern(list, { ...META, [CAPABILITIES]: [] }), headersFor(list)],
     ['no version header', -32020, call, without('mcp-protocol-version', full)],
@@ -102,13 +106,13 @@ describe('a message is refused', () => {
     expect(eraFor(sent, headers)).toBe(code)
   })
 
-  test('an Mcp-Name that is no UTF-8 is not read as the character that stands for what is none', () => {
+  test('an Mcp-Name that is not UTF-8 is not read as the replacement character', () => {
     const replaced = modern(toolCall('\ufffd'))
     expect(eraFor(replaced, headersFor(replaced, { 'mcp-name': '=?base64?77+9?=' }))).toBe('modern')
     expect(eraFor(replaced, headersFor(replaced, { 'mcp-name': '=?base64?/w==?=' }))).toBe(-32020)
   })
 
-  test('and told which versions would do', () => {
+  test('and is answered with the supported versions', () => {
     const sent = modern(list, { ...META, [VERSION]: '2031-01-01' })
     const era = eraOf(messageOf(sent) as RpcRequest, new Headers({ 'mcp-protocol-version': '2031-01-01' }))
     expect(era).toMatchObject({

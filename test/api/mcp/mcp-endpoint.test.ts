@@ -13,10 +13,10 @@ const RATE_HEADERS = [
   'ratelimit-policy',
 ]
 
-describe('the door is that of REST', () => {
+describe('admission is that of REST', () => {
   test.each([
     ['without a key', null],
-    ['with a key that nobody has', 'hr_live_unknown'],
+    ['with a key that does not exist', 'hr_live_unknown'],
   ])('%s: 401 with the body of the contract', async (_, secret) => {
     const { ask } = await openMemoryMcp()
     const answer = await ask(secret, PING)
@@ -125,7 +125,7 @@ describe('over HTTP', () => {
 
 describe('a body', () => {
   test.each<[string, number, string, Record<string, string>]>([
-    ['that is no JSON', 400, '{"jsonrpc":', {}],
+    ['that is not JSON', 400, '{"jsonrpc":', {}],
     ['that is empty', 400, '', {}],
     ['of two values', 400, '{} {}', {}],
     ['nested deeper than 32', 400, `${'['.repeat(33)}${']'.repeat(33)}`, {}],
@@ -168,10 +168,10 @@ describe('a request', () => {
   )
 
   test.each<[string, unknown]>([
-    ['a tool that there is not', { name: 'create_booking', arguments: {} }],
+    ['a tool that does not exist', { name: 'create_booking', arguments: {} }],
     ['a tool named like a member of objects', { name: 'constructor' }],
     ['no name', {}],
-    ['a name that is no string', { name: ['list_units'] }],
+    ['a name that is not a string', { name: ['list_units'] }],
     ['arguments that are a list', { name: 'list_units', arguments: [] }],
     ['arguments that are null', { name: 'list_units', arguments: null }],
   ])('of %s is -32602', async (_, params) => {
@@ -209,8 +209,8 @@ describe('a request', () => {
   })
 })
 
-describe('what goes wrong inside', () => {
-  test('is -32603 without a word of it, and told to the log', async () => {
+describe('an internal failure', () => {
+  test('is -32603 that reveals nothing of it, and is logged', async () => {
     const secretive = new Error('connect ECONNREFUSED 10.0.0.7:5432')
     const commands = { calendar: () => Promise.reject(secretive) }
     const { ask, key, failures } = await openMemoryMcp({ commands })
@@ -223,7 +223,7 @@ describe('what goes wrong inside', () => {
     expect(failures).toEqual([{ error: secretive, requestId: 'mine-1', route: 'POST /mcp tools/call', isBug: false }])
   })
 
-  test('is a bug where an invariant is broken, and answered all the same', async () => {
+  test('is a bug if an invariant is broken, and is still answered', async () => {
     const commands = {
       quote: () => {
         throw new AssertionError('Cannot price a stay')

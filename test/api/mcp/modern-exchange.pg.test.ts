@@ -165,7 +165,7 @@ describe('byte by byte', () => {
   })
 })
 
-test('both eras are served side by side, told apart by each request', async () => {
+test('both eras are served side by side, distinguished by each request', async () => {
   const older = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   const newer = { ...older, params: JSON.parse(`{${META}}`) }
   const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }

@@ -7,7 +7,7 @@ import { requestFor, sampleRules } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
- * The SDK's own client over real HTTP. It holds every result against the tool's output schema.
+ * The SDK's own client over real HTTP. It checks every result against the tool's output schema.
  */
 
 let service: TestService
@@ -141,7 +141,7 @@ describe('each tool says what REST says', () => {
   })
 })
 
-describe('what goes wrong reaches', () => {
+describe('an error reaches', () => {
   test.each<[string, Record<string, unknown>, string]>([
     [
       'quote_stay',
@@ -163,7 +163,7 @@ describe('what goes wrong reaches', () => {
       { unit: 'gone', from: '2027-03-01', to: '2027-03-02' },
       'No such unit: "gone". Use a slug from list_units.',
     ],
-  ])('the agent as a result of %s that it can mend', async (name, args, sentence) => {
+  ])('the agent as a result of %s that it can correct', async (name, args, sentence) => {
     const result = await client.callTool({ name, arguments: args })
     expect(result).toEqual({ content: [{ type: 'text', text: sentence }], isError: true })
   })

@@ -43,7 +43,7 @@ test('of 600 requests to REST and MCP at once exactly as many pass as the budget
   expect((await service.mcp((await service.key(agency)).secret, rpc('ping'))).status).toBe(200)
 })
 
-test('a monthly quota is shared too, and told alike', async () => {
+test('a monthly quota is shared too, and refused with the same body', async () => {
   const plan = { apiAccess: true, requestsPerMinute: 1_000, requestsPerMonth: 30 }
   const agency = await service.agency({ plan })
   const { secret } = await service.key(agency)

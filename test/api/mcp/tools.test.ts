@@ -87,7 +87,7 @@ describe('every tool', () => {
   })
 })
 
-describe('what an agent got wrong is told in a sentence that says how to mend it', async () => {
+describe('a mistake of the agent is answered with a sentence that says how to correct it', async () => {
   const unit = sampleUnit({ rules: sampleRules({ minStay: 5 }) })
   const { memory } = await openMemoryMcp({ units: [unit] })
   const { catalogue, commands } = memory

@@ -221,7 +221,7 @@ describe('a change', () => {
     expect(unchanged.body.booking.version).toBe(1)
   })
 
-  test('of the expected stay keeps partners out of those nights, null lets them in again', async () => {
+  test('of the expected stay keeps partners out of those nights, null releases them', async () => {
     const { id } = await book({ status: 'checked_in' })
     const { secret } = await service.key(agency)
     const ask = async () =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { PORTAL_OPERATIONS, portalDocument } from '../../../src/api/portal/portal-surface.ts'
-import { checked } from '../../../src/api/schema/checked.ts'
+import { validator } from '../../../src/api/schema/validator.ts'
 
 const A = '/portal/v1/agencies/{agencySlug}'
 
@@ -71,6 +71,6 @@ describe("the portal's document", () => {
     PORTAL_OPERATIONS.filter(({ body }) => body !== undefined).map((operation) => [operation.id, operation] as const),
   )('shows a body of %s that passes', (_, { body, bodyExample }) => {
     if (body === undefined) throw new Error('Expected a body')
-    expect(checked(body, 'body').passes(bodyExample)).toBe(true)
+    expect(validator(body, 'body').passes(bodyExample)).toBe(true)
   })
 })

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import type { PortalSurface } from '../../../src/api/portal/portal-dependencies.ts'
+import type { PortalDependencies } from '../../../src/api/portal/portal-dependencies.ts'
 import { VERIFICATION } from '../../../src/api/portal/verification.ts'
 import { elysiaRoutes } from '../../../src/api/route/elysia-routes.ts'
 import { withoutIdleTimeout } from '../../../src/api/server/idle-timeout.ts'
@@ -21,7 +21,7 @@ afterEach(() => server.stop(true))
 test('a verification may take longer than a connection may be idle', async () => {
   const result = Promise.withResolvers<Verification>()
   let asked: AbortSignal | null = null
-  const surface = {
+  const dependencies = {
     token: TOKEN,
     requestStats: new RequestStats({ clock: systemClock, log: null }),
     onFailure: () => {},
@@ -34,8 +34,8 @@ test('a verification may take longer than a connection may be idle', async () =>
         return result.promise
       },
     },
-  } as unknown as PortalSurface
-  const app = elysiaRoutes(surface, VERIFICATION)
+  } as unknown as PortalDependencies
+  const app = elysiaRoutes(dependencies, VERIFICATION)
   const never = new Promise<Response>(() => {})
   server = Bun.serve({
     ...SERVE_OPTIONS,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ClosedHereError } from '../../../src/admin/closed-here-error.ts'
+import { RevocationNotStoredError } from '../../../src/admin/revocation-not-stored-error.ts'
 import { IdempotencyFullError } from '../../../src/api/idempotency/idempotent-writes.ts'
 import { failureOf } from '../../../src/api/problems/problem-of-failure.ts'
 import { problemOfRejection } from '../../../src/api/problems/problem-of-rejection.ts'
@@ -99,18 +99,23 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
     ['a look-up not sent', ofPostgres('ECONNREFUSED'), /^Nothing was changed/, /^The database did not answer/],
     [
       'a key not stored',
-      new ClosedHereError('key', { cause: 1 }),
+      new RevocationNotStoredError('key', { cause: 1 }),
       /^The key is refused for now.* repeat/,
       /The key is refused/,
     ],
     [
       'a suspension',
-      new ClosedHereError('agency', { cause: 1 }),
+      new RevocationNotStoredError('agency', { cause: 1 }),
       /^The agency is suspended for now.* repeat/,
       /agency is suspended/,
     ],
-    ['an address', new ClosedHereError('calendar_address', { cause: 1 }), /^The old address is refused/, /old address/],
-    // Of whatever else nobody knows when it happened.
+    [
+      'an address',
+      new RevocationNotStoredError('calendar_address', { cause: 1 }),
+      /^The old address is refused/,
+      /old address/,
+    ],
+    // For any other error, it is not known when it happened.
     [
       'a fault of ours',
       new TypeError('secret is undefined'),

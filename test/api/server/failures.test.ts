@@ -73,7 +73,7 @@ const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' 
 
 describe('a write that', () => {
   test.each([
-    ['surely did not happen', new JournalError('held_too_long', 'x'), 'Nothing was changed'],
+    ['did not happen', new JournalError('held_too_long', 'x'), 'Nothing was changed'],
     ['found its mailbox full', new MailboxFullError('x'), 'Nothing was changed'],
     ['may have happened', new JournalError('outcome_unknown', 'x'), 'The change may or may not have been made'],
   ])('%s is 500 INTERNAL and says so, with Retry-After and the rate headers', async (_, error, title) => {
@@ -110,7 +110,7 @@ describe('a write that', () => {
     expect((await call('/bookings', {})).status).toBe(500)
     expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: 'key_a' }])
   })
-  test('is refused, but nobody knows whether that is in the audit trail, is 500 and says that nothing was changed', async () => {
+  test('is refused, but perhaps not recorded in the audit trail, is 500 and says that nothing was changed', async () => {
     const { call, counted, bugs } = failing(new RefusalNotRecordedError({ cause: null }))
     const { status, body } = await call('/bookings', {})
     expect([status, body['title'], bugs]).toEqual([
@@ -160,7 +160,7 @@ describe('a broken invariant', () => {
     const { status, body } = await call(path, json)
     expect([status, body['code'], bugs]).toEqual([500, 'INTERNAL', []])
     expect(JSON.stringify(body)).not.toContain('occupy')
-    await eventually('the process is told', () => bugs.length > 0)
+    await eventually('the process is notified', () => bugs.length > 0)
     expect(bugs).toEqual([bug])
     expect(logged).toHaveLength(1)
   })

@@ -1,4 +1,4 @@
-/** A request is let in by its headers. What became of its key until its body is there counts all the same. */
+/** A request is admitted by its headers. A change to its key before its body has arrived still takes effect. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { Agency, ApiKey } from '../../../src/core/catalogue/agency.ts'
@@ -34,7 +34,7 @@ async function late(path: string, secret: string, json: unknown, meanwhile: () =
     ...['Accept: application/json, text/event-stream', `Content-Length: ${body.length}`],
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 1)}`)
-  await eventually('the request is let in', () => used() === before + 1)
+  await eventually('the request is admitted', () => used() === before + 1)
   meanwhile()
   socket.write(body.slice(1))
   await eventually('it is answered', () => parseAnswers(received).length > 0)

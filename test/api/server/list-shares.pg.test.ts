@@ -47,7 +47,7 @@ async function heldUp(pool: string): Promise<number> {
   return row?.count ?? -1
 }
 
-test('40 searches of one agency that do not end leave it a share, and everybody else all they ask for', async () => {
+test('40 searches of one agency that do not end leave the other agencies unaffected', async () => {
   expect(LISTS_PER_AGENCY_MAX).toBeLessThan(LISTS_RUNNING_MAX)
   const noisy = await addAgency('noisy')
   const quiet = await addAgency('quiet')
@@ -85,7 +85,7 @@ test('40 searches of one agency that do not end leave it a share, and everybody 
   expect(ended.map(({ status }) => status).filter((status) => status !== 200 && status !== 500)).toEqual([])
   expect((await ask('/partner/v1/guests?search=silva', noisy)).status).toBe(200)
   const busy = ended.filter(({ body }) => body.title === BUSY)
-  // Those beyond the line were refused at the door; on a machine that stood still, some of the line as well.
+  // Those beyond the queue were refused at once; on a machine that stalled, some of the queue as well.
   expect(busy.length).toBeGreaterThanOrEqual(40 - LISTS_PER_AGENCY_MAX - LISTS_WAITING_PER_AGENCY_MAX)
   for (const { status, headers, body } of busy) {
     expect([status, body.code]).toEqual([500, 'INTERNAL'])

@@ -20,7 +20,7 @@ async function refusalOf(env: Record<string, string>): Promise<string> {
   }
 }
 
-test('a port that is taken is told in a sentence, before a database is started or a file is written', async () => {
+test('a port that is taken is reported in a sentence, before a database is started or a file is written', async () => {
   const other = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
   const refusal = await refusalOf({ PORT: String(other.port) })
   other.stop(true)
@@ -29,6 +29,6 @@ test('a port that is taken is told in a sentence, before a database is started o
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
-test('an address of another machine is told, too', async () => {
+test('so is an address of another machine', async () => {
   expect(await refusalOf({ HOST: '192.0.2.1' })).toContain('Cannot listen on 192.0.2.1:0: this machine does not have')
 })

@@ -1,4 +1,4 @@
-/** What the metrics tell while the database is away: they come all the same, and say so. */
+/** Metrics while the database is away: they are still served, and say so. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -28,7 +28,7 @@ test('database_up is 0, what only the database knows is missing, and a write tha
   await service.portal('/agencies/harbour/units', { slug: 'sea-view', name: 'Sea View', basePrice: 10_000 })
   expect((await scrape(service.baseUrl)).value('nightledger_database_up')).toBe(1)
   proxy.stop()
-  // The service has met the lost connections: a write that was on one of them would wait to know what became of it.
+  // The service has met the lost connections: a write that was on one of them would wait for its outcome.
   await eventually(
     'the database is away',
     async () => (await scrape(service.baseUrl)).value('nightledger_database_up') === 0,

@@ -1,4 +1,4 @@
-/** `GET /metrics` of the real service: what is asked of it is what it tells, and nothing that is anybody's own. */
+/** `GET /metrics` of the real service: it reports what it should, and nothing about any agency or person. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eventually } from '../../support/eventually.ts'
 import {
@@ -192,7 +192,7 @@ describe('keys that are refused', () => {
   })
 })
 
-describe('nothing of anybody', () => {
+describe('no agency and no person', () => {
   /** After all of the above. */
   const forbidden = () => [
     ...[AGENCY_SLUG, UNIT_SLUG, GUEST.firstName, GUEST.lastName, GUEST.email, 'Harbour', 'Unmentionable'],

@@ -258,7 +258,7 @@ describe('holds', () => {
     expect(audit?.['actor_kind']).toBe('system')
   })
 
-  test('that lapsed while nobody ran are released at the next start, resident or not', async () => {
+  test('that expired while no process ran are released at the next start, resident or not', async () => {
     const held = { status: 'draft', holdHours: 1 } as const
     done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', held), CALLER))
     await ledger.close()

@@ -62,7 +62,7 @@ test('units and fees that were put back from memory before the turn are read aga
     catalogue.inventory = async () => {
       loads += 1
       const loaded = await inventory.call(catalogue, AGENCY.id)
-      // Read, and changed before whoever asked for it goes on; put back once more the first time.
+      // Read, and changed before the caller continues; put back once more the first time.
       if (loads === 1) return loaded
       catalogue.peekInventory = peekInventory
       catalogue.putFeeType(AGENCY.id, LINEN)

@@ -91,7 +91,7 @@ for (const [name, write] of Object.entries(WRITES)) {
           expect(reads).toBe(0)
         })
 
-        test(`that waited 4 s for ${busyUnit} is held for a journal that is away until 5 s have passed, not 9`, async () => {
+        test(`that waited 4 s for ${busyUnit} is queued for an unavailable journal until 5 s have passed, not 9`, async () => {
           const at = await world()
           const { ledger } = at
           const busy = Promise.withResolvers<void>()
@@ -150,7 +150,7 @@ for (const [name, write] of Object.entries(WRITES)) {
       expect(written(ledger)).toEqual(before)
     })
 
-    test('is answered as unknown after 30 s when it was sent and nobody says what became of it', async () => {
+    test('is answered as unknown after 30 s if it was sent and its outcome is still unknown', async () => {
       const at = await world()
       const { ledger } = at
       ledger.store.fate = () => 'lose_request'

@@ -77,7 +77,7 @@ describe('a snapshot (S1)', () => {
     ['of another unit', { unitId: 'unt_b' }, 'its hash does not match'],
     ['filed under another sequence number', { seq: 9 }, 'its sequence number does not match'],
   ] as const) {
-    test(`${what} is passed over, and says why`, () => {
+    test(`${what} is skipped, and says why`, () => {
       expect(decodeSnapshot({ ...snapshot, ...change })).toEqual({ state: null, defect })
     })
   }

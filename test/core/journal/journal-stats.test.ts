@@ -25,7 +25,7 @@ function booked(id: string): JournalRecord {
   return { agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
 }
 
-/** Holds what is sent until it is told to let go. */
+/** Holds what is sent until the test releases it. */
 function held(store: MemoryJournalStore): () => void {
   let release = () => {}
   store.delay = () => new Promise((resolve) => (release = resolve))

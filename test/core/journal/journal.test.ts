@@ -162,7 +162,7 @@ describe('unknown outcomes', () => {
     expect(store.bookings.has('1')).toBe(false)
   })
 
-  test('no record is forgotten that comes to its 5 s while a batch is given back', async () => {
+  test('a record that reaches its 5 s while a batch is being returned is not forgotten', async () => {
     /** Every look at it takes a millisecond, as on a machine that has much to do. */
     class SlowClock extends FakeClock {
       #looks = 0
@@ -290,7 +290,7 @@ describe('a database that is too slow for the batch', () => {
   const slowFor = (store: MemoryJournalStore, most: number) => () =>
     (store.sends.at(-1)?.records.length ?? 0) > most ? 'too_slow' : 'deliver'
 
-  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole for ever', async () => {
+  test('gets smaller ones until they pass: nothing is refused, nothing is sent whole forever', async () => {
     const { store, clock, journal } = await openJournal({ batchMax: 16, waitingMax: 32 })
     store.fate = slowFor(store, 3)
     const seen = Array.from({ length: 16 }, (_, i) => ending(journal.append(booked(`${i}`))))
@@ -327,7 +327,7 @@ describe('a database that is too slow for the batch', () => {
     expect(journal.stats).toMatchObject({ waiting: 0, batchMax })
   })
 
-  test('for a single record refuses it after 5 s as not written, and goes on with the next', async () => {
+  test('for a single record refuses it after 5 s as not written, and continues with the next', async () => {
     const { store, clock, journal } = await openJournal()
     store.fate = () => (bookingId(store.sends.at(-1)?.records[0]?.record) === 'big' ? 'too_slow' : 'deliver')
     const big = ending(journal.append(booked('big')))
@@ -372,7 +372,7 @@ describe('fence', () => {
     expect(journal.stats.state).toBe('fenced')
   })
 
-  test('J5: serving ends before it is known what became of the batch in flight', async () => {
+  test('J5: serving ends before the outcome of the batch in flight is known', async () => {
     const { store, clock, journal, fenced } = await openJournal()
     let answer: (written: boolean | null) => void = () => {}
     store.wasWritten = () => new Promise((resolve) => (answer = resolve))
@@ -424,7 +424,7 @@ describe('fence', () => {
   })
 })
 
-describe('the door', () => {
+describe('limits', () => {
   test('a full journal refuses one more record and names the number', async () => {
     const { store, journal } = await openJournal({ waitingMax: 2, batchMax: 1 })
     store.delay = () => new Promise(() => {})

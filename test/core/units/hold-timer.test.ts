@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { CorruptLedgerError } from '../../../src/core/journal/corrupt-ledger-error.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
+import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
 import { FAILING_HOLDS_MAX, FailingHolds, HOLD_RETRY_DELAYS_MS } from '../../../src/core/units/failing-holds.ts'
 import { HoldTimer } from '../../../src/core/units/hold-timer.ts'
-import type { LapsedHold } from '../../../src/core/units/lapsed-hold.ts'
 import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
@@ -18,7 +18,7 @@ class FakeHolds {
   /** Delays the answer of the next `nextExpiry`, after it has read the holds. */
   access: Promise<void> = Promise.resolve()
   /** Which call always fails. */
-  failing: 'nothing' | 'lapsed' | 'expire' = 'nothing'
+  failing: 'nothing' | 'expired' | 'expire' = 'nothing'
   /** The error of releasing a hold, by its id; undefined: the hold is released. */
   failureOf: (bookingId: string) => Error | undefined = () => undefined
   readonly attempts: { bookingId: string; at: number }[] = []
@@ -33,10 +33,10 @@ class FakeHolds {
       onBug: (error) => this.bugs.push(error),
     },
     holds: {
-      lapsed: async (at, after, limit) => {
+      expired: async (at, after, limit) => {
         this.reads.push({ at, after: after?.bookingId ?? null })
-        if (this.failing === 'lapsed') throw new Error('database away')
-        const position = (hold: LapsedHold) => `${hold.expiry} ${hold.bookingId}`
+        if (this.failing === 'expired') throw new Error('database away')
+        const position = (hold: ExpiredHold) => `${hold.expiry} ${hold.bookingId}`
         return [...this.holds]
           .filter(([, expiry]) => expiry <= at)
           .map(([bookingId, expiry]) => ({
@@ -53,7 +53,7 @@ class FakeHolds {
         await this.access
         return later.length === 0 ? null : Math.min(...later)
       },
-      expire: async ({ bookingId }: LapsedHold) => {
+      expire: async ({ bookingId }: ExpiredHold) => {
         this.attempts.push({ bookingId, at: this.clock.now() })
         if (this.failing === 'expire') throw new MailboxFullError('mailbox full')
         const failure = this.failureOf(bookingId)
@@ -127,7 +127,7 @@ describe('the hold timer', () => {
     expect(fake.released).toHaveLength(1)
   })
 
-  for (const failing of ['lapsed', 'expire'] as const) {
+  for (const failing of ['expired', 'expire'] as const) {
     test(`reports what failed (${failing}) and retries soon`, async () => {
       const fake = new FakeHolds()
       fake.hold('bkg_1', 0)
@@ -286,7 +286,7 @@ describe('holds that cannot be released', () => {
 })
 
 describe('a broken invariant', () => {
-  for (const where of ['lapsed', 'expire'] as const) {
+  for (const where of ['expired', 'expire'] as const) {
     test(`(${where}) reaches the process, and the timer stops`, async () => {
       const fake = new FakeHolds()
       fake.hold('bkg_1', -1)

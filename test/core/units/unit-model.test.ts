@@ -236,9 +236,9 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
     }
     case 'wait': {
       await clock.advance(command.hours * HOUR_MS)
-      for (const { bookingId } of await ledger.store.lapsedHolds(clock.now(), null, 1_000)) {
+      for (const { bookingId } of await ledger.store.expiredHolds(clock.now(), null, 1_000)) {
         const outcome = await commands.expire(AGENCY, bookingId)
-        if (outcome.kind !== 'done') throw new Error('A lapsed hold is always ended')
+        if (outcome.kind !== 'done') throw new Error('An expired hold is always ended')
         expect(outcome.booking).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired' })
         model.keep(outcome.booking)
       }

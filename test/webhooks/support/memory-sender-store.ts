@@ -1,6 +1,6 @@
 import {
   type ClaimedDelivery,
-  SenderOverError,
+  SenderReplacedError,
   type SenderStore,
   type Settled,
 } from '../../../src/webhooks/sender-store.ts'
@@ -80,7 +80,7 @@ export class MemorySenderStore implements SenderStore {
   }
 
   async takeOver(epoch: number): Promise<number> {
-    if (epoch !== this.epoch) throw new SenderOverError('fenced')
+    if (epoch !== this.epoch) throw new SenderReplacedError('fenced')
     this.term += 1
     return this.term
   }
@@ -88,7 +88,7 @@ export class MemorySenderStore implements SenderStore {
   async claim(options: Parameters<SenderStore['claim']>[0]): Promise<readonly ClaimedDelivery[]> {
     this.claims.push(options)
     this.#fail('claim', 'before')
-    if (options.term !== this.term) throw new SenderOverError('the term is over')
+    if (options.term !== this.term) throw new SenderReplacedError('the term is over')
     const given = new Map<string, number>()
     const turns: { delivery: MemoryDelivery; turn: number }[] = []
     const ofAgency = new Map<string, number>()

@@ -7,7 +7,7 @@ import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../../json/night-range
 import { dateText, text } from '../../schema/text-schema.ts'
 import { fault, toolOf, unknownUnit } from './tool.ts'
 
-/** The tool beside GET /availability, with the gaps between the blocked nights written out. */
+/** The tool for GET /availability, with the gaps between the blocked nights written out. */
 export const GET_AVAILABILITY = toolOf({
   name: 'get_availability',
   title: 'Get availability',
@@ -51,7 +51,7 @@ export const GET_AVAILABILITY = toolOf({
   },
 })
 
-/** Written directly, as REST does: this is what is asked most. */
+/** Written directly, as in REST: this is the most used tool. */
 export function availabilityText(state: UnitState, slug: string, { from, to }: NightRange): string {
   let open = ''
   let openFrom = from

@@ -8,7 +8,7 @@ import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'
 import { toolOf, unknownUnit } from './tool.ts'
 
 /**
- * The tool beside GET /bookings. An unknown unit or status is told, not answered with an empty list: an agent would believe
+ * The tool for GET /bookings. An unknown unit or status is an error, not an empty list: an agent would conclude
  * that there are no bookings.
  */
 export const LIST_BOOKINGS = toolOf({
@@ -43,7 +43,7 @@ export const LIST_BOOKINGS = toolOf({
     // The status has passed the schema, so it is the unit.
     if (filter === null) return unknownUnit(args.unit ?? '')
     const { rows, total } = await bookingList.list(id, filter, { offset: page.offset, limit: page.pageSize })
-    // Asked for again: a unit that was made meanwhile may have a booking on the page.
+    // Read again: a unit created meanwhile may have a booking on the page.
     const inventory = await catalogue.inventory(id)
     const bookings = rows.map((booking) => bookingJson(booking, inventory))
     return JSON.stringify({ bookings, ...pageMembers(page, total), currency })

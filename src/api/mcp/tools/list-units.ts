@@ -10,7 +10,7 @@ const OUTPUT = Type.Object({
   timezone: Type.String({ description: 'IANA time zone of all dates and of check-in and check-out times.' }),
 })
 
-/** The tool beside GET /units: the same units in the same order, a page at a time. */
+/** The tool for GET /units: the same units in the same order, a page at a time. */
 export const LIST_UNITS = toolOf({
   name: 'list_units',
   title: 'List units',

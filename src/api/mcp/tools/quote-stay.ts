@@ -8,7 +8,7 @@ import { fault, type ToolFault, toolOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS
 
-/** The tool beside POST /quote. */
+/** The tool for POST /quote. */
 export const QUOTE_STAY = toolOf({
   name: 'quote_stay',
   title: 'Quote a stay',
@@ -42,7 +42,7 @@ export const QUOTE_STAY = toolOf({
   },
 })
 
-/** Names the departure that would do, unless it lies beyond the accepted dates. */
+/** Names the earliest departure that is accepted, unless it is beyond the accepted dates. */
 export function belowMinStay({ arrival }: Stay, minStay: number): ToolFault {
   const minimum = `Minimum stay for this arrival: ${minStay} nights`
   const departure = arrival + minStay

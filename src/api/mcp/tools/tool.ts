@@ -1,14 +1,14 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
-import { type Checked, checked } from '../../schema/checked.ts'
+import { type Validator, validator } from '../../schema/validator.ts'
 import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
 
-/** What a tool comes to: its structured content as JSON text, or what is wrong and how to mend it, in a sentence. */
+/** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
 export type ToolOutcome = string | ToolFault
 
-/** A problem that the agent can mend: an `isError` result (docs/contract.md#errors). */
+/** A problem that the agent can correct: an `isError` result (docs/contract.md#errors). */
 export interface ToolFault {
   readonly sentence: string
 }
@@ -18,7 +18,7 @@ export interface Tool {
   readonly scope: Scope
   /** As `tools/list` shows it. */
   readonly definition: McpTool
-  /** @param args as they came */
+  /** @param args as received */
   call(ledger: ToolLedger, agency: Agency, args: Readonly<Record<string, unknown>>): ToolOutcome | Promise<ToolOutcome>
 }
 
@@ -27,7 +27,7 @@ interface ToolParts<I extends TObject> {
   readonly title: string
   readonly scope: Scope
   readonly description: string
-  /** Flat, and closed: what an agent makes up is refused rather than passed over. */
+  /** Flat, and closed: an argument that an agent invents is refused rather than ignored. */
   readonly input: I
   readonly output: TSchema
   run(ledger: ToolLedger, agency: Agency, args: Static<I>): ToolOutcome | Promise<ToolOutcome>
@@ -35,7 +35,7 @@ interface ToolParts<I extends TObject> {
 
 export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
   const { name, title, scope, description, input, output } = parts
-  const shape = checked(input, 'arguments')
+  const shape = validator(input, 'arguments')
   return {
     name,
     scope,
@@ -53,10 +53,10 @@ export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
   }
 }
 
-/** More faults than this at once are no help. */
+/** Listing more faults than this does not help. */
 const FAULTS_TOLD_MAX = 3
 
-function faultOfArguments(name: string, input: TObject, shape: Checked<unknown>, args: object): ToolFault {
+function faultOfArguments(name: string, input: TObject, shape: Validator<unknown>, args: object): ToolFault {
   const known = Object.keys(input.properties)
   const unknown = Object.keys(args).filter((argument) => !known.includes(argument))
   if (unknown.length > 0) {

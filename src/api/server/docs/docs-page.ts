@@ -1,12 +1,12 @@
 /**
  * The human page at /docs, made by swagger-ui from the service's own OpenAPI document. Script and styles are in the package and in
- * the compiled binary, so the page needs nothing from elsewhere.
+ * the compiled binary, so the page loads nothing from other hosts.
  */
 
 import { Elysia } from 'elysia'
 import styles from 'swagger-ui-dist/swagger-ui.css' with { type: 'text' }
 import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'text' }
-import { type Watched, watchedRoute } from '../../http/watched-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../../http/counted-route.ts'
 
 const DOCS_PATH = '/docs'
 
@@ -30,16 +30,16 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/** Nothing from elsewhere, whatever the document's texts say. The styles of swagger-ui's own are written inline. */
+/** Loads nothing from other hosts, whatever the document contains. swagger-ui writes its styles inline. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const CACHED = 'public, max-age=3600'
 
-export function docsPage(watched: Watched) {
+export function docsPage(options: CountedRouteOptions) {
   const serve = (path: string, content: string, type: string, caching: string) =>
-    watchedRoute(watched, { surface: 'docs', method: 'GET', path }, (_, requestId) =>
+    countedRoute(options, { surface: 'docs', method: 'GET', path }, (_, requestId) =>
       file(requestId, content, type, caching),
     )
   const page = serve(DOCS_PATH, PAGE, 'text/html; charset=utf-8', 'no-cache')

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { checkServer } from '../../../src/postgres/client/check-server.ts'
+import { connect, type Purpose } from '../../../src/postgres/client/connect.ts'
+import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase({ template: 'empty' })
+})
+afterAll(() => database.drop())
+
+describe('a connection', () => {
+  test.each([
+    ['journal', { statement: '2s', lock: '1500ms', commit: 'on' }],
+    ['queries', { statement: '5s', lock: '2s', commit: 'on' }],
+    ['admin', { statement: '0', lock: '0', commit: 'on' }],
+    ['verification', { statement: '2min', lock: '0', commit: 'on' }],
+  ] as const)('for %s says who it is and has its timeouts', async (purpose: Purpose, settings) => {
+    const sql = connect(database.url, { purpose })
+    const [row] = await sql`
+      select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+             current_setting('synchronous_commit') as commit, current_setting('application_name') as name`
+    await sql.end()
+    expect(row).toEqual({ ...settings, name: `nightledger ${purpose}` })
+  })
+
+  test('for the journal is one at a time, and a statement over its time ends as one that was too slow', async () => {
+    const sql = connect(database.url, { purpose: 'journal' })
+    expect(sql.options.max).toBe(1)
+    const outcome = await sql`select pg_sleep(10)`.catch((error: unknown) => error)
+    expect(classifyDatabaseError(outcome)).toBe('too_slow')
+    await sql.end()
+  })
+
+  test('that is cut by the server leaves the outcome unknown', async () => {
+    const sql = connect(database.url, { purpose: 'journal' })
+    const [own] = await sql`select pg_backend_pid() as pid`
+    const waiting = sql`select pg_sleep(30)`.then(
+      () => 'done',
+      (error: unknown) => classifyDatabaseError(error),
+    )
+    await Bun.sleep(50)
+    await database.sql`select pg_terminate_backend(${own?.['pid']})`
+    expect(await waiting).toBe('connection')
+    await sql.end({ timeout: 0 })
+  })
+
+  test('the server of the tests passes the check of servers', async () => {
+    await checkServer(database.sql)
+  })
+})

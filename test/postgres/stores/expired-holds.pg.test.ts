@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
+import { DAY_MS } from '../../../src/lib/duration.ts'
+import { PostgresBookingRows } from '../../../src/postgres/stores/postgres-booking-rows.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+
+let database: TestDatabase
+let ledger: Ledger & { reports: Reports }
+
+beforeAll(async () => {
+  database = await testDatabase()
+  ledger = await openTestDatabaseLedger(database.url)
+})
+afterAll(async () => {
+  await ledger.close()
+  await database.drop()
+})
+
+test('holds that expired within the same microsecond are each on one page, and those that expire later on none', async () => {
+  const agency = await addAgency(ledger)
+  const unit = await addUnit(ledger, agency, sampleUnit())
+  for (let day = 10; day < 18; day++)
+    await ledger.commands.book(
+      agency,
+      requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`, { status: 'draft' }),
+      CALLER,
+    )
+  // Beyond a Date's milliseconds, in the future: the hold timer of the ledger leaves them alone.
+  const found = await database.sql<{ id: string }[]>`select booking_id as id from booking order by booking_id`
+  const all = found.map(({ id }) => id)
+  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:00.123456Z'`
+  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:00.123457Z' where booking_id = ${all[0] ?? ''}`
+  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:01Z' where booking_id = ${all[7] ?? ''}`
+  const rows = new PostgresBookingRows(database.sql)
+  const at = Date.parse('2090-01-01T00:00:00.124Z')
+  const seen: ExpiredHold[] = []
+  for (
+    let page = await rows.expiredHolds(at, null, 3);
+    page.length > 0;
+    page = await rows.expiredHolds(at, seen.at(-1) ?? null, 3)
+  ) {
+    expect(page.length).toBeLessThanOrEqual(3)
+    seen.push(...page)
+    expect(seen.length).toBeLessThanOrEqual(all.length)
+  }
+  expect(seen.map(({ bookingId }) => bookingId)).toEqual([...all.slice(1, 7), all[0] ?? ''])
+  expect(seen[0]).toMatchObject({ agencyId: agency.id, unitId: unit.id })
+  expect(await rows.nextExpiry(at)).toBe(Date.parse('2090-01-01T00:00:01Z'))
+  expect(await rows.nextExpiry(Date.parse('2091-01-01T00:00:00Z'))).toBeNull()
+})
+
+test("a unit whose journal is damaged does not keep another agency's hold beyond its end, and is reported once", async () => {
+  await ledger.close()
+  await database.sql`truncate agency cascade`
+  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
+  ledger = await openTestDatabaseLedger(database.url)
+  const bad = await addAgency(ledger, { id: 'agc_bad', slug: 'damaged' })
+  const good = await addAgency(ledger, { id: 'agc_good', slug: 'healthy' })
+  const damaged = await addUnit(ledger, bad, sampleUnit({ id: 'unt_bad' }))
+  const healthy = await addUnit(ledger, good, sampleUnit({ id: 'unt_good' }))
+  const first = Date.UTC(2030, 0, 1)
+  const date = (day: number) => new Date(first + day * DAY_MS).toISOString().slice(0, 10)
+  for (let day = 0; day < 101; day++)
+    await ledger.commands.book(bad, requestFor(damaged, date(day), date(day + 1), { status: 'draft' }), CALLER)
+  await ledger.commands.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)
+  await ledger.close()
+  await database.sql`truncate snapshot`
+  await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = 'agc_bad'`
+  await database.sql`update booking set hold_expires_at = now() - interval '1 hour' where agency_id = 'agc_good'`
+  await database.sql`update journal set payload = payload || ' ' where unit_id = 'unt_bad' and kind = 'unit_set'`
+  ledger = await openTestDatabaseLedger(database.url)
+  const statusOf = async (agencyId: string) => {
+    const rows = await database.sql<
+      { status: string }[]
+    >`select distinct status from booking where agency_id = ${agencyId}`
+    return rows.map(({ status }) => status)
+  }
+  await eventually('the healthy hold is released', async () => (await statusOf('agc_good')).join() === 'cancelled')
+  expect(await statusOf('agc_bad')).toEqual(['draft'])
+  await eventually('the others rest', async () => ledger.holdTimer.failing === 101)
+  expect(ledger.reports.failures).toMatchObject([{ agencyId: 'agc_bad', unitId: 'unt_bad' }])
+  await database.sql`update journal set payload = rtrim(payload) where unit_id = 'unt_bad' and kind = 'unit_set'`
+  await eventually('the repaired ones are released', async () => (await statusOf('agc_bad')).join() === 'cancelled')
+  expect(ledger.reports.failures).toHaveLength(1)
+}, 60_000)

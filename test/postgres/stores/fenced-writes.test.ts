@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'bun:test'
+import { Glob } from 'bun'
+
+const ROOT = `${import.meta.dir}/../../..`
+const STORES = `${ROOT}/src/postgres/stores`
+
+/**
+ * Every statement of src/postgres/stores that changes something, and what keeps a writer that was fenced out from running it
+ * (J5). A statement that is not here fails the test: state how it is fenced, or why it need not be.
+ *
+ * - `audited`: a part of an `auditedWrite`, which checks the fence and writes the line of the audit trail.
+ * - `checked`: calls `check_fence` itself.
+ * - `function`: the function in sql/ checks the fence.
+ * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries.
+ */
+const WRITES: Record<string, string> = {
+  'append-batch.ts: append_batch()': 'function',
+  'audited-write.ts: insert into audit': 'checked',
+  'pending-deliveries.ts: update webhook_delivery': 'checked',
+  'postgres-agency-store.ts: inserted AGENCY': 'audited',
+  'postgres-agency-store.ts: inserted API_KEY': 'audited',
+  'postgres-agency-store.ts: inserted FEE_TYPE': 'audited',
+  'postgres-agency-store.ts: update agency': 'audited',
+  'postgres-agency-store.ts: update api_key': 'audited',
+  'postgres-agency-store.ts: update fee_type': 'audited',
+  'postgres-agency-store.ts: update guest': 'audited',
+  'postgres-calendar-feed-rows.ts: insert into calendar_feed': 'audited',
+  'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
+  'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
+  'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',
+  'postgres-endpoint-rows.ts: insert into webhook_endpoint': 'audited',
+  'postgres-endpoint-rows.ts: insert into webhook_event': 'audited',
+  'postgres-endpoint-rows.ts: update webhook_delivery': 'audited',
+  'postgres-endpoint-rows.ts: update webhook_endpoint': 'audited',
+  'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
+  'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
+  'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
+  'postgres-journal-store.ts: renew_epoch()': 'function',
+  'postgres-journal-store.ts: take_over()': 'function',
+  'postgres-rate-rows.ts: keep_rate()': 'function',
+  'postgres-refusal-rows.ts: insert into audit':
+    'counts what this process has refused, true whichever process is the writer',
+  'postgres-sender-store.ts: claim_deliveries()': 'sender',
+  'postgres-sender-store.ts: record_attempts()': 'sender',
+  'postgres-sender-store.ts: take_over_sending()': 'function',
+  'postgres-sender-store.ts: update webhook_delivery': 'releases the claims of its own term, and no others',
+  'postgres-usage-rows.ts: keep_usage()': 'function',
+  'sealed-secrets.ts: rotate_secret_key()': 'function',
+  'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
+  'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
+}
+
+/** The changing functions of sql/, each with its bodies. */
+async function changingFunctions(): Promise<Map<string, string[]>> {
+  const dump = await Bun.file(`${ROOT}/sql/schema.dump.sql`).text()
+  const bodies = new Map<string, string[]>()
+  for (const [, name = '', body = ''] of dump.matchAll(
+    /FUNCTION public\.(\w+)\([\s\S]*?\$function\$([\s\S]*?)\$function\$/g,
+  ))
+    if (/\b(insert into|update|delete from) /.test(body)) bodies.set(name, [...(bodies.get(name) ?? []), body])
+  return bodies
+}
+
+const CHANGE =
+  /\b(insert into|update|delete from) ((?!set\b)(?:\$\{name\}|[a-z_]+))(?= ?\(| (?:[a-z]+ )?set\b|\s+where| old\b)/g
+const INSERTED = /\binserted\([^,()]+, (\w+)/g
+
+async function sources(): Promise<{ file: string; code: string }[]> {
+  const files = [...new Glob('*.ts').scanSync(STORES)].sort()
+  return Promise.all(
+    files.map(async (file) => ({
+      file,
+      code: (await Bun.file(`${STORES}/${file}`).text()).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''),
+    })),
+  )
+}
+
+describe('every changing statement of the stores', async () => {
+  const functions = await changingFunctions()
+  const files = await sources()
+  const codeOf = (write: string) => files.find(({ file }) => write.startsWith(`${file}:`))?.code ?? ''
+
+  test('is fenced, or says why it need not be', () => {
+    const found = files.flatMap(({ file, code }) => [
+      ...[...code.matchAll(CHANGE)].map(([, what, name]) => `${file}: ${what} ${name}`),
+      ...[...code.matchAll(INSERTED)].map(([, name]) => `${file}: inserted ${name}`),
+      ...[...functions.keys()].filter((name) => code.includes(`${name}(`)).map((name) => `${file}: ${name}()`),
+    ])
+    expect([...new Set(found)].sort()).toEqual(Object.keys(WRITES).sort())
+  })
+
+  for (const [write, how] of Object.entries(WRITES)) {
+    if (how === 'checked') test(`${write}, with check_fence`, () => expect(codeOf(write)).toContain('check_fence('))
+    if (how === 'audited')
+      test(`${write}, as a part of an audited write`, () => {
+        expect(codeOf(write)).toContain('auditedWrite')
+        expect(codeOf(write)).not.toMatch(/await\s+(this\.#)?sql\b[^`;]*`\s*(insert into|update|delete from)/)
+      })
+    if (how === 'function' || how === 'sender')
+      test(`${write}, in sql/`, () => {
+        const fence = how === 'sender' ? /\bwebhook_sender\b/ : /\bcheck_fence\(|\bwriter_fence\b/
+        const bodies = functions.get(write.replace(/.*: |\(\)/g, '')) ?? []
+        expect(bodies).not.toHaveLength(0)
+        for (const body of bodies) expect(body).toMatch(fence)
+      })
+  }
+})

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Config } from '../../../src/app/config.ts'
+import { openDatabase } from '../../../src/app/open-database.ts'
+import { connect } from '../../../src/postgres/client/connect.ts'
+import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
+import { checkSecretKey, SecretKeyError, storedCheck } from '../../../src/postgres/stores/stored-key-check.ts'
+import { SecretBox } from '../../../src/webhooks/secret-box.ts'
+import { secretKeyCheck } from '../../../src/webhooks/secret-key-check.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
+
+const KEY = Uint8Array.fromHex('01'.repeat(32))
+const OTHER = Uint8Array.fromHex('02'.repeat(32))
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+  await insertAgency(database.sql, 'agc_a')
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`delete from webhook_endpoint`
+  await database.sql`delete from secret_key_check`
+})
+
+async function addEndpoint(endpointId: string, key: Uint8Array, status = 'active'): Promise<void> {
+  const sealed = status === 'deleted' ? '' : new SecretBox(key).seal('whsec_x', { agencyId: 'agc_a', endpointId })
+  await insertEndpoint(database.sql, { agencyId: 'agc_a', endpointId, status, sealed })
+}
+
+/** Whether a start with `key` is let through. */
+async function passes(key: Uint8Array): Promise<boolean> {
+  try {
+    await checkSecretKey(database.sql, key)
+    return true
+  } catch (error) {
+    if (error instanceof SecretKeyError) return false
+    throw error
+  }
+}
+
+test('the first start settles the key, and no other one passes afterwards', async () => {
+  expect(await passes(KEY)).toBe(true)
+  expect(await storedCheck(database.sql)).toBe(secretKeyCheck(KEY))
+  expect([await passes(OTHER), await passes(KEY)]).toEqual([false, true])
+})
+
+test('of two first starts at once with different keys one is refused', async () => {
+  const passed = await Promise.all([passes(KEY), passes(OTHER)])
+  expect(passed.filter(Boolean)).toHaveLength(1)
+  expect(await storedCheck(database.sql)).toBe(secretKeyCheck(passed[0] ? KEY : OTHER))
+})
+
+test('a database from before the check takes the key that opens its secrets, and refuses another without a trace', async () => {
+  await addEndpoint('whe_a', KEY)
+  await addEndpoint('whe_gone', KEY, 'deleted')
+  expect([await passes(OTHER), await storedCheck(database.sql)]).toEqual([false, null])
+  expect(await passes(KEY)).toBe(true)
+})
+
+test('and takes it, too, when a start with another key has left a secret of its own', async () => {
+  await addEndpoint('whe_a', KEY)
+  await addEndpoint('whe_b', OTHER)
+  expect(await passes(KEY)).toBe(true)
+})
+
+test('deleted endpoints say nothing of the key', async () => {
+  await addEndpoint('whe_gone', KEY, 'deleted')
+  expect(await passes(OTHER)).toBe(true)
+})
+
+test('what is kept is not the key, nor the same for two keys', () => {
+  expect(secretKeyCheck(KEY)).toMatch(/^[0-9a-f]{64}$/)
+  expect(secretKeyCheck(KEY)).not.toContain('01'.repeat(4))
+  expect(secretKeyCheck(KEY)).not.toBe(secretKeyCheck(OTHER))
+})
+
+test('a start with another key leaves the schema of an earlier version as it is', async () => {
+  const earlier = await testDatabase({ template: 'empty' })
+  const sql = connect(earlier.url, { purpose: 'admin' })
+  await migrate(sql, { migrations: MIGRATIONS.slice(0, 5) })
+  await insertAgency(sql, 'agc_a')
+  const sealed = new SecretBox(KEY).seal('whsec_x', { agencyId: 'agc_a', endpointId: 'whe_a' })
+  await insertEndpoint(sql, { agencyId: 'agc_a', endpointId: 'whe_a', sealed })
+  const start = (secretKey: Uint8Array) =>
+    openDatabase({ databaseUrl: earlier.url } as Config, { secretKey, onStep: () => {} }).then(
+      () => 'started',
+      (error: unknown) => error,
+    )
+  const version = async () => (await sql`select max(version)::int as version from schema_migration`)[0]?.['version']
+  expect(await start(OTHER)).toBeInstanceOf(SecretKeyError)
+  expect(await version()).toBe(5)
+  expect(await start(KEY)).toBe('started')
+  expect(await version()).toBe(MIGRATIONS.length)
+  await sql.end()
+  await earlier.drop()
+})

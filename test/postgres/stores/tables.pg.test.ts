@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { FieldKind } from '../../../src/core/journal/fields.ts'
+import * as tables from '../../../src/postgres/stores/tables.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+const TYPE_OF: Record<FieldKind, string> = {
+  ...{ text: 'text', integer: 'integer', bigint: 'bigint', double: 'double precision', boolean: 'boolean' },
+  ...{ night: 'date', instant: 'timestamp with time zone', texts: 'text[]', json: 'jsonb' },
+}
+
+/** Columns that only the database reads or writes, or that no row of a list has. */
+const UNDECLARED: Record<string, readonly string[]> = {
+  audit: ['agency_id'],
+  booking: ['nights'],
+  fee_type: ['position'],
+  guest: ['agency_id', 'email_key', 'search_text'],
+  webhook_endpoint: ['revision'],
+}
+
+async function columnsOf(name: string) {
+  return database.sql<{ name: string; type: string; isNullable: boolean }[]>`
+    select attname as "name", format_type(atttypid, atttypmod) as "type", not attnotnull as "isNullable"
+    from pg_attribute where attrelid = ${name}::regclass and attnum > 0 and not attisdropped order by attnum`
+}
+
+const DECLARED = Object.values(tables).filter((each) => 'columns' in each)
+
+describe('the declared columns are those of the database:', () => {
+  for (const { name, columns } of DECLARED.filter(({ name }) => name.endsWith('_row'))) {
+    test(`${name}, with its members in their order`, async () => {
+      const members = (await columnsOf(name)).map((member) => [member.name, member.type])
+      expect(columns.map((column) => [column.name, TYPE_OF[column.kind]])).toEqual(members)
+    })
+  }
+
+  for (const { name, columns } of DECLARED.filter(({ name }) => !name.endsWith('_row'))) {
+    test(name, async () => {
+      const undeclared = UNDECLARED[name] ?? []
+      const there = (await columnsOf(name)).filter((column) => !undeclared.includes(column.name))
+      const declared = columns.map(({ name, kind, isNullable }) => ({ name, type: TYPE_OF[kind], isNullable }))
+      const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+      expect(declared.toSorted(byName)).toEqual(there.map((column) => ({ ...column })).toSorted(byName))
+    })
+  }
+})
