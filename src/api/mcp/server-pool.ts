@@ -14,8 +14,12 @@ export interface PoolLimits {
   readonly waitingMax: number
 }
 
-/** For each of the two kinds of revisions. A call takes milliseconds, and a key has 60 a minute unless its plan says otherwise. */
-export const POOL_LIMITS: PoolLimits = { serversMax: 64, waitingMax: 1_024 }
+/**
+ * For each of the two kinds of revisions. While the database is slow, each agency can have 34 lists of bookings in progress
+ * (`ListReads`) for seconds, and each takes up a server: calls that are answered from memory must not wait for them. A server takes about
+ * 10 KiB.
+ */
+export const POOL_LIMITS: PoolLimits = { serversMax: 1_024, waitingMax: 1_024 }
 
 interface Closable {
   close(): Promise<void>

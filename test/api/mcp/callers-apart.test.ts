@@ -119,6 +119,29 @@ describe('with the same id at the same time', () => {
   })
 })
 
+test('calls that wait for the database delay none that is answered from memory', async () => {
+  const database = Promise.withResolvers<void>()
+  let reads = 0
+  const { ask, key } = await openMemoryMcp({
+    listBookings: async () => {
+      reads += 1
+      await database.promise
+      return NONE
+    },
+  })
+  const secret = key()
+  // As many lists as ten agencies can have in progress and waiting (`ListReads`).
+  const lists = Array.from({ length: 340 }, (_, id) => ask(secret, list(id)))
+  const inMemory = [rpc('ping'), rpc('initialize', {}), rpc('tools/list'), toolCall('list_units')]
+  const answers = Promise.all(inMemory.map((message) => ask(secret, message)))
+  // Only bounds how long a failure takes.
+  const statuses = await Promise.race([answers.then((all) => all.map(({ status }) => status)), Bun.sleep(5_000)])
+  expect(statuses).toEqual([200, 200, 200, 200])
+  expect(reads).toBe(340)
+  database.resolve()
+  await Promise.all(lists)
+})
+
 describe('with one server for all', () => {
   const ONE = { serversMax: 1, waitingMax: 2 }
 
