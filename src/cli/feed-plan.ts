@@ -28,8 +28,10 @@ export type FeedStep =
     }
 
 export interface FeedPlan {
-  /** In the order in which to run them: nights are freed before others are taken. Run none while there is a suspicion. */
+  /** In the order in which to run them: nights are freed before others are taken. None while there is a suspicion. */
   readonly steps: readonly FeedStep[]
+  /** The steps of a suspicious feed, which are shown and not run. */
+  readonly withheld: readonly FeedStep[]
   /** Why the feed is not imported unless the agency confirms it; null when it is imported. */
   readonly suspicion: string | null
   readonly unchanged: number
@@ -97,7 +99,13 @@ export function planFeed(
     keepMissing,
   })
   const steps = [...cancels, ...moves, ...creates]
-  return { steps, suspicion: allowMassCancellation ? null : suspicion, unchanged, passedOver, refused }
+  const isWithheld = suspicion !== null && !allowMassCancellation
+  return {
+    ...(isWithheld ? { steps: [], withheld: steps, suspicion } : { steps, withheld: [], suspicion: null }),
+    unchanged,
+    passedOver,
+    refused,
+  }
 }
 
 /** With fewer blocks than this, an ordinary day can cancel most of them. */

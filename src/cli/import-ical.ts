@@ -58,7 +58,7 @@ export function importIcal(noun: Command, terminal: Terminal): void {
       const isDryRun = options.dryRun === true
       if (plan.suspicion !== null && !isDryRun) throw suspected(plan.suspicion)
       const { done, conflicts } = isDryRun
-        ? { done: plan.steps.map(doneOf), conflicts: [] }
+        ? { done: stepsShown(plan).map(doneOf), conflicts: [] }
         : await run(session, plan, { unit: options.unit, source }, terminal)
       report(session, plan, { done, conflicts, isDryRun })
       if (plan.suspicion !== null) throw suspected(plan.suspicion)
@@ -175,11 +175,17 @@ function doneOf(step: FeedStep): Done {
   return { uid: step.uid, step: step.kind, arrival: stay.arrival, departure: stay.departure }
 }
 
+/** A dry run also shows what is withheld. */
+function stepsShown({ steps, withheld }: FeedPlan): readonly FeedStep[] {
+  return [...steps, ...withheld]
+}
+
 function report(
   session: Session,
-  { steps, unchanged, passedOver, refused }: FeedPlan,
+  plan: FeedPlan,
   { done, conflicts, isDryRun }: { done: Done[]; conflicts: { uid: string; reason: string }[]; isDryRun: boolean },
 ): void {
+  const { unchanged, passedOver, refused } = plan
   const count = (kind: FeedStep['kind']) => done.filter(({ step }) => step === kind).length
   const totals: Json = {
     created: count('create'),
@@ -198,7 +204,8 @@ function report(
   const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'skipped' : name}`)
   terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
   if (isDryRun)
-    for (const step of steps) if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)
+    for (const step of stepsShown(plan))
+      if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)
   for (const { uid, reason } of conflicts) terminal.err(`conflict  ${uid}  ${reason}\n`)
   for (const { uid, reason } of refused) terminal.err(`refused   ${uid}  ${reason}\n`)
   for (const { uid, reason } of passedOver) terminal.err(`skipped   ${uid}  ${reason}\n`)

@@ -70,8 +70,11 @@ describe('a feed is suspicious', () => {
     expect(planFeed([], [known('x', '2026-03-01', '2026-03-02')], OPTIONS).suspicion).toBeNull()
   })
 
-  test('and the plan still says what it would do; allowed mass cancellation is not suspicious', () => {
-    expect(planOf(0, 3).steps).toHaveLength(3)
+  test('and the plan has no steps to run, but says what they would be; allowed mass cancellation is not suspicious', () => {
+    expect(planOf(0, 3)).toMatchObject({
+      steps: [],
+      withheld: [{ kind: 'cancel' }, { kind: 'cancel' }, { kind: 'cancel' }],
+    })
     const allowed = planOf(0, 3, { allowMassCancellation: true })
     expect([allowed.suspicion, allowed.steps.length]).toEqual([null, 3])
   })
