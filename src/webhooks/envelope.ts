@@ -1,8 +1,8 @@
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Booking } from '../core/domain/booking.ts'
+import { bookedStay, bookingIdentity } from '../core/domain/booking-summary.ts'
 import type { BookingEvent } from '../core/domain/event.ts'
-import { formatNight } from '../core/domain/night.ts'
-import { nightsOf } from '../core/domain/stay.ts'
+
 import type { Unit } from '../core/domain/unit.ts'
 import type { Announcement } from '../core/journal/record.ts'
 
@@ -50,19 +50,9 @@ export function eventKind(event: BookingEvent): Announcement['kind'] | null {
 
 function bookingData(booking: Booking, agency: Agency, unit: Unit): Record<string, unknown> {
   return {
-    id: booking.id,
-    unitSlug: unit.slug,
-    unitName: unit.name,
-    type: booking.type,
-    status: booking.status,
-    source: booking.source,
+    ...bookingIdentity(booking, unit),
     sourceRef: booking.sourceRef,
-    arrival: formatNight(booking.arrival),
-    departure: formatNight(booking.departure),
-    nights: nightsOf(booking),
-    adults: booking.adults,
-    children: booking.children,
-    totalAmount: booking.totalAmount,
+    ...bookedStay(booking),
     currency: agency.currency,
     version: booking.version,
   }

@@ -1,8 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
-import { formatNight } from '../../core/domain/night.ts'
-import { nightsOf } from '../../core/domain/stay.ts'
+import { bookedStay, bookingIdentity } from '../../core/domain/booking-summary.ts'
 import { assert } from '../../lib/assert.ts'
 import { dateText } from '../schema/text-schema.ts'
 
@@ -43,18 +42,8 @@ export function bookingJson(booking: Booking, inventory: Inventory): Static<type
   const unit = inventory.unitById(booking.unitId)
   assert(unit !== null, 'Cannot show a booking: its unit is not in the catalogue')
   return {
-    id: booking.id,
-    unitSlug: unit.slug,
-    unitName: unit.name,
-    type: booking.type,
-    status: booking.status,
-    source: booking.source,
-    arrival: formatNight(booking.arrival),
-    departure: formatNight(booking.departure),
-    nights: nightsOf(booking),
-    adults: booking.adults,
-    children: booking.children,
-    totalAmount: booking.totalAmount,
+    ...bookingIdentity(booking, unit),
+    ...bookedStay(booking),
     sourceRef: booking.sourceRef,
     createdAt: timestampOf(booking.createdAt),
     updatedAt: timestampOf(booking.updatedAt),
