@@ -5,7 +5,7 @@
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/bookings/caller.ts'
+import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'

@@ -8,7 +8,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/bookings/caller.ts'
+import type { Caller } from '../core/journal/record.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import type { AuditDraft } from '../core/journal/record.ts'

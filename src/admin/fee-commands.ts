@@ -1,7 +1,7 @@
 /** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/bookings/caller.ts'
+import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'

@@ -4,7 +4,7 @@
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/bookings/caller.ts'
+import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'

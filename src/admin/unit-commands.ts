@@ -7,7 +7,7 @@
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { Caller } from '../core/bookings/caller.ts'
+import type { Caller } from '../core/journal/record.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { type Rates, sortedRates } from '../core/domain/rules.ts'

@@ -1,5 +1,5 @@
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
-import type { Caller } from '../../src/core/bookings/caller.ts'
+import type { Caller } from '../../src/core/journal/record.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../../src/access/key-secret.ts'
 import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
-import type { Caller } from '../../src/core/bookings/caller.ts'
+import type { Caller } from '../../src/core/journal/record.ts'
 import { type Agency, type ApiKey, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'

@@ -1,7 +1,7 @@
 /** Admission of the operator, by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
 import { portalAccess } from '../../access/portal-access.ts'
 import type { AgencyOutcome } from '../../admin/outcome.ts'
-import type { Caller } from '../../core/bookings/caller.ts'
+import type { Caller } from '../../core/journal/record.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { unreachable } from '../../lib/assert.ts'
 import { plainHeaders } from '../http/answer.ts'

@@ -1,15 +1,14 @@
-/** Lines of the audit trail (docs/design.md#audit). Each becomes durable together with the write it records. */
+/** The lines of the audit trail that no entry tells (docs/design.md#audit). */
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { AuditDraft } from '../journal/record.ts'
-import type { Caller } from './caller.ts'
+import type { AuditDraft, Caller } from '../journal/record.ts'
 
 export interface AuditSource {
   readonly clock: Clock
   readonly newId: IdSource
 }
 
-/** Of a change that was made, or of one that changed nothing because there was nothing to change. */
+/** Of a change to the agency's own data, or of a write that changed nothing because there was nothing to change. */
 export function successLine(source: AuditSource, caller: Caller, bookingId: string | null = null): AuditDraft {
   return line(source, caller, 'OK', bookingId)
 }

@@ -3,12 +3,11 @@ import { HOUR_MS } from '../../lib/duration.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking } from '../domain/decide.ts'
-import type { BookingEvent } from '../domain/event.ts'
 import type { Night } from '../domain/night.ts'
 import type { Rejection } from '../domain/rejection.ts'
 import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
-import type { Announcement, GuestDraft, IdempotencyDraft } from '../journal/record.ts'
+import type { GuestDraft, IdempotencyDraft } from '../journal/record.ts'
 import type { NotFound } from './booking-turns.ts'
 
 /** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
@@ -51,14 +50,6 @@ export interface UnitArchived {
 
 /** The outcome of a command on a booking that may not exist. */
 export type FoundOutcome = Outcome | NotFound | UnitArchived
-
-/** Writes the webhook event of a change; null when the change fires none. */
-export type Announce = (input: {
-  event: BookingEvent
-  agency: Agency
-  unit: Unit
-  eventId: string
-}) => Announcement | null
 
 /** The booking that a request asks for, made at `at`. */
 export function newBookingOf(

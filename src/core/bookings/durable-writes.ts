@@ -1,6 +1,6 @@
 /**
- * Carries out a decided change: durable through the journal first, then applied to its units, then announced (U1). Its line in the
- * audit trail is part of the same record.
+ * Carries out a decided change: durable through the journal first, then applied to its units, then announced (U1). Its entry is also
+ * its line in the audit trail.
  */
 
 import { assert } from '../../lib/assert.ts'
@@ -13,11 +13,10 @@ import type { BookingEvent, UnitEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { Appended, Journal } from '../journal/journal.ts'
-import type { Announcement, AuditDraft, JournalRecord } from '../journal/record.ts'
+import type { AuditDraft, Caller, Envelope, JournalRecord } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
-import type { Announce, BookingRequest, KeepAnswer, Outcome } from './booking-request.ts'
-import type { Caller } from './caller.ts'
+import type { BookingRequest, KeepAnswer, Outcome } from './booking-request.ts'
 import { WriteLimit } from './write-limit.ts'
 
 /** On whose behalf, and for how long, a write is made. */
@@ -31,7 +30,6 @@ export interface DurableWritesOptions {
   readonly catalogue: Catalogue
   readonly directory: UnitDirectory
   readonly journal: Journal
-  readonly announce: Announce
   readonly clock: Clock
   readonly newId: IdSource
   /** How long a write is queued before it is refused as not written, unless it may have been written by then. */
@@ -68,21 +66,20 @@ export class DurableWrites {
     const record: JournalRecord = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
-      audit: successLine(this.#options, caller, booking.id),
       ...(made.keep === undefined ? {} : { idempotency: made.keep(booking) }),
     }
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
-      if (caller.actor.kind !== 'system') await this.#append(limit, record)
+      if (caller.actor.kind !== 'system')
+        await this.#append(limit, { ...record, audit: successLine(this.#options, caller, booking.id) })
       return { kind: 'done', booking, seq: null }
     }
     const { event } = decision
     const { guest = null, notes = null } = made.request ?? {}
-    const announcement = await this.#announcement(agency, event)
+    const envelope = await this.#envelope(agency, event)
     const { seq } = await this.#append(limit, {
       ...record,
-      entry: { event, at: booking.updatedAt, requestId: caller.requestId },
-      ...(announcement === null ? {} : { announcement }),
+      entry: { id: this.#options.newId('evt'), event, at: booking.updatedAt, caller, envelope },
       ...(guest === null ? {} : { guest: { guestId: this.#options.newId('gst'), ...guest } }),
       ...(notes === null ? {} : { notes }),
     })
@@ -98,8 +95,7 @@ export class DurableWrites {
     const { seq } = await this.#append(limit, {
       agencyId: agency.id,
       at,
-      entry: { event, at, requestId: caller.requestId },
-      audit: successLine(this.#options, caller, null),
+      entry: { id: this.#options.newId('evt'), event, at, caller, envelope: null },
     })
     this.#apply([state], event, seq)
     this.#options.catalogue.putUnit(agency.id, unit)
@@ -124,11 +120,11 @@ export class DurableWrites {
     }
   }
 
-  async #announcement(agency: Agency, event: BookingEvent): Promise<Announcement | null> {
-    const { catalogue, announce, newId } = this.#options
+  async #envelope(agency: Agency, event: BookingEvent): Promise<Envelope> {
+    const { catalogue } = this.#options
     const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
     const unit = inventory.unitById(event.after.unitId)
-    assert(unit !== null, 'Cannot announce a change: its unit is not in the catalogue')
-    return announce({ event, agency, unit, eventId: newId('evt') })
+    assert(unit !== null, 'Cannot log a change: its unit is not in the catalogue')
+    return { unitSlug: unit.slug, unitName: unit.name, currency: agency.currency }
   }
 }

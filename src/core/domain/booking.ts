@@ -27,17 +27,13 @@ export const HOLD_HOURS_MAX = 2_160
 /** The cancellation reason of an expired hold (docs/design.md#statuses). */
 export const HOLD_EXPIRED = 'hold_expired'
 
-/**
- * A booking as the ledger keeps it. It contains neither guest nor notes: those are personal data, exist only in
- * Postgres, and no rule depends on them.
- */
-export interface Booking {
+/** What the journal keeps of a booking: all that the rules depend on, and nothing that may hold personal data. */
+export interface BookingFacts {
   readonly id: string
   readonly unitId: string
   readonly type: BookingType
   readonly status: BookingStatus
   readonly source: string
-  readonly sourceRef: string | null
   readonly arrival: Night
   readonly departure: Night
   readonly adults: number
@@ -49,11 +45,19 @@ export interface Booking {
   /** The new departure of a guest in house who is expected to extend the stay. Set by the agency. */
   readonly expectedUntil: Night | null
   readonly cancelledAt: Instant | null
-  readonly cancelReason: string | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
   /** Counts the changes of this booking, starting at 1. */
   readonly version: number
+}
+
+/**
+ * A booking as the ledger keeps it. Its free texts are only in its row, never in the journal: they can be erased without
+ * rewriting history. Guest and notes are not part of it: they exist only in Postgres, and no rule depends on them.
+ */
+export interface Booking extends BookingFacts {
+  readonly sourceRef: string | null
+  readonly cancelReason: string | null
 }
 
 /** Whether the booking occupies its nights: true for every type and every status except cancelled. */

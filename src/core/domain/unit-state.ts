@@ -8,8 +8,8 @@
  * expected to extend their stay. A unit therefore needs the same memory however many bookings it has had.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
-import { type Booking, isCleanedAfter, isLive } from './booking.ts'
-import type { UnitEvent } from './event.ts'
+import { type BookingFacts, isCleanedAfter, isLive } from './booking.ts'
+import type { LoggedEvent } from './event.ts'
 import { addNights, type Night } from './night.ts'
 import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
 import { NO_RATES, type UnitRules } from './rules.ts'
@@ -78,7 +78,7 @@ export class UnitState implements UnitFacts {
   }
 
   /** Applies a durable event. `seq` must be higher than that of any event applied before. */
-  apply(event: UnitEvent, seq: number): void {
+  apply(event: LoggedEvent, seq: number): void {
     assert(seq > this.seq, 'Cannot apply an event: its sequence number is not newer than the state')
     switch (event.kind) {
       case 'unit_set':
@@ -105,7 +105,7 @@ export class UnitState implements UnitFacts {
     if (turnoverChanged) this.#rebuildCleaning()
   }
 
-  #occupy(booking: Booking): void {
+  #occupy(booking: BookingFacts): void {
     if (booking.unitId !== this.unitId || !isLive(booking)) return
     assert(!this.occupied.anyIn(booking.arrival, booking.departure), 'Cannot occupy nights: one is taken')
     this.occupied.setRange(booking.arrival, booking.departure)
@@ -117,7 +117,7 @@ export class UnitState implements UnitFacts {
     if (extension !== null) this.extensions = withExtension(this.extensions, extension)
   }
 
-  #vacate(booking: Booking): void {
+  #vacate(booking: BookingFacts): void {
     if (booking.unitId !== this.unitId || !isLive(booking)) return
     for (let night = booking.arrival; night < booking.departure; night = addNights(night, 1))
       assert(this.occupied.has(night), 'Cannot vacate nights: one is free')
@@ -153,7 +153,7 @@ function allNights(bitmap: NightBitmap): Night[] {
   return bitmap.nightsIn(BITMAP_SPAN.from, BITMAP_SPAN.to)
 }
 
-function extensionOf(booking: Booking): ExpectedExtension | null {
+function extensionOf(booking: BookingFacts): ExpectedExtension | null {
   if (booking.status !== 'checked_in' || booking.expectedUntil === null) return null
   if (booking.expectedUntil <= booking.departure) return null
   return { bookingId: booking.id, from: booking.departure, to: booking.expectedUntil }

@@ -1,4 +1,4 @@
-import type { Booking, BookingStatus, BookingType } from '../domain/booking.ts'
+import type { Booking, BookingFacts, BookingStatus, BookingType } from '../domain/booking.ts'
 import {
   bigint,
   boolean,
@@ -6,6 +6,7 @@ import {
   type Encoded,
   encoderOf,
   type Field,
+  id,
   instant,
   integer,
   night,
@@ -13,14 +14,13 @@ import {
   text,
 } from './fields.ts'
 
-/** The fields of a booking as the journal and its row store them. A field that `Booking` has and this lacks does not compile. */
-export const BOOKING_FIELDS = {
-  id: text(),
-  unitId: text(),
+type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }
+
+/** What an entry's payload says of a booking; which booking and unit it is, the entry says itself. */
+const LOGGED_FIELDS = {
   type: text<BookingType>(),
   status: text<BookingStatus>(),
   source: text(),
-  sourceRef: nullable(text()),
   arrival: night(),
   departure: night(),
   adults: integer(),
@@ -30,15 +30,49 @@ export const BOOKING_FIELDS = {
   holdExpiresAt: nullable(instant()),
   expectedUntil: nullable(night()),
   cancelledAt: nullable(instant()),
-  cancelReason: nullable(text()),
   createdAt: instant(),
   updatedAt: instant(),
   version: integer(),
-} as const satisfies { readonly [N in keyof Booking]: Field<Booking[N]> }
+} as const satisfies FieldsOf<Omit<BookingFacts, 'id' | 'unitId'>>
 
+/** The fields of a booking as its row stores them. A field that `Booking` has and this lacks does not compile. */
+export const BOOKING_FIELDS = {
+  id: id('bkg'),
+  unitId: id('unt'),
+  ...LOGGED_FIELDS,
+  sourceRef: nullable(text()),
+  cancelReason: nullable(text()),
+} as const satisfies FieldsOf<Booking>
+
+/** A booking as its row stores it. Its ids are text; only the row has them as UUIDs. */
 export type EncodedBooking = Encoded<typeof BOOKING_FIELDS>
 
 export const encodeBooking: (booking: Booking) => EncodedBooking = encoderOf(BOOKING_FIELDS)
 
-/** Takes what `encodeBooking` returns. @throws CorruptLedgerError */
-export const decodeBooking: (stored: EncodedBooking) => Booking = decoderOf(BOOKING_FIELDS)
+export type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
+const LOGGED_NAMES = Object.keys(LOGGED_FIELDS) as (keyof LoggedBooking)[]
+const decodeLogged = decoderOf(LOGGED_FIELDS)
+
+/** What is logged of a booking: members without a value are left out. */
+export function loggedBooking(booking: EncodedBooking): Partial<LoggedBooking> {
+  const logged: Record<string, unknown> = {}
+  for (const name of LOGGED_NAMES) if (booking[name] !== null) logged[name] = booking[name]
+  return logged
+}
+
+/** The members of `before` that `after` has with another value, or lacks. */
+export function loggedDifference(before: EncodedBooking, after: EncodedBooking): Partial<LoggedBooking> {
+  const logged: Record<string, unknown> = {}
+  for (const name of LOGGED_NAMES) if (before[name] !== after[name]) logged[name] = before[name]
+  return logged
+}
+
+/** @throws CorruptLedgerError when a value is missing or has another form */
+export function decodeLoggedBooking(
+  logged: Partial<LoggedBooking>,
+  ids: { readonly id: string; readonly unitId: string },
+): BookingFacts {
+  const stored: Record<string, unknown> = {}
+  for (const name of LOGGED_NAMES) stored[name] = logged[name] ?? (LOGGED_FIELDS[name].isNullable ? null : undefined)
+  return { ...ids, ...decodeLogged(stored as LoggedBooking) }
+}

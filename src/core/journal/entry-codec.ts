@@ -1,79 +1,142 @@
-/** Events as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
-import type { UnitEvent } from '../domain/event.ts'
+/** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
+import { assert } from '../../lib/assert.ts'
+import type { Instant } from '../domain/booking.ts'
+import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
-import { decodeBooking, type EncodedBooking, encodeBooking } from './booking-fields.ts'
+import {
+  decodeLoggedBooking,
+  type EncodedBooking,
+  encodeBooking,
+  type LoggedBooking,
+  loggedBooking,
+  loggedDifference,
+} from './booking-fields.ts'
+import { type Link, nextLink } from './chain.ts'
 import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
+import type { Month } from './month.ts'
+import type { Actor, Entry, Envelope } from './record.ts'
 
+/** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
   readonly seq: number
   readonly unitId: string
   readonly otherUnitId: string | null
+  readonly bookingId: string | null
   readonly kind: string
   readonly payload: string
+  /** A signed 64-bit integer in decimal digits. */
   readonly checksum: string
 }
 
+/** An entry as it is stored, in full. */
 export interface EncodedEntry extends StoredEntry {
-  /** The booking after the event, as the payload has it; null for an event of a unit. */
+  readonly shard: number
+  readonly month: Month
+  readonly at: Instant
+  readonly agencyId: string
+  /** `evt_…` */
+  readonly id: string
+  /** Whether it fires a webhook event. */
+  readonly isAnnounced: boolean
+  readonly actor: Actor
+  readonly route: string
+  readonly requestId: string | null
+  readonly link: Link
+  /** The booking after the event, for its row; null for an event of a unit. */
   readonly booking: EncodedBooking | null
 }
 
+/** Where an entry stands in the log of its shard. */
+export interface EntryPlace {
+  readonly shard: number
+  readonly seq: number
+  readonly month: Month
+  /** The link of the entry before it. */
+  readonly previousLink: Link
+  /** Of the shard's chain. */
+  readonly chainKey: Uint8Array
+}
+
 /** The units an event belongs to: the one it is filed under, and the one a booking came from when it moved (U4). */
-export function unitsOf(event: UnitEvent): { unitId: string; otherUnitId: string | null } {
+export function unitsOf(event: LoggedEvent): { unitId: string; otherUnitId: string | null } {
   if (event.kind === 'unit_set') return { unitId: event.unit.id, otherUnitId: null }
   const unitId = event.after.unitId
   const from = event.kind === 'booking_created' ? unitId : event.before.unitId
   return { unitId, otherUnitId: from === unitId ? null : from }
 }
 
-/** An event as it is stored at `seq`. The checksum covers everything that recovery relies on. */
-export function encodeEntry(event: UnitEvent, seq: number): EncodedEntry {
+/** An entry as it is stored at `place`. */
+export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): EncodedEntry {
+  const { event, caller } = entry
+  const { shard, seq, month } = place
   const { unitId, otherUnitId } = unitsOf(event)
   const booking = event.kind === 'unit_set' ? null : encodeBooking(event.after)
-  const draft = { seq, unitId, otherUnitId, kind: event.kind, payload: payloadOf(event, booking) }
-  return { ...draft, checksum: checksumOf(draft), booking }
+  const draft = {
+    ...{ shard, seq, month, at: entry.at, agencyId, unitId, otherUnitId, bookingId: booking?.id ?? null, id: entry.id },
+    kind: event.kind,
+    isAnnounced: webhookEventOf(event) !== null,
+    ...caller,
+    payload: payloadOf(entry, booking),
+  }
+  const link = nextLink(place.chainKey, place.previousLink, draft)
+  return { ...draft, checksum: checksumOf(draft), link, booking }
 }
 
 /** @throws CorruptLedgerError naming the sequence number when the row is not as it was written */
-export function decodeEntry(entry: StoredEntry): UnitEvent {
+export function decodeEntry(entry: StoredEntry): LoggedEvent {
   if (checksumOf(entry) !== entry.checksum)
     throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq}: its checksum does not match`)
-  return decodeEvent(entry.kind, entry.payload, entry.seq)
+  return decodeEvent(entry)
 }
 
-function checksumOf(entry: Omit<StoredEntry, 'checksum'>): string {
-  const covered = `${entry.seq}|${entry.unitId}|${entry.otherUnitId ?? ''}|${entry.kind}|${entry.payload}`
-  return Bun.hash.xxHash64(covered).toString(16).padStart(16, '0')
+/** What the webhook event of an entry says beyond the booking. @throws CorruptLedgerError when the entry has none */
+export function envelopeIn({ payload, seq }: Pick<StoredEntry, 'payload' | 'seq'>): Envelope {
+  const { envelope } = JSON.parse(payload) as { envelope?: Envelope }
+  if (envelope === undefined) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it has no envelope`)
+  return envelope
 }
 
-/** `after`: the event's, encoded. */
-function payloadOf(event: UnitEvent, after: EncodedBooking | null): string {
-  switch (event.kind) {
-    case 'unit_set':
-      return JSON.stringify({ unit: { ...event.unit, rules: encodeRules(event.unit.rules) } })
-    case 'booking_created':
-      return JSON.stringify({ after })
-    case 'booking_changed':
-    case 'booking_cancelled':
-      return JSON.stringify({ before: encodeBooking(event.before), after })
+/** Covers everything that recovery relies on. */
+function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit<StoredEntry, 'checksum'>): string {
+  const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
+  return BigInt.asIntN(64, Bun.hash.xxHash64(covered)).toString()
+}
+
+/** `after`: the event's booking, encoded. Of a booking before its change, only what is different is kept. */
+function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): string {
+  if (event.kind === 'unit_set' || after === null) {
+    assert(event.kind === 'unit_set', 'Cannot encode an entry: its booking is missing')
+    return JSON.stringify({ unit: { ...event.unit, rules: encodeRules(event.unit.rules) } })
   }
+  assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
+  const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
+  return JSON.stringify({ after: loggedBooking(after), ...(before === null ? {} : { before }), envelope })
 }
 
 type Json = Record<string, unknown>
 
-function decodeEvent(kind: string, payload: string, seq: number): UnitEvent {
-  const body = JSON.parse(payload) as { unit: Json; before: EncodedBooking; after: EncodedBooking }
+function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: StoredEntry): LoggedEvent {
+  const body = JSON.parse(payload) as { unit: Json; before: Partial<LoggedBooking>; after: Partial<LoggedBooking> }
+  if (kind === 'unit_set')
+    return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
+  if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
+  const after = decodeLoggedBooking(body.after, { id: bookingId, unitId })
   switch (kind) {
-    case 'unit_set':
-      return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
     case 'booking_created':
-      return { kind, after: decodeBooking(body.after) }
+      return { kind, after }
     case 'booking_changed':
     case 'booking_cancelled':
-      return { kind, before: decodeBooking(body.before), after: decodeBooking(body.after) }
+      return {
+        kind,
+        before: decodeLoggedBooking(
+          { ...body.after, ...body.before },
+          { id: bookingId, unitId: otherUnitId ?? unitId },
+        ),
+        after,
+      }
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)
   }

@@ -2,22 +2,40 @@
  * The fields of a stored record, declared once: the type of the record, its form in JSON and in rows, and the functions that
  * encode and decode it all follow from the declaration.
  */
+import { type IdPrefix, idOf } from '../../lib/ids.ts'
 import type { Instant } from '../domain/booking.ts'
 import { formatNight, type Night, parseNight } from '../domain/night.ts'
 import { corrupt } from './corrupt-ledger-error.ts'
 
-/** `night`: stored as a date. `instant`: stored as a point in time. The others are stored as they are; `texts` is a list. */
-export type FieldKind = 'text' | 'integer' | 'bigint' | 'double' | 'boolean' | 'night' | 'instant' | 'texts' | 'json'
+/**
+ * `id`: stored as a UUID. `night`: stored as a date. `instant`: stored as a point in time. The others are stored as they are;
+ * `texts` is a list.
+ */
+export type FieldKind =
+  | 'id'
+  | 'text'
+  | 'integer'
+  | 'bigint'
+  | 'double'
+  | 'boolean'
+  | 'night'
+  | 'instant'
+  | 'texts'
+  | 'json'
 
 export interface Field<T, K extends FieldKind = FieldKind> {
   readonly kind: K
   readonly isNullable: null extends T ? true : false
+  /** Of an `id`. */
+  readonly prefix?: IdPrefix
   /** Exists for the compiler only. */
   readonly value?: T
 }
 
 /** By name. */
-export type Fields = Readonly<Record<string, { readonly kind: FieldKind; readonly isNullable: boolean }>>
+export type Fields = Readonly<
+  Record<string, { readonly kind: FieldKind; readonly isNullable: boolean; readonly prefix?: IdPrefix }>
+>
 
 type ValueOf<F> = F extends { readonly value?: infer T } ? T : never
 
@@ -36,6 +54,8 @@ export type Stored<F extends Fields> = {
   readonly [N in keyof F]: F[N]['kind'] extends 'instant' ? Date | Encoded<F>[N] : Encoded<F>[N]
 }
 
+/** An id with this prefix (src/lib/ids.ts). */
+export const id = (prefix: IdPrefix): Field<string, 'id'> => ({ ...field<string, 'id'>('id'), prefix })
 export const text = <T extends string = string>() => field<T, 'text'>('text')
 /** 32 bits. */
 export const integer = () => field<number, 'integer'>('integer')
@@ -49,7 +69,7 @@ export const texts = <T extends string>() => field<readonly T[], 'texts'>('texts
 export const json = <T extends object>() => field<T, 'json'>('json')
 
 export function nullable<T, K extends FieldKind>(of: Field<T, K>): Field<T | null, K> {
-  return { kind: of.kind, isNullable: true } as Field<T | null, K>
+  return { ...of, isNullable: true } as Field<T | null, K>
 }
 
 function field<T, K extends FieldKind>(kind: K): Field<T, K> {
@@ -73,16 +93,17 @@ export function decoderOf<F extends Fields>(fields: F): (stored: Stored<F>) => D
   const each = Object.entries(fields)
   return (stored) => {
     const decoded: Record<string, unknown> = {}
-    for (const [name, { kind, isNullable }] of each) {
+    for (const [name, { kind, isNullable, prefix }] of each) {
       const value: unknown = stored[name]
       if (value === undefined || (value === null && !isNullable)) corrupt(name)
-      decoded[name] = value === null ? null : decodeValue(kind, value)
+      decoded[name] = value === null ? null : decodeValue(kind, value, prefix)
     }
     return decoded as Decoded<F>
   }
 }
 
-function decodeValue(kind: FieldKind, value: unknown): unknown {
+function decodeValue(kind: FieldKind, value: unknown, prefix?: IdPrefix): unknown {
+  if (kind === 'id') return prefix === undefined || typeof value !== 'string' ? corrupt('an id') : idOf(prefix, value)
   if (kind === 'night') return decodeNight(value)
   if (kind === 'instant') return decodeInstant(value)
   return value

@@ -1,4 +1,6 @@
+import type { Link } from './chain.ts'
 import type { EncodedEntry, StoredEntry } from './entry-codec.ts'
+import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
 import type { StoredSnapshot } from './snapshot-codec.ts'
 
@@ -12,36 +14,56 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
  *   This send was not written; the connection must be discarded.
  * - `too_slow`: the server cancelled the statement at its timeout. This send was not written; a smaller batch may pass.
  * - `poison`: the data broke a rule of the database. This send was not written (J4).
- * - `fenced`: another writer has taken over (J5). This send was not written.
+ * - `fenced`: another writer has taken over some of its shards (J5). This send was not written.
  */
-export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison' | 'fenced'
+export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison'
 
-export interface AppendFailure {
-  readonly kind: AppendFailureKind
-  readonly cause: unknown
+export type AppendFailure =
+  | { readonly kind: AppendFailureKind; readonly cause: unknown }
+  | {
+      readonly kind: 'fenced'
+      readonly cause: unknown
+      /** Those of the batch that belong to another writer; at least one. */
+      readonly shards: readonly number[]
+    }
+
+/** A shard of which this process is the writer. */
+export interface ShardEpoch {
+  readonly shard: number
+  /** Of this writer; higher than any before. */
+  readonly epoch: number
+}
+
+/** A shard that was taken over, and the end of its log; final. */
+export interface ShardTerm extends ShardEpoch {
+  /** The last sequence number that any writer before this one has written; the shard's mark when there is none. */
+  readonly lastSeq: number
+  /** Of that entry; the oldest month of the ledger when there is none. */
+  readonly lastMonth: Month
+  /** Of that entry; the mark's when there is none. */
+  readonly lastLink: Link
 }
 
 export interface WriterTerm {
-  /** Of this writer; higher than any before. */
-  readonly epoch: number
-  /** The last sequence number that any writer before this one has written; final. */
-  readonly lastSeq: number
+  /** All of them, in order. */
+  readonly shards: readonly ShardTerm[]
+  /** The newest month that the journal has a partition for. */
+  readonly newestMonth: Month
 }
 
-/** A record, and what depends on the sequence number of its entry, encoded once. */
+/** A record, and its entry with everything that depends on its place in the log, encoded once. */
 export interface NumberedRecord {
+  /** Of the record's agency. */
+  readonly shard: number
   readonly record: JournalRecord
   /** The record's entry; null when it has none. */
   readonly entry: EncodedEntry | null
-  /** The body of the record's announcement; null when it has none. */
-  readonly body: string | null
 }
 
 export interface BatchToAppend {
-  readonly epoch: number
-  readonly batchId: string
-  readonly firstSeq: number
-  /** The same on every send (J3). */
+  /** Of all its records, in order, each once. */
+  readonly shards: readonly ShardEpoch[]
+  /** An entry is the same, byte for byte, on every send (J3). */
   readonly records: readonly NumberedRecord[]
 }
 
@@ -54,20 +76,20 @@ export interface StoredUnit {
 
 /** The port the journal writes and recovers through. */
 export interface JournalStore {
-  /** Becomes the only writer (J5). */
+  /** Becomes the only writer of all shards (J5). */
   takeOver(holder: string): Promise<WriterTerm>
-  /** Appends a batch, or finds it already there. Never rejects: whatever went wrong is in the answer. */
+  /** Appends a batch, or finds its entries already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>
   /**
-   * Raises this writer's own epoch by one, after everything in progress has ended: no batch of the old epoch can commit
-   * afterwards. Never rejects.
+   * Raises this writer's own epoch of each shard by one, after everything in progress there has ended: no batch of the old epochs
+   * can commit afterwards. All of them, or none. Never rejects.
    * @param renewal a UUID of this call and its retries, so that a retry after a lost reply finds what the first call did
-   * @returns the new epoch, or why it is not known whether it was raised
+   * @returns the new epochs, or why it is not known whether they were raised
    */
-  renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure>
+  renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure>
   /**
-   * Whether a batch is durable; null when this could not be found out within a few seconds. The answer is final only
-   * when the fence has a higher epoch.
+   * Whether a batch is durable; null when this could not be found out within a few seconds. The fences of its shards are locked
+   * first: what still commits has then ended. The answer is final only when the fences have higher epochs.
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */

@@ -1,9 +1,10 @@
 /**
  * The journal: every change of the process goes through it, one group commit after the other.
  *
- * - J1 One append in flight per process. The next batch forms meanwhile.
+ * - J1 One append in flight per shard: here, one of the process. The next batch forms meanwhile.
  * - J2 A batch is one statement, all or nothing.
- * - J3 Sequence numbers are assigned here, without gaps. batch-sender.ts finds out the outcome of a batch that was sent.
+ * - J3 Sequence numbers are assigned here, without gaps in each shard. batch-sender.ts finds out the outcome of a batch that was
+ *   sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
  * - J5 A fenced writer writes nothing more. It stops serving first, then answers the callers that wait.
  */
@@ -11,11 +12,13 @@ import { assert, unreachable } from '../../lib/assert.ts'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../../lib/histogram.ts'
-import { type EncodedBatch, encodeBatch } from './batch.ts'
-import { BatchSender } from './batch-sender.ts'
+import { encodeBatch, type ShardHead } from './batch.ts'
+import { BatchSender, type FencedPart } from './batch-sender.ts'
 import { JournalError, type JournalErrorKind } from './journal-error.ts'
-import type { BatchToAppend, JournalStore, WriterTerm } from './journal-store.ts'
+import type { JournalStore, NumberedRecord, WriterTerm } from './journal-store.ts'
+import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
+import { SHARDS, shardOf } from './shard.ts'
 
 export interface JournalLimits {
   /** Records that may wait for a batch; one more is refused. */
@@ -42,6 +45,11 @@ interface Waiting {
   readonly reject: (error: JournalError) => void
 }
 
+/** A record of the batch in flight, with who waits for it. */
+interface Sent extends NumberedRecord {
+  readonly waiting: Waiting
+}
+
 type State =
   | { readonly kind: 'idle' }
   | { readonly kind: 'flushing' }
@@ -52,7 +60,8 @@ type State =
 export interface JournalStats {
   readonly state: State['kind']
   readonly waiting: number
-  readonly durableSeq: number
+  /** Entries that became durable, of all shards, since this process took over. */
+  readonly entries: number
   readonly batches: number
   readonly records: number
   readonly resends: number
@@ -79,12 +88,15 @@ export class Journal {
   readonly #clock: Clock
   readonly #limits: JournalLimits
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
-  readonly #newBatchId: () => string
   readonly #waiting: BoundedQueue<Waiting>
   readonly #drained: (() => void)[] = []
   #state: State = { kind: 'idle' }
-  #nextSeq: number
+  /** By shard. */
+  readonly #heads: ShardHead[]
+  readonly #chainKeys: readonly Uint8Array[]
+  #newestMonth: Month
   #batchMax: number
+  #entries = 0
   /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
   #sent: { readonly at: number; readonly oldest: number } | null = null
   #batches = 0
@@ -98,27 +110,45 @@ export class Journal {
     clock: Clock
     limits: JournalLimits
     term: WriterTerm
+    /** Of the shards' chains, by shard. */
+    chainKeys: readonly Uint8Array[]
     /**
      * Called once, immediately: the process must stop serving, and exit non-zero when `settled` resolves. By then every caller
      * has its outcome; this may take as long as `wasWritten`.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
-    newBatchId: () => string
+    newRenewalId: () => string
   }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#limits = options.limits
-    this.#nextSeq = options.term.lastSeq + 1
+    const { shards, newestMonth } = options.term
+    assert(
+      shards.length === SHARDS && options.chainKeys.length === SHARDS,
+      'Cannot open the journal: a shard is missing',
+    )
+    this.#heads = shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink }))
+    this.#chainKeys = options.chainKeys
+    this.#newestMonth = newestMonth
     this.#batchMax = options.limits.batchMax
     this.#onFenced = options.onFenced
-    this.#newBatchId = options.newBatchId
-    this.#sender = new BatchSender({ ...options, epoch: options.term.epoch, newRenewalId: options.newBatchId })
+    this.#sender = new BatchSender({ ...options, epochs: shards.map(({ epoch }) => epoch) })
     this.#waiting = new BoundedQueue(options.limits.waitingMax)
   }
 
-  /** The epoch of this writer. It rises whenever a doubt has to be settled. */
+  /** The epoch of this writer for the agency's shard. It rises whenever a doubt has to be settled. */
+  epochOf(agencyId: string): number {
+    return this.#sender.epochOf(shardOf(agencyId))
+  }
+
+  /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
-    return this.#sender.epoch
+    return this.#sender.epochOf(0)
+  }
+
+  /** There are partitions up to this month now. */
+  setNewestMonth(month: Month): void {
+    this.#newestMonth = month
   }
 
   get stats(): JournalStats {
@@ -127,7 +157,7 @@ export class Journal {
     return {
       state: this.#state.kind,
       waiting: this.#waiting.size,
-      durableSeq: this.#nextSeq - 1,
+      entries: this.#entries,
       batches: this.#batches,
       records: this.#records,
       resends: this.#sender.resends,
@@ -200,35 +230,53 @@ export class Journal {
     if (first === undefined) return
     const encoded = encodeBatch(
       batch.map(({ record }) => record),
-      this.#nextSeq,
+      { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth },
     )
-    const toAppend: BatchToAppend = {
-      epoch: this.#sender.epoch,
-      batchId: this.#newBatchId(),
-      firstSeq: this.#nextSeq,
-      records: encoded.records,
-    }
-    const at = this.#clock.monotonicMs()
-    this.#sent = { at, oldest: first.since }
-    const outcome = await this.#sender.send(toAppend, () => batch.some((waiting) => this.#isOverdue(waiting)))
+    const numbered = encoded.records.map((record, i): Sent => ({ ...record, waiting: batch[i] as Waiting }))
+    const sentAt = this.#clock.monotonicMs()
+    this.#sent = { at: sentAt, oldest: first.since }
+    const fencedParts: FencedPart[] = []
+    let finish = (): void => {}
+    const outcome = await this.#sender.send(numbered, {
+      isOverdue: () => batch.some((waiting) => this.#isOverdue(waiting)),
+      onFenced: (part) => {
+        fencedParts.push(part)
+        if (fencedParts.length > 1) return
+        const settled = new Promise<void>((resolve) => {
+          finish = resolve
+        })
+        this.#stopServing(part.cause, settled)
+      },
+    })
     this.#sent = null
 
+    const fencedShards = new Set(fencedParts.flatMap(({ batch: { shards } }) => shards.map(({ shard }) => shard)))
+    const rest = numbered.filter(({ shard }) => !fencedShards.has(shard))
+    const waiting = rest.map((sent) => sent.waiting)
     switch (outcome.kind) {
       case 'durable':
-        this.#noteDuration(batch.length, this.#clock.monotonicMs() - at)
-        return this.#settleDurable(batch, encoded)
+        this.#noteDuration(batch.length, this.#clock.monotonicMs() - sentAt)
+        this.#batches += 1
+        this.#batchSizes.count(rest.length)
+        this.#settleDurable(rest)
+        break
+      case 'fenced':
+        break
       case 'given_back':
-        return this.#requeue(batch)
+        this.#requeue(waiting)
+        break
       case 'too_slow':
         this.#batchMax = Math.max(1, batch.length >> 1)
-        return this.#requeue(batch)
-      case 'fenced':
-        return this.#settleFenced(batch, encoded, { ...outcome, toAppend })
+        this.#requeue(waiting)
+        break
       case 'poison':
-        return this.#bisect(batch, outcome.cause)
+        await this.#bisect(waiting, outcome.cause)
+        break
       default:
         unreachable(outcome)
     }
+    for (const part of fencedParts) await this.#settleFenced(part, numbered)
+    finish()
   }
 
   /** The batch limit grows again, by an eighth at a time, while the database is quick. */
@@ -238,41 +286,40 @@ export class Journal {
     this.#batchMax = Math.min(this.#limits.batchMax, this.#batchMax + Math.ceil(this.#batchMax / 8))
   }
 
-  #settleDurable(batch: readonly Waiting[], encoded: EncodedBatch): void {
-    assert(encoded.records.length === batch.length, 'Cannot settle a batch: it has lost records')
-    this.#nextSeq = encoded.lastSeq + 1
-    this.#batches += 1
-    this.#records += batch.length
-    this.#batchSizes.count(batch.length)
-    for (const [i, waiting] of batch.entries()) waiting.resolve({ seq: encoded.records[i]?.entry?.seq ?? null })
+  #settleDurable(sent: readonly Sent[]): void {
+    this.#records += sent.length
+    for (const { shard, entry, waiting } of sent) {
+      if (entry !== null) {
+        this.#entries += 1
+        this.#heads[shard] = { lastSeq: entry.seq, lastMonth: entry.month, lastLink: entry.link }
+      }
+      waiting.resolve({ seq: entry?.seq ?? null })
+    }
   }
 
-  /** Serving ends before anything is looked up: until then reads come from memory that may be stale. */
-  #settleFenced(
-    batch: readonly Waiting[],
-    encoded: EncodedBatch,
-    fence: { readonly cause: unknown; readonly isInDoubt: boolean; readonly toAppend: BatchToAppend },
-  ): Promise<void> {
-    const { cause } = fence
+  /** Serving ends before anything is looked up: until then reads come from memory that may be stale (J5). */
+  #stopServing(cause: unknown, settled: Promise<void>): void {
     this.#state = { kind: 'fenced', cause }
     this.#rejectWaiting(
       () => true,
       () => fenced(cause),
     )
-    const settled = this.#settleLast(batch, encoded, fence)
     this.#onFenced(cause, settled)
-    return settled
   }
 
-  /** After the fence nothing of this epoch can commit any more, so whether an earlier send got through can be read. */
-  async #settleLast(
-    batch: readonly Waiting[],
-    encoded: EncodedBatch,
-    { cause, isInDoubt, toAppend }: { cause: unknown; isInDoubt: boolean; toAppend: BatchToAppend },
-  ): Promise<void> {
-    const written = isInDoubt ? await this.#store.wasWritten(toAppend) : false
-    if (written === true) this.#settleDurable(batch, encoded)
-    else this.#rejectAll(batch, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
+  /** After the fence nothing of the old epochs can commit any more, so whether an earlier send got through can be read. */
+  async #settleFenced({ batch, cause, isInDoubt }: FencedPart, numbered: readonly Sent[]): Promise<void> {
+    const shards = new Set(batch.shards.map(({ shard }) => shard))
+    const sent = numbered.filter(({ shard }) => shards.has(shard))
+    const written = isInDoubt ? await this.#store.wasWritten(batch) : false
+    if (written === true) this.#settleDurable(sent)
+    else {
+      const error = () => (written === false ? fenced(cause) : outcomeUnknown(cause))
+      this.#rejectAll(
+        sent.map(({ waiting }) => waiting),
+        error,
+      )
+    }
   }
 
   /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
@@ -285,6 +332,10 @@ export class Journal {
       return
     }
     const middle = batch.length >> 1
+    if (this.#state.kind === 'fenced') {
+      const { cause: fence } = this.#state
+      return this.#rejectAll(batch, () => fenced(fence))
+    }
     await this.#send(batch.slice(0, middle))
     // Once the first half has found the fence, nothing more is sent. The second half may overtake a first half that was requeued:
     // a unit never has two records waiting (U2).
@@ -296,8 +347,16 @@ export class Journal {
     return this.#clock.monotonicMs() - waiting.since >= this.#limits.queuedMsMax
   }
 
-  /** The batch was not written: records that have waited too long are refused, the others go back to the front of the queue. */
+  /**
+   * The batch was not written: records that have waited too long are refused, the others go back to the front of the queue. After
+   * a fence nothing is sent any more.
+   */
   #requeue(batch: readonly Waiting[]): void {
+    if (this.#state.kind === 'fenced') {
+      const { cause } = this.#state
+      this.#rejectAll(batch, () => fenced(cause))
+      return
+    }
     // Checked once per record: a record that becomes overdue between two checks would be neither refused nor sent.
     const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
     this.#rejectAll([...overdue], () => heldTooLong(this.#limits))

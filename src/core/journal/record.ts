@@ -8,7 +8,15 @@ export interface Actor {
   readonly id: string | null
 }
 
-/** A line of the audit trail (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
+/** On whose behalf a write is done; what the audit trail says about it. */
+export interface Caller {
+  readonly actor: Actor
+  /** Method and path template, `POST /partner/v1/bookings`. */
+  readonly route: string
+  readonly requestId: string | null
+}
+
+/** A line of the audit trail that no entry tells (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
 export interface AuditDraft {
   readonly auditId: string
   readonly at: Instant
@@ -42,18 +50,22 @@ export interface IdempotencyDraft {
   readonly body: string
 }
 
-/** A webhook event. The body is written once, when the sequence number is known. */
-export interface Announcement {
-  readonly eventId: string
-  readonly kind: 'booking.created' | 'booking.updated' | 'booking.cancelled'
-  readonly body: (seq: number) => string
+/** What the webhook event of a change says that the booking does not, as it was at that moment. */
+export interface Envelope {
+  readonly unitSlug: string
+  readonly unitName: string
+  readonly currency: string
 }
 
 /** One change of one unit, or of two when a booking moves. */
 export interface Entry {
+  /** `evt_…`, also of its webhook event. Its line in the audit trail has the same UUID. */
+  readonly id: string
   readonly event: UnitEvent
   readonly at: Instant
-  readonly requestId: string | null
+  readonly caller: Caller
+  /** Null for a change of a unit. */
+  readonly envelope: Envelope | null
 }
 
 /** What one caller wants durable before it answers: all of it or none of it (J2). */
@@ -64,7 +76,7 @@ export interface JournalRecord {
   readonly guest?: GuestDraft
   /** Of a new booking. */
   readonly notes?: string
+  /** Without an entry: a record with one needs no line of its own. */
   readonly audit?: AuditDraft
   readonly idempotency?: IdempotencyDraft
-  readonly announcement?: Announcement
 }

@@ -1,0 +1,12 @@
+/**
+ * - C1 256 shards, fixed in the database. Everything of an agency belongs to its shard. The SQL function `shard_of` says the same.
+ */
+import { uuidOf } from '../../lib/ids.ts'
+
+export const SHARDS = 256
+
+/** 0 to 255: the first byte of the SHA-256 of the agency's UUID. */
+export function shardOf(agencyId: string): number {
+  const digest = new Bun.CryptoHasher('sha256').update(Buffer.from(uuidOf(agencyId), 'hex')).digest()
+  return digest[0] ?? 0
+}
