@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { JournalStats } from '../../core/journal/journal.ts'
+import type { JournalStats } from '../../core/journal/journal-stats.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
