@@ -22,7 +22,7 @@ import type { Ledger } from './open-ledger.ts'
 import { selfCommand } from './self-command.ts'
 
 export interface PortalOptions {
-  /** 32 bytes; calendar addresses are derived from it. */
+  /** 32 bytes; calendar addresses are derived from it, and it opens the keys of the chains for a verification. */
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookCommands
   readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
@@ -40,6 +40,7 @@ export function openPortal(
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
     databaseUrl: ledger.databaseUrl,
+    secretKeyHex: Buffer.from(secretKey).toString('hex'),
     command: selfCommand(RUN_VERIFICATION),
     peek: peekUnit(ledger),
     clock,
