@@ -139,7 +139,7 @@ export class AgencyCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency)
   }
 }

@@ -75,7 +75,7 @@ export class FeeCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     const { feeTypes } = await this.#store.loadInventory(agencyId)
     for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType)
   }

@@ -109,7 +109,7 @@ export class KeyCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     for (const key of await this.#store.loadKeys()) if (key.agencyId === agencyId) this.#catalogue.putKey(key)
   }
 }
