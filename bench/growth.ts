@@ -8,6 +8,7 @@ import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-cod
 import { UnitActor } from '../src/core/units/unit-actor.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
+import { sampleId } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { residentMbOf, startPostgres, startService } from './support/processes.ts'
@@ -137,7 +138,10 @@ function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
     const snapshot = snapshots[n % snapshots.length]
     const state = snapshot === undefined ? null : decodeSnapshot(snapshot).state
     if (state === null) throw new Error('Cannot measure: a snapshot is bad')
-    held.set(`unt_${n}`, new UnitActor({ agencyId: 'agc', state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
+    held.set(
+      sampleId('unt', n),
+      new UnitActor({ agencyId: agencyIdOf(0), state, mailboxMax: 256, tailLength: 0, nowMs: 0 }),
+    )
   }
   Bun.gc(true)
   const perUnit = (bytes: number) => Math.round(bytes / held.size)

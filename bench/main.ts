@@ -11,13 +11,14 @@ import { measureGrowth } from './growth.ts'
 import { Harness } from './harness.ts'
 import { tableOf, writePicture, writeResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
+import { measureStorage } from './storage.ts'
 import { judge } from './targets.ts'
 import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
 /** Measured alone, not together with the peer. The last two are separate programs. */
-const ALONE = ['growth', 'group-commit', 'webhook-fairness', 'micro'] as const
+const ALONE = ['growth', 'group-commit', 'storage', 'webhook-fairness', 'micro'] as const
 
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
@@ -37,6 +38,7 @@ if (only === null || !ALONE.some((name) => name === only)) await compareAll()
 const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && !isQuick)
 if (isWanted('growth')) await measureGrowth(say)
 if (isWanted('group-commit')) await measureGroupCommit(say)
+if (isWanted('storage')) await measureStorage(say)
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()

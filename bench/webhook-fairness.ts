@@ -13,7 +13,7 @@ import type { Agency } from '../src/core/catalogue/agency.ts'
 import type { Unit } from '../src/core/domain/unit.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { SERVER_URL_VARIABLE, testDatabase } from '../test/support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../test/support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../test/support/samples.ts'
 import { startTestServer } from '../test/support/test-server.ts'
 import { TestAuthority } from '../test/webhooks/support/test-authority.ts'
 import { linesOf } from './support/json-child.ts'
@@ -87,8 +87,8 @@ async function measure(): Promise<void> {
   const agencies: { agency: Agency; unit: Unit; path: 'ok' | 'hang' }[] = []
   for (let i = 0; i < HANGING + HEALTHY; i++) {
     const path = i < HANGING ? 'hang' : 'ok'
-    const agency = await addAgency(ledger, { id: `agc_${i}`, slug: `agency-${i}` })
-    const unit = await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}` }))
+    const agency = await addAgency(ledger, { id: sampleId('agc', i), slug: `agency-${i}` })
+    const unit = await addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', i) }))
     const outcome = await webhooks.commands.register(
       agency.id,
       {

@@ -10,10 +10,20 @@ import type { Booking } from '../../src/core/domain/booking.ts'
 import type { UnitEvent } from '../../src/core/domain/event.ts'
 import { encodeBatch } from '../../src/core/journal/batch.ts'
 import type { AuditDraft, JournalRecord } from '../../src/core/journal/record.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
-import { agencyIdOf, calendarOf, feeTypesOf, listedBookingOf, secretOf, unitOf, type WorldSize } from './world.ts'
+import {
+  agencyIdOf,
+  calendarOf,
+  feeTypesOf,
+  keyIdOf,
+  listedBookingOf,
+  secretOf,
+  unitOf,
+  type WorldSize,
+} from './world.ts'
 
 /** The epoch of a database without a writer so far. */
 const EPOCH = 0
@@ -43,22 +53,22 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
 
 async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
   const id = agencyIdOf(agency)
-  const line = (auditId: string): AuditDraft => ({
-    ...{ auditId: `${id}_${auditId}`, at: AT, actor: { kind: 'system', id: null }, route: 'seed', outcome: 'OK' },
+  const line = (): AuditDraft => ({
+    ...{ auditId: systemIds('aud'), at: AT, actor: { kind: 'system', id: null }, route: 'seed', outcome: 'OK' },
     ...{ bookingId: null, requestId: null, count: 1 },
   })
   const made: Agency = {
     ...{ id, slug: `agency-${agency}`, name: `Agency ${agency}`, currency: 'EUR', timezone: 'Europe/Lisbon' },
     ...{ status: 'active', plan: PLAN, defaultHoldHours: 48, createdAt: AT },
   }
-  await store.insertAgency(made, line('agency'))
+  await store.insertAgency(made, line())
   const { prefix, sha256 } = keySecretOf(secretOf(agency))
   const key: ApiKey = {
-    ...{ id: `key_${agency}`, agencyId: id, name: null, prefix, secretSha256: sha256, scopes: SCOPES },
+    ...{ id: keyIdOf(agency), agencyId: id, name: null, prefix, secretSha256: sha256, scopes: SCOPES },
     ...{ createdAt: AT, expiresAt: null, revokedAt: null },
   }
-  await store.insertKey(key, line('key'))
-  for (const fee of feeTypesOf(agency)) await store.insertFeeType(id, fee, line(fee.id))
+  await store.insertKey(key, line())
+  for (const fee of feeTypesOf(agency)) await store.insertFeeType(id, fee, line())
 }
 
 /** Group commits of our own, under the epoch that the database begins with. */
@@ -95,7 +105,8 @@ export function bookedOf(agencyId: string, booking: Booking): JournalRecord {
   return {
     ...recordOf(agencyId, { kind: 'booking_created', after: booking }),
     audit: {
-      ...{ auditId: booking.id.replace('bkg', 'aud'), at: AT, actor: { kind: 'key', id: 'key' }, count: 1 },
+      ...{ auditId: booking.id.replace('bkg', 'aud'), at: AT, count: 1 },
+      ...{ actor: { kind: 'key', id: agencyId.replace('agc', 'key') } },
       ...{ route: 'POST /partner/v1/bookings', outcome: 'OK', bookingId: booking.id, requestId: null },
     },
     announcement: {

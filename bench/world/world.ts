@@ -31,6 +31,8 @@ export const QUICK_WORLD: WorldSize = {
 }
 
 export const agencyIdOf = (agency: number): string => `agc_${hex(agency)}`
+/** Of the agency's one key. */
+export const keyIdOf = (agency: number): string => `key_${hex(agency)}`
 export const unitIdOf = (agency: number, unit: number): string => `unt_${hex(agency * 1_000 + unit)}`
 export const slugOf = (unit: number): string => `unit-${String(unit).padStart(3, '0')}`
 /** As long as a real key. */

@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto'
 import { authenticate, newKeySecret, sha256Hex } from '../../src/access/key-secret.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
-import { AGENCY } from '../support/samples.ts'
+import { AGENCY, sampleId } from '../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
 
 const NOW = Date.UTC(2027, 0, 1)
 const { secret, prefix, sha256 } = newKeySecret((bytes) => new Uint8Array(bytes).fill(7))
 
 const KEY: ApiKey = {
-  id: 'key_a',
+  id: KEY_A,
   agencyId: AGENCY.id,
   name: null,
   prefix,
@@ -38,7 +40,7 @@ describe('a new key', () => {
   test('is accepted as a bearer token, for any bytes', () => {
     const wide = newKeySecret((bytes) => new Uint8Array(bytes).fill(255))
     const catalogue = catalogueOf({ key: { secretSha256: wide.sha256 } })
-    expect(authenticate(`Bearer ${wide.secret}`, catalogue, NOW)?.key.id).toBe('key_a')
+    expect(authenticate(`Bearer ${wide.secret}`, catalogue, NOW)?.key.id).toBe(KEY_A)
   })
 })
 
@@ -50,7 +52,7 @@ describe('sha256Hex', () => {
 
 describe('a valid key', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted under the scheme %s', (scheme) => {
-    expect(authenticate(`${scheme} ${secret}`, catalogueOf(), NOW)?.key.id).toBe('key_a')
+    expect(authenticate(`${scheme} ${secret}`, catalogueOf(), NOW)?.key.id).toBe(KEY_A)
   })
   test('is accepted after several spaces', () => {
     expect(authenticate(`Bearer   ${secret}`, catalogueOf(), NOW)).not.toBeNull()

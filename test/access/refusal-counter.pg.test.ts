@@ -5,10 +5,13 @@ import { PostgresRefusalRows } from '../../src/postgres/stores/postgres-refusal-
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { sampleId } from '../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
 
 const REFUSED: RefusedWrite = {
-  agencyId: 'agc_a',
-  keyId: 'key_a',
+  agencyId: sampleId('agc', 'a'),
+  keyId: KEY_A,
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
@@ -51,7 +54,7 @@ test('a burst of refused writes is one audit line with a count', async () => {
   expect([...(await lines())]).toEqual([
     {
       actor_kind: 'key',
-      actor_id: 'key_a',
+      actor_id: KEY_A,
       route: 'POST /partner/v1/bookings',
       outcome: 'RATE_LIMITED',
       booking_id: null,
@@ -72,7 +75,7 @@ test('a restart within the minute adds no line and never reduces the count', asy
 
 test('250 keys refused in the same minute have 250 lines', async () => {
   const counter = openCounter()
-  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: `key_${i}` })
+  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: sampleId('key', i) })
   await counter.stop()
   expect(await lines()).toHaveLength(250)
 })
@@ -80,10 +83,10 @@ test('250 keys refused in the same minute have 250 lines', async () => {
 test('a line whose data the database rejects does not block the others', async () => {
   const counter = openCounter()
   counter.count(REFUSED)
-  counter.count({ ...REFUSED, keyId: 'key_\u0000' })
-  counter.count({ ...REFUSED, keyId: 'key_b' })
+  counter.count({ ...REFUSED, keyId: sampleId('key', 'c'), route: '\u0000' })
+  counter.count({ ...REFUSED, keyId: sampleId('key', 'b') })
   expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22021')
-  expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual(['key_a', 'key_b'])
+  expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual([KEY_A, sampleId('key', 'b')])
 })
 
 test('a fenced process can still write its refusals', async () => {

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { RefusalCounter, type RefusalLine, type RefusedWrite } from '../../src/access/refusal-counter.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { sampleId } from '../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
+const KEY_B = sampleId('key', 'b')
 
 const REFUSED: RefusedWrite = {
-  agencyId: 'agc_a',
-  keyId: 'key_a',
+  agencyId: sampleId('agc', 'a'),
+  keyId: KEY_A,
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
@@ -37,10 +41,10 @@ describe('refused write attempts', () => {
     await clock.advance(1_000)
     expect(writes).toEqual([
       {
-        agencyId: 'agc_a',
+        agencyId: sampleId('agc', 'a'),
         auditId: expect.stringMatching(/^aud_[0-9a-f]{32}$/),
         at: NOON + 5_000,
-        actor: { kind: 'key', id: 'key_a' },
+        actor: { kind: 'key', id: KEY_A },
         route: 'POST /partner/v1/bookings',
         outcome: 'RATE_LIMITED',
         bookingId: null,
@@ -65,7 +69,7 @@ describe('refused write attempts', () => {
   test('have separate lines for another key, another code and another minute', async () => {
     const { clock, counter, writes } = openCounter()
     counter.count(REFUSED)
-    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, keyId: KEY_B })
     counter.count({ ...REFUSED, code: 'QUOTA_EXCEEDED' })
     await clock.advance(60_000)
     counter.count(REFUSED)
@@ -91,26 +95,27 @@ describe('lines', () => {
     counter.count(REFUSED)
     await clock.advance(1_000)
     database.persist = () => Promise.reject(new Error('no database'))
-    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, keyId: KEY_B })
     await clock.advance(1_000)
     expect(failures).toHaveLength(1)
     database.persist = async () => {}
     await clock.advance(1_000)
-    expect(writes.map(({ actor }) => actor.id)).toEqual(['key_a', 'key_b', 'key_b'])
+    expect(writes.map(({ actor }) => actor.id)).toEqual([KEY_A, KEY_B, KEY_B])
   })
 
   test('that the database always rejects do not delay the others', async () => {
     const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
+    const bad = new Set(Array.from({ length: 700 }, (_, i) => sampleId('key', `bad ${i}`)))
     const written: RefusalLine[] = []
     database.persist = async (lines) => {
-      const good = lines.filter(({ actor }) => !actor.id?.startsWith('bad'))
+      const good = lines.filter(({ actor }) => !bad.has(actor.id ?? ''))
       written.push(...good)
       if (good.length < lines.length) throw new Error('no')
     }
-    for (let i = 0; i < 700; i++) counter.count({ ...REFUSED, keyId: `bad_${i}` })
+    for (const keyId of bad) counter.count({ ...REFUSED, keyId })
     counter.count(REFUSED)
     await clock.advance(5_000)
-    expect(written.some(({ actor }) => actor.id === 'key_a')).toBe(true)
+    expect(written.some(({ actor }) => actor.id === KEY_A)).toBe(true)
   })
 
   test('whose count grows during a write are written again', async () => {
@@ -129,7 +134,7 @@ describe('lines', () => {
     const { clock, counter } = openCounter()
     counter.count(REFUSED)
     await clock.advance(60_000)
-    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, keyId: KEY_B })
     expect(counter.stats.rows).toBe(1)
   })
 
@@ -138,21 +143,22 @@ describe('lines', () => {
     database.persist = () => Promise.reject(new Error('no database'))
     counter.count(REFUSED)
     await clock.advance(180_000)
-    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, keyId: KEY_B })
     expect(counter.stats.rows).toBe(2)
     database.persist = async () => {}
     writes.length = 0
     await clock.advance(1_000)
-    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 1', 'key_b 1'])
+    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual([`${KEY_A} 1`, `${KEY_B} 1`])
     expect(counter.stats.rows).toBe(1)
   })
 
   test('beyond the limit are not created, and the attempts they would have counted are reported', async () => {
     const { clock, counter, writes } = openCounter({ rowsMax: 2 })
-    for (const keyId of ['key_a', 'key_b', 'key_c', 'key_a', 'key_c']) counter.count({ ...REFUSED, keyId })
+    for (const keyId of [KEY_A, KEY_B, sampleId('key', 'c'), KEY_A, sampleId('key', 'c')])
+      counter.count({ ...REFUSED, keyId })
     expect(counter.stats).toEqual({ rows: 2, uncounted: 2 })
     await clock.advance(1_000)
-    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual(['key_a 2', 'key_b 1'])
+    expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual([`${KEY_A} 2`, `${KEY_B} 1`])
   })
 
   test('without room for another minute, the line of the previous minute keeps counting for its key', async () => {
@@ -162,7 +168,7 @@ describe('lines', () => {
     counter.count({ ...REFUSED, code: 'INTERNAL' })
     await clock.advance(60_000)
     counter.count(REFUSED)
-    counter.count({ ...REFUSED, keyId: 'key_b' })
+    counter.count({ ...REFUSED, keyId: KEY_B })
     expect(counter.stats).toEqual({ rows: 2, uncounted: 1 })
     database.persist = async () => {}
     writes.length = 0

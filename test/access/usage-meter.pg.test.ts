@@ -6,6 +6,9 @@ import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { sampleId } from '../support/samples.ts'
+
+const AGENCY_A = sampleId('agc', 'a')
 
 const QUOTA = 50_000
 const MONTH = '2027-01'
@@ -37,7 +40,7 @@ async function openMeter(): Promise<UsageMeter> {
 }
 
 function taken(meter: UsageMeter, requests: number): Promise<number> {
-  const takes = Array.from({ length: requests }, async () => meter.take('agc_a', QUOTA).allowed)
+  const takes = Array.from({ length: requests }, async () => meter.take(AGENCY_A, QUOTA).allowed)
   return Promise.all(takes).then((allowed) => allowed.filter(Boolean).length)
 }
 
@@ -48,7 +51,7 @@ describe('the usage of the month', () => {
     await before.stop()
 
     const meter = await openMeter()
-    expect(meter.position('agc_a', QUOTA).used).toBe(49_990)
+    expect(meter.position(AGENCY_A, QUOTA).used).toBe(49_990)
     expect(await taken(meter, 200)).toBe(10)
     await meter.stop()
 
@@ -60,7 +63,7 @@ describe('the usage of the month', () => {
     await taken(killed, 100)
     await killed.flush()
     await taken(killed, 3)
-    expect((await openMeter()).position('agc_a', QUOTA).used).toBe(100)
+    expect((await openMeter()).position(AGENCY_A, QUOTA).used).toBe(100)
   })
 
   test('a late write of an older total does not reduce the stored one', async () => {
@@ -70,29 +73,29 @@ describe('the usage of the month', () => {
     await taken(fresh, 9)
     await fresh.flush()
     await stale.flush()
-    expect((await openMeter()).position('agc_a', QUOTA).used).toBe(9)
+    expect((await openMeter()).position(AGENCY_A, QUOTA).used).toBe(9)
   })
 
   test('is listed by month, newest first, for one agency only', async () => {
     const meter = await openMeter()
     await taken(meter, 4)
-    meter.take('agc_b', QUOTA)
+    meter.take(sampleId('agc', 'b'), QUOTA)
     clock.jumpWall(31 * DAY_MS)
     await taken(meter, 2)
     await meter.stop()
-    expect(await new PostgresUsageRows(ledger.sql).usageOf('agc_a')).toEqual([
+    expect(await new PostgresUsageRows(ledger.sql).usageOf(AGENCY_A)).toEqual([
       { month: '2027-02', used: 2 },
       { month: '2027-01', used: 4 },
     ])
-    expect(await new PostgresUsageRows(ledger.sql).usageOf('agc_c')).toEqual([])
+    expect(await new PostgresUsageRows(ledger.sql).usageOf(sampleId('agc', 'c'))).toEqual([])
   })
 
   test('of 2,500 agencies is written and read in one call', async () => {
     const meter = await openMeter()
-    for (let i = 0; i < 2_500; i++) meter.take(`agc_${i}`, QUOTA)
+    for (let i = 0; i < 2_500; i++) meter.take(sampleId('agc', i), QUOTA)
     await meter.stop()
     const reloaded = await openMeter()
-    const used = Array.from({ length: 2_500 }, (_, i) => reloaded.position(`agc_${i}`, QUOTA).used)
+    const used = Array.from({ length: 2_500 }, (_, i) => reloaded.position(sampleId('agc', i), QUOTA).used)
     expect(used.every((n) => n === 1)).toBe(true)
   })
 })

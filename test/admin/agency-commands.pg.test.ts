@@ -9,7 +9,9 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
-import { CALLER } from '../support/samples.ts'
+import { CALLER, sampleId } from '../support/samples.ts'
+
+const AUDIT_SUSPENSION = sampleId('aud', 'suspension')
 
 let service: TestLedger
 let agency: Agency
@@ -94,14 +96,14 @@ test('a change that is written again with its own line changes nothing, and has 
   const at = clock.now()
   for (const revokedAt of [at, at + 60_000]) {
     await store.revokeKey(key, revokedAt, line)
-    await store.updateAgency({ ...agency, status: 'suspended' }, { ...line, auditId: 'aud_suspension' })
+    await store.updateAgency({ ...agency, status: 'suspended' }, { ...line, auditId: AUDIT_SUSPENSION })
   }
   const stored = (await store.loadKeys()).find(({ id }) => id === key.id)
   expect(stored?.revokedAt).toBe(at)
   const lines = await sql<{ id: string }[]>`
     select audit_id as "id" from audit where agency_id = ${agency.id} and route = ${CALLER.route}
-    order by audit_id = 'aud_suspension'`
-  expect(lines.map(({ id }) => id)).toEqual([line.auditId, 'aud_suspension'])
+    order by audit_id = ${AUDIT_SUSPENSION}`
+  expect(lines.map(({ id }) => id)).toEqual([line.auditId, AUDIT_SUSPENSION])
 })
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {

@@ -13,8 +13,9 @@ import type { FeeType } from '../../src/core/domain/rules.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import type { AuditDraft } from '../../src/core/journal/record.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
+import { type IdSource, systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY, CALLER, sampleUnit } from '../support/samples.ts'
+import { AGENCY, CALLER, sampleId, sampleUnit } from '../support/samples.ts'
 
 /*
  * What closes an access is in memory before it is stored; and after a write of unknown outcome memory follows the database,
@@ -22,11 +23,11 @@ import { AGENCY, CALLER, sampleUnit } from '../support/samples.ts'
  */
 
 const KEY: ApiKey = {
-  ...{ id: 'key_a', agencyId: AGENCY.id, name: null, prefix: 'hr_live_', secretSha256: 'a', scopes: [] },
+  ...{ id: sampleId('key', 'a'), agencyId: AGENCY.id, name: null, prefix: 'hr_live_', secretSha256: 'a', scopes: [] },
   ...{ createdAt: 0, expiresAt: null, revokedAt: null },
 }
 const FEE: FeeType = {
-  ...({ id: 'fee_a', label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),
+  ...({ id: sampleId('fee', 'a'), label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),
   ...({ includesWeeklyCleaning: false, application: 'every_stay', active: true } as const),
 }
 
@@ -97,7 +98,7 @@ beforeEach(async () => {
   await catalogue.load()
   await catalogue.inventory(AGENCY.id)
   let ids = 0
-  const newId = (prefix: string) => `${prefix}_${++ids}`
+  const newId: IdSource = (prefix) => sampleId(prefix, ++ids)
   const options = { catalogue, store, clock, newId }
   commands = {
     agencies: new AgencyCommands(options),
@@ -346,7 +347,7 @@ describe('a calendar address', () => {
   })
 
   test.each(['read before', 'never read'])('stays closed when the change fails, %s', async (when) => {
-    const elsewhere = new CalendarFeeds({ rows: store, secretKey: new Uint8Array(32), clock, newId: () => 'x' })
+    const elsewhere = new CalendarFeeds({ rows: store, secretKey: new Uint8Array(32), clock, newId: systemIds })
     const old = await (when === 'read before' ? commands.feeds : elsewhere).token(AGENCY, unit)
     store.failing = 'not_written'
     expect(await failureOf(change())).toMatchObject({ access: 'calendar_address' })

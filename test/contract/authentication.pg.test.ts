@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
+import { sampleId } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -139,7 +140,7 @@ function routesOf(scope: Scope): Route[] {
     case 'read:guests':
       return [
         ['/guests', {}],
-        ['/guests/gst_none', {}],
+        [`/guests/${sampleId('gst', 'none')}`, {}],
       ]
     case 'write:bookings':
       return [

@@ -1,7 +1,7 @@
 /** See docs/contract.md#endpoints: one test per row of each table, and per sentence around them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { CALLER, requestFor, sampleRules } from '../support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleRules } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -265,7 +265,7 @@ describe('GET /bookings/{id}', () => {
     expect(await call(`/bookings/${booking.id}`)).toMatchObject({ status: 200, body: { booking } })
   })
   test('404 NOT_FOUND if the id does not exist', async () => {
-    for (const id of ['bkg_none', 'x', 'a%20b', 'a'.repeat(5_000)])
+    for (const id of [sampleId('bkg', 'none'), 'bkg_none', 'x', 'a%20b', 'a'.repeat(5_000)])
       expect(await call(`/bookings/${id}`)).toMatchObject(NOT_FOUND)
   })
   test('404 NOT_FOUND if the booking belongs to another agency', async () => {
@@ -423,7 +423,7 @@ describe('POST /bookings/{id}/cancel', () => {
   })
   test("404 NOT_FOUND for an unknown id or another agency's booking", async () => {
     const { id } = await book()
-    expect(await cancel('bkg_none')).toMatchObject(NOT_FOUND)
+    expect(await cancel(sampleId('bkg', 'none'))).toMatchObject(NOT_FOUND)
     const { secret: other } = await service.key(await service.agency())
     expect(await cancel(id, { method: 'POST', key: other })).toMatchObject(NOT_FOUND)
     expect((await call(`/bookings/${id}`)).body.booking.status).toBe('confirmed')
@@ -494,7 +494,7 @@ describe('GET /guests/{id}', () => {
     await unit('sea-view')
     await book({ guest: { firstName: 'Ana', lastName: 'Reis' } })
     const [{ id }] = (await call('/guests')).body.guests
-    expect(await call('/guests/gst_none')).toMatchObject(NOT_FOUND)
+    expect(await call(`/guests/${sampleId('gst', 'none')}`)).toMatchObject(NOT_FOUND)
     const { secret: other } = await service.key(await service.agency())
     expect(await call(`/guests/${id}`, { key: other })).toMatchObject(NOT_FOUND)
   })

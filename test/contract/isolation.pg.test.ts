@@ -2,12 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
+import { sampleId } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
 const keysOfA: string[] = []
 let keyOfB: string
 const idsOfB: { bookings: string[]; guests: string[] } = { bookings: [], guests: [] }
+const NO_BOOKING = sampleId('bkg', 'none')
+const NO_GUEST = sampleId('gst', 'none')
 const SLUGS_OF_B = ['secret-villa', 'secret-loft']
 
 beforeAll(async () => {
@@ -63,14 +66,14 @@ function pairs(): [path: string, unknown: string, call: PartnerCall][] {
       [`/guests?search=${slug}`, '/guests?search=nobody', {}],
     ]),
     ...idsOfB.bookings.flatMap((id): [string, string, PartnerCall][] => [
-      [`/bookings/${id}`, '/bookings/bkg_none', {}],
-      [`/bookings/${id}/cancel`, '/bookings/bkg_none/cancel', { json: {} }],
-      [`/guests/${id}`, '/guests/gst_none', {}],
+      [`/bookings/${id}`, `/bookings/${NO_BOOKING}`, {}],
+      [`/bookings/${id}/cancel`, `/bookings/${NO_BOOKING}/cancel`, { json: {} }],
+      [`/guests/${id}`, `/guests/${NO_GUEST}`, {}],
       [`/units/${id}`, '/units/none', {}],
     ]),
     ...idsOfB.guests.flatMap((id): [string, string, PartnerCall][] => [
-      [`/guests/${id}`, '/guests/gst_none', {}],
-      [`/bookings/${id}`, '/bookings/bkg_none', {}],
+      [`/guests/${id}`, `/guests/${NO_GUEST}`, {}],
+      [`/bookings/${id}`, `/bookings/${NO_BOOKING}`, {}],
     ]),
     ...SLUGS_OF_B.flatMap((slug): [string, string, PartnerCall][] => [
       [`/quote?as=${slug}`, '/quote?as=none', { json: stay(slug) }],

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { TestKey } from '../support/ledger.ts'
-import { sampleRules } from '../support/samples.ts'
+import { sampleId, sampleRules } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -49,10 +49,10 @@ describe('the audit trail', () => {
     ['VALIDATION', () => service.call('/bookings', { key: key.secret, raw: '{' }), BOOK],
     ['VALIDATION', () => service.call('/bookings', { key: key.secret, raw: 'x'.repeat(70_000) }), BOOK],
     ['VALIDATION', () => post(STAY, { headers: { 'idempotency-key': '"' } }), BOOK],
-    ['VALIDATION', () => cancel('bkg_none', { json: { reason: 5 } }), CANCEL],
+    ['VALIDATION', () => cancel(sampleId('bkg', 'none'), { json: { reason: 5 } }), CANCEL],
     ['VALIDATION', () => cancel('%zz'), CANCEL],
     ['NOT_FOUND', () => post({ ...STAY, unit: 'none' }), BOOK],
-    ['NOT_FOUND', () => cancel('bkg_none'), CANCEL],
+    ['NOT_FOUND', () => cancel(sampleId('bkg', 'none')), CANCEL],
     ['NOT_FOUND', () => cancel('a%20b'), CANCEL],
     ['MIN_STAY', () => post({ ...STAY, departure: '2027-03-02' }), BOOK],
     [

@@ -12,10 +12,10 @@ import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
-import { AGENCY, sampleUnit } from '../support/samples.ts'
+import { AGENCY, sampleId, sampleUnit } from '../support/samples.ts'
 
 const ADMISSION = {
-  holder: { agency: AGENCY, key: { id: 'key_a', scopes: ['read:units'] } },
+  holder: { agency: AGENCY, key: { id: sampleId('key', 'a'), scopes: ['read:units'] } },
   rate: { allowed: true, limit: 60, remaining: 59, resetAtS: 0, retryAfterS: 0 },
   refusal: null,
 } as unknown as Admission

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
-import { sampleRules } from '../support/samples.ts'
+import { sampleId, sampleRules } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 const REQUESTS = 20_000
@@ -12,8 +12,8 @@ const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 
 let service: TestService
 let key: string
 let document: Document
-const bookingIds: string[] = ['bkg_none']
-const guestIds: string[] = ['gst_none']
+const bookingIds: string[] = [sampleId('bkg', 'none'), 'bkg_none']
+const guestIds: string[] = [sampleId('gst', 'none'), 'gst_none']
 
 beforeAll(async () => {
   service = await startTestService()

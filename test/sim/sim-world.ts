@@ -8,7 +8,7 @@ import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { announce } from '../../src/webhooks/envelope.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
-import { AGENCY, night, sampleRules, sampleUnit } from '../support/samples.ts'
+import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../support/samples.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { POISON, SimStore } from './sim-store.ts'
 import { SimWebhooks } from './sim-webhooks.ts'
@@ -21,10 +21,10 @@ export interface Acknowledgement {
   readonly status: BookingStatus
 }
 
-const CALLER: Caller = { actor: { kind: 'key', id: 'key_a' }, route: 'sim', requestId: null }
+const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
 const UNITS: readonly Unit[] = [0, 1, 2].map((i) =>
-  sampleUnit({ id: `unt_${i}`, slug: `unit-${i}`, rules: sampleRules({ turnoverNights: i }) }),
+  sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}`, rules: sampleRules({ turnoverNights: i }) }),
 )
 
 /**
@@ -91,7 +91,7 @@ export class SimWorld {
   }
 
   async #start(): Promise<SimProcess> {
-    const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(7, '0')}`
+    const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
       ...{ clock: this.clock, store: this.store, units: UNITS, newId, announce, faults: this.#faults },
       webhooks: this.webhooks,
@@ -142,7 +142,7 @@ export class SimWorld {
   #ask(process: SimProcess, ref: string): Promise<FoundOutcome> {
     const { dice } = this
     const known = [...this.store.bookings.keys()]
-    const bookingId = known.length === 0 ? 'bkg_unknown' : dice.pick(known)
+    const bookingId = known.length === 0 ? sampleId('bkg', 'unknown') : dice.pick(known)
     const arrival = addNights(FIRST, dice.below(40))
     const departure = addNights(arrival, 1 + dice.below(5))
     const roll = dice.below(10)

@@ -7,7 +7,7 @@ import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-s
 import { verify } from '../../src/verify/verify.ts'
 import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
-import { AMPLE_PLAN, night, sampleUnit } from './samples.ts'
+import { AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
 
 /** Of the key that the load uses. */
 export const LOAD_SECRET = `hr_live_${'k'.repeat(40)}`
@@ -20,10 +20,11 @@ export const LOAD_UNITS = 12
 export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const agency = await addAgency(ledger, { plan: AMPLE_PLAN })
-  for (let i = 0; i < LOAD_UNITS; i++) await addUnit(ledger, agency, sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
+  for (let i = 0; i < LOAD_UNITS; i++)
+    await addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}` }))
   const made = { secret: LOAD_SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(LOAD_SECRET) }
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const
-  await makeKey(ledger, agency, { id: 'key_a', scopes }, made)
+  await makeKey(ledger, agency, { id: sampleId('key', 'a'), scopes }, made)
   await ledger.close()
 }
 
@@ -165,7 +166,7 @@ export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> 
     const { blockedNights } = (await response.json()) as { blockedNights: string[] }
     const nights = await sql`
       select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
-      where unit_id = ${`unt_${i}`} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
+      where unit_id = ${sampleId('unt', i)} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
     expect(blockedNights).toEqual(nights.map((row) => row['night']))
   }
 }

@@ -49,7 +49,7 @@ export class MemoryLedger {
     onSnapshotFailure?: (error: unknown) => void
   } = {}): Promise<void> {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
-    const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(6, '0')}`
+    const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const core = openCore({
       ...{ store: this.store, clock: this.clock, term: await this.store.takeOver(), units: () => this.units, newId },
       announce,

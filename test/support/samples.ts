@@ -7,7 +7,8 @@ import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'
 import { NO_RATES, type UnitRules } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { systemIds } from '../../src/lib/ids.ts'
+import { assert } from '../../src/lib/assert.ts'
+import { type IdPrefix, systemIds } from '../../src/lib/ids.ts'
 
 export function night(iso: string): Night {
   const parsed = parseNight(iso)
@@ -15,8 +16,15 @@ export function night(iso: string): Night {
   return parsed
 }
 
+/** An id of the real form. Different labels give different ids, which sort as their labels do. */
+export function sampleId(prefix: IdPrefix, label: string | number): string {
+  const hex = Buffer.from(String(label)).toString('hex')
+  assert(hex.length <= 32, `Cannot make a sample id: the label '${label}' is longer than 16 bytes`)
+  return `${prefix}_${hex.padEnd(32, '0')}`
+}
+
 export const AGENCY: Agency = {
-  id: 'agc_a',
+  id: sampleId('agc', 'a'),
   slug: 'harbour',
   name: 'Harbour Stays',
   currency: 'EUR',
@@ -48,7 +56,11 @@ export function sampleKey(change: Partial<ApiKey> = {}): { key: ApiKey; secret: 
   return { key, secret }
 }
 
-export const CALLER: Caller = { actor: { kind: 'key', id: 'key_a' }, route: 'POST /test', requestId: 'req_test' }
+export const CALLER: Caller = {
+  actor: { kind: 'key', id: sampleId('key', 'a') },
+  route: 'POST /test',
+  requestId: 'req_test',
+}
 
 export function sampleRules(change: Partial<UnitRules> = {}): UnitRules {
   return {
@@ -64,7 +76,7 @@ export function sampleRules(change: Partial<UnitRules> = {}): UnitRules {
 
 export function sampleUnit(change: Partial<Unit> = {}): Unit {
   return {
-    id: 'unt_a',
+    id: sampleId('unt', 'a'),
     slug: 'sea-view',
     name: 'Sea View',
     status: 'active',
@@ -86,8 +98,8 @@ export function sampleUnit(change: Partial<Unit> = {}): Unit {
 
 export function sampleBooking(change: Partial<Booking> = {}): Booking {
   return {
-    id: 'bkg_a',
-    unitId: 'unt_a',
+    id: sampleId('bkg', 'a'),
+    unitId: sampleId('unt', 'a'),
     type: 'guest',
     status: 'confirmed',
     source: 'partner',

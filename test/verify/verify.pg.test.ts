@@ -11,7 +11,9 @@ import type { VerifyStore } from '../../src/verify/verify-store.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
+
+const EVENT_X = sampleId('evt', 'x')
 
 let database: TestDatabase
 let ledger: Ledger
@@ -27,7 +29,9 @@ beforeEach(async () => {
   await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
   ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
   agency = await addAgency(ledger)
-  units = await Promise.all(['a', 'b'].map((slug) => addUnit(ledger, agency, sampleUnit({ id: `unt_${slug}`, slug }))))
+  units = await Promise.all(
+    ['a', 'b'].map((slug) => addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))),
+  )
 })
 afterEach(() => ledger.close())
 
@@ -119,7 +123,7 @@ test('no page has more rows than the limit, and the page size does not change th
 test('a completely damaged ledger is reported as its first differences and their number', async () => {
   await live()
   await database.sql`
-    insert into booking select agency_id, 'bkg_x' || i, unit_id, type, status, source, source_ref,
+    insert into booking select agency_id, 'bkg_' || lpad(i::text, 32, '0'), unit_id, type, status, source, source_ref,
       date '2030-01-01' + i, date '2030-01-01' + i + 1, adults, children, extra_bed, total_amount, guest_id, notes,
       hold_expires_at, expected_until, cancelled_at, cancel_reason, created_at, updated_at, 0, 1
     from (select * from booking limit 1) one, generate_series(1, ${DIFFERENCES_MAX}::int + 50) i`
@@ -176,9 +180,9 @@ describe('it finds', () => {
       'a booking that is not in the journal': {
         what: 'booking',
         damage: () => database.sql`
-        insert into booking select agency_id, 'bkg_x', unit_id, type, status, source, source_ref, '2029-01-01',
-          '2029-01-02', adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at, expected_until,
-          cancelled_at, cancel_reason, created_at, updated_at, version, 1 from booking limit 1`,
+        insert into booking select agency_id, ${sampleId('bkg', 'x')}, unit_id, type, status, source, source_ref,
+          '2029-01-01', '2029-01-02', adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at,
+          expected_until, cancelled_at, cancel_reason, created_at, updated_at, version, 1 from booking limit 1`,
       },
       'a booking whose row names an entry before its last one': {
         what: 'booking',
@@ -206,7 +210,7 @@ describe('it finds', () => {
       'an event for a change that sends none': {
         what: 'event',
         damage: () => database.sql`
-        insert into webhook_event select agency_id, 'evt_x', (select max(seq) from journal), kind, booking_id, body,
+        insert into webhook_event select agency_id, ${EVENT_X}, (select max(seq) from journal), kind, booking_id, body,
           occurred_at from webhook_event limit 1`,
       },
       'an event of a missing journal entry': {
@@ -216,14 +220,14 @@ describe('it finds', () => {
       'an event of an entry that changes no booking': {
         what: 'event',
         damage: () => database.sql`
-        insert into webhook_event select agency_id, 'evt_x', 1, kind, booking_id, body, occurred_at
+        insert into webhook_event select agency_id, ${EVENT_X}, 1, kind, booking_id, body, occurred_at
         from webhook_event limit 1`,
       },
       'an event of another agency': {
         what: 'event',
         damage: () => database.sql`
-        insert into webhook_event select 'agc_other', 'evt_x', seq, kind, booking_id, body, occurred_at
-        from webhook_event limit 1`,
+        insert into webhook_event select ${sampleId('agc', 'other')}, ${EVENT_X}, seq, kind, booking_id, body,
+          occurred_at from webhook_event limit 1`,
       },
       'a missing audit line': {
         what: 'audit',
@@ -233,7 +237,7 @@ describe('it finds', () => {
         what: 'delivery',
         damage: () => database.sql`
         insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
-        values (${agency.id}, 'dlv_x', 'whe_x', 'evt_x', 'pending', now(), now())`,
+        values (${agency.id}, ${sampleId('dlv', 'x')}, ${sampleId('whe', 'x')}, ${EVENT_X}, 'pending', now(), now())`,
       },
     }
   for (const [damage, { what, damage: inflict }] of Object.entries(DAMAGE)) {
@@ -251,8 +255,8 @@ describe('it finds', () => {
 
   test('an actor whose state differs from the journal', async () => {
     await live()
-    const state = ledger.directory.peek('unt_a')
+    const state = ledger.directory.peek(sampleId('unt', 'a'))
     state?.occupied.setRange(21_000 as never, 21_001 as never)
-    expect((await check()).differences).toMatchObject([{ what: 'memory', unitId: 'unt_a' }])
+    expect((await check()).differences).toMatchObject([{ what: 'memory', unitId: sampleId('unt', 'a') }])
   })
 })

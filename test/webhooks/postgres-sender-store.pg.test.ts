@@ -3,6 +3,7 @@ import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
+import { sampleId } from '../support/samples.ts'
 import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
 
 let database: TestDatabase
@@ -34,7 +35,7 @@ async function openTables(): Promise<SenderTables> {
       const eventId = deliveryId.replace('dlv', 'evt')
       await sql`
         insert into webhook_event (agency_id, event_id, seq, kind, booking_id, body, occurred_at)
-        values (${agencyId}, ${eventId}, 1, 'booking.created', 'bkg_a', '{}', ${CREATED})`
+        values (${agencyId}, ${eventId}, 1, 'booking.created', ${sampleId('bkg', 'a')}, '{}', ${CREATED})`
       await sql`
         insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
         values (${agencyId}, ${deliveryId}, ${id}, ${eventId}, 'pending', ${new Date(at)}, ${CREATED})`
@@ -87,18 +88,21 @@ test('a claim skips a large backlog: 200,000 pending deliveries of one endpoint 
   const { addEndpoint, addDelivery, epoch } = await openTables()
   // Inserting the backlog can take long.
   const sql = connect(database.url, { purpose: 'admin' })
-  for (const id of ['a', 'b', 'c']) await addEndpoint({ id: `whe_${id}`, agencyId: `agc_${id}` })
-  await addDelivery('dlv_c', { id: 'whe_c', agencyId: 'agc_c' }, 1_800_000_000_000)
+  for (const id of ['a', 'b', 'c']) await addEndpoint({ id: sampleId('whe', id), agencyId: sampleId('agc', id) })
+  const c = { id: sampleId('whe', 'c'), agencyId: sampleId('agc', 'c') }
+  await addDelivery(sampleId('dlv', 'c'), c, 1_800_000_000_000)
+  const b = { id: sampleId('whe', 'b'), agencyId: sampleId('agc', 'b'), eventId: sampleId('evt', 'b') }
   await sql`
     insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
-    select 'agc_b', 'dlv_b' || n, 'whe_b', 'evt_b', 'pending', ${CREATED}, ${CREATED} from generate_series(1, 200000) n`
+    select ${b.agencyId}, 'dlv_' || lpad(n::text, 32, '0'), ${b.id}, ${b.eventId}, 'pending', ${CREATED}, ${CREATED}
+    from generate_series(1, 200000) n`
   await sql`
     insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
-    values ('agc_b', 'evt_b', 'booking.created', '{}', ${CREATED})`
+    values (${b.agencyId}, ${b.eventId}, 'booking.created', '{}', ${CREATED})`
   await sql`analyze webhook_delivery`
   await sql.end()
   const term = await store.takeOver(epoch)
-  const options = { term, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { whe_b: 16 } }
+  const options = { term, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { [b.id]: 16 } }
   expect(await store.claim(options)).toHaveLength(17)
   const before = await rowsRead()
   for (let i = 0; i < 20; i++) await store.claim(options)

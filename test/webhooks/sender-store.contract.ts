@@ -1,6 +1,14 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { SenderReplacedError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
+import { sampleId } from '../support/samples.ts'
 import type { MemoryDelivery, MemoryEndpoint } from './support/memory-sender-store.ts'
+
+const AGENCY_A = sampleId('agc', 'a')
+const DELIVERY_1 = sampleId('dlv', '1')
+const DELIVERY_2 = sampleId('dlv', '2')
+const DELIVERY_B0 = sampleId('dlv', 'b0')
+const ENDPOINT_A = sampleId('whe', 'a')
+const ENDPOINT_B = sampleId('whe', 'b')
 
 /** A store and its tables, which tests fill and read. */
 export interface SenderTables {
@@ -19,9 +27,9 @@ export interface SenderTables {
   setDelivery(deliveryId: string, change: Pick<MemoryDelivery, 'status'>): Promise<void>
 }
 
-const A = { id: 'whe_a', agencyId: 'agc_a' }
-const A2 = { id: 'whe_a2', agencyId: 'agc_a' }
-const B = { id: 'whe_b', agencyId: 'agc_b' }
+const A = { id: ENDPOINT_A, agencyId: AGENCY_A }
+const A2 = { id: sampleId('whe', 'a2'), agencyId: AGENCY_A }
+const B = { id: ENDPOINT_B, agencyId: sampleId('agc', 'b') }
 const NOW = 1_800_000_000_000
 
 /** The contract of every sender store. */
@@ -44,7 +52,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
 
     function failed(deliveryId: string, change: Partial<Settled> = {}): Settled {
       return {
-        agencyId: 'agc_a',
+        agencyId: AGENCY_A,
         deliveryId,
         attemptsBefore: 0,
         attempts: 1,
@@ -73,70 +81,70 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
     }
 
     test('returns a due delivery once, with everything needed to send it', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', A, NOW + 1)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, A, NOW + 1)
       const [claimed, ...more] = await claim()
       expect(more).toEqual([])
       expect(claimed).toMatchObject({
-        agencyId: 'agc_a',
-        deliveryId: 'dlv_1',
+        agencyId: AGENCY_A,
+        deliveryId: DELIVERY_1,
         attempts: 0,
         tries: 0,
         nextAttemptAt: NOW,
-        endpoint: { id: 'whe_a', consecutiveFailures: 0, revision: 0, previousSecretSealed: null },
+        endpoint: { id: ENDPOINT_A, consecutiveFailures: 0, revision: 0, previousSecretSealed: null },
       })
       expect(await claim()).toEqual([])
-      expect(ids(await claim({ dueUntil: NOW + 1 }))).toEqual(['dlv_2'])
+      expect(ids(await claim({ dueUntil: NOW + 1 }))).toEqual([DELIVERY_2])
     })
 
     test('returns nothing for a disabled or deleted endpoint', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', B, NOW)
-      await tables.setEndpoint('whe_a', { status: 'disabled' })
-      await tables.setEndpoint('whe_b', { status: 'deleted' })
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, B, NOW)
+      await tables.setEndpoint(ENDPOINT_A, { status: 'disabled' })
+      await tables.setEndpoint(ENDPOINT_B, { status: 'deleted' })
       expect(await claim()).toEqual([])
       expect(await store.nextDue(NOW - 1)).toBeNull()
     })
 
     test('returns no more for an endpoint than its window', async () => {
-      for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_a${i}`, A, NOW - 5 + i)
-      for (let i = 0; i < 5; i++) await tables.addDelivery(`dlv_b${i}`, B, NOW)
-      expect(ids(await claim({ windows: { whe_b: 0 } }))).toEqual(['dlv_a0', 'dlv_a1'])
-      expect(ids(await claim({ windows: { whe_a: 1, whe_b: 4 } }))).toEqual([
-        'dlv_a2',
-        'dlv_b0',
-        'dlv_b1',
-        'dlv_b2',
-        'dlv_b3',
+      for (let i = 0; i < 5; i++) await tables.addDelivery(sampleId('dlv', `a${i}`), A, NOW - 5 + i)
+      for (let i = 0; i < 5; i++) await tables.addDelivery(sampleId('dlv', `b${i}`), B, NOW)
+      expect(ids(await claim({ windows: { [ENDPOINT_B]: 0 } }))).toEqual([sampleId('dlv', 'a0'), sampleId('dlv', 'a1')])
+      expect(ids(await claim({ windows: { [ENDPOINT_A]: 1, [ENDPOINT_B]: 4 } }))).toEqual([
+        sampleId('dlv', 'a2'),
+        DELIVERY_B0,
+        sampleId('dlv', 'b1'),
+        sampleId('dlv', 'b2'),
+        sampleId('dlv', 'b3'),
       ])
     })
 
     test('lets agencies take turns when there is not room for all, regardless of age', async () => {
       for (let i = 0; i < 4; i++) {
-        await tables.addDelivery(`dlv_a${i}`, A, NOW - 1_000)
-        await tables.addDelivery(`dlv_c${i}`, A2, NOW - 1_000)
+        await tables.addDelivery(sampleId('dlv', `a${i}`), A, NOW - 1_000)
+        await tables.addDelivery(sampleId('dlv', `c${i}`), A2, NOW - 1_000)
       }
-      await tables.addDelivery('dlv_b0', B, NOW)
+      await tables.addDelivery(DELIVERY_B0, B, NOW)
       const claimed = ids(await claim({ room: 2, windowFresh: 4 }))
       expect(claimed).toHaveLength(2)
-      expect(claimed).toContain('dlv_b0')
+      expect(claimed).toContain(DELIVERY_B0)
     })
 
     test('a new sender gets everything the old one had not finished; the old one can claim and change nothing', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      expect(ids(await claim())).toEqual(['dlv_1'])
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      expect(ids(await claim())).toEqual([DELIVERY_1])
       const newer = await store.takeOver(tables.epoch)
       expect(newer).toBeGreaterThan(term)
-      expect(ids(await claim({ term: newer }))).toEqual(['dlv_1'])
+      expect(ids(await claim({ term: newer }))).toEqual([DELIVERY_1])
       await expect(claim()).rejects.toBeInstanceOf(SenderReplacedError)
-      await store.record(term, [failed('dlv_1', { status: 'dead' })])
-      expect(await tables.delivery('dlv_1')).toMatchObject({
+      await store.record(term, [failed(DELIVERY_1, { status: 'dead' })])
+      expect(await tables.delivery(DELIVERY_1)).toMatchObject({
         status: 'pending',
         attempts: 0,
         log: [],
         claimedBy: newer,
       })
-      expect(await tables.endpoint('whe_a')).toMatchObject({ consecutiveFailures: 0 })
+      expect(await tables.endpoint(ENDPOINT_A)).toMatchObject({ consecutiveFailures: 0 })
     })
 
     test('a process that is no longer the writer cannot take over', async () => {
@@ -144,11 +152,11 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
     })
 
     test('records an attempt, the next due time and the failure count together, and only once', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
       await claim()
-      await store.record(term, [failed('dlv_1')])
-      await store.record(term, [failed('dlv_1')])
-      expect(await tables.delivery('dlv_1')).toEqual({
+      await store.record(term, [failed(DELIVERY_1)])
+      await store.record(term, [failed(DELIVERY_1)])
+      expect(await tables.delivery(DELIVERY_1)).toEqual({
         status: 'pending',
         attempts: 1,
         tries: 1,
@@ -159,54 +167,56 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
           { attempt: 1, at: NOW, durationMs: 12, httpStatus: null, reason: 'endpoint not reachable', detail: 'name' },
         ],
       })
-      expect(await tables.endpoint('whe_a')).toMatchObject({ status: 'active', consecutiveFailures: 1 })
+      expect(await tables.endpoint(ENDPOINT_A)).toMatchObject({ status: 'active', consecutiveFailures: 1 })
       expect(await store.nextDue(NOW)).toBe(NOW + 60_000)
       // After the delivery is claimed again, a late repetition of the first record still changes nothing.
       await claim({ dueUntil: NOW + 60_000 })
-      await store.record(term, [failed('dlv_1')])
-      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1, claimedBy: term })
+      await store.record(term, [failed(DELIVERY_1)])
+      expect(await tables.delivery(DELIVERY_1)).toMatchObject({ attempts: 1, claimedBy: term })
     })
 
     test('records a success, and requeues a delivery that was not attempted unchanged', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', A, NOW)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, A, NOW)
       await claim()
       await store.record(term, [
-        failed('dlv_1', {
+        failed(DELIVERY_1, {
           status: 'delivered',
           nextAttemptAt: null,
           finishedAt: NOW + 12,
           attempt: { attempt: 1, at: NOW, durationMs: 12, httpStatus: 204, reason: null, detail: null },
           endpoint: null,
         }),
-        failed('dlv_2', { attempts: 0, tries: 0, nextAttemptAt: NOW, attempt: null, endpoint: null }),
+        failed(DELIVERY_2, { attempts: 0, tries: 0, nextAttemptAt: NOW, attempt: null, endpoint: null }),
       ])
-      expect(await tables.delivery('dlv_1')).toMatchObject({
+      expect(await tables.delivery(DELIVERY_1)).toMatchObject({
         status: 'delivered',
         finishedAt: NOW + 12,
         nextAttemptAt: null,
       })
-      expect(await tables.delivery('dlv_2')).toMatchObject({
+      expect(await tables.delivery(DELIVERY_2)).toMatchObject({
         status: 'pending',
         attempts: 0,
         nextAttemptAt: NOW,
         log: [],
       })
-      expect(ids(await claim())).toEqual(['dlv_2'])
+      expect(ids(await claim())).toEqual([DELIVERY_2])
     })
 
     test('applies the last of several outcomes of an endpoint', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', A, NOW)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, A, NOW)
       await claim()
-      const endpoint = { id: 'whe_a', revision: 0, at: NOW }
+      const endpoint = { id: ENDPOINT_A, revision: 0, at: NOW }
       await store.record(term, [
-        failed('dlv_1', { endpoint: { ...endpoint, consecutiveFailures: 19, status: 'active', disabledReason: null } }),
-        failed('dlv_2', {
+        failed(DELIVERY_1, {
+          endpoint: { ...endpoint, consecutiveFailures: 19, status: 'active', disabledReason: null },
+        }),
+        failed(DELIVERY_2, {
           endpoint: { ...endpoint, consecutiveFailures: 20, status: 'disabled', disabledReason: 'why' },
         }),
       ])
-      expect(await tables.endpoint('whe_a')).toMatchObject({
+      expect(await tables.endpoint(ENDPOINT_A)).toMatchObject({
         status: 'disabled',
         consecutiveFailures: 20,
         disabledReason: 'why',
@@ -214,41 +224,41 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
     })
 
     test('does not write the failure count of an earlier revision or a deleted endpoint, but writes the delivery', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
       await claim()
-      await tables.setEndpoint('whe_a', { revision: 1 })
-      await store.record(term, [failed('dlv_1')])
-      expect(await tables.endpoint('whe_a')).toMatchObject({ consecutiveFailures: 0 })
-      expect(await tables.delivery('dlv_1')).toMatchObject({ attempts: 1 })
+      await tables.setEndpoint(ENDPOINT_A, { revision: 1 })
+      await store.record(term, [failed(DELIVERY_1)])
+      expect(await tables.endpoint(ENDPOINT_A)).toMatchObject({ consecutiveFailures: 0 })
+      expect(await tables.delivery(DELIVERY_1)).toMatchObject({ attempts: 1 })
     })
 
     test('does not revive a delivery that the agency dropped meanwhile after a failure, but records a success', async () => {
-      for (const id of ['dlv_1', 'dlv_2']) await tables.addDelivery(id, A, NOW)
+      for (const id of [DELIVERY_1, DELIVERY_2]) await tables.addDelivery(id, A, NOW)
       await claim()
-      for (const id of ['dlv_1', 'dlv_2']) await tables.setDelivery(id, { status: 'dropped' })
+      for (const id of [DELIVERY_1, DELIVERY_2]) await tables.setDelivery(id, { status: 'dropped' })
       await store.record(term, [
-        failed('dlv_1'),
-        failed('dlv_2', { status: 'delivered', nextAttemptAt: null, finishedAt: NOW, endpoint: null }),
+        failed(DELIVERY_1),
+        failed(DELIVERY_2, { status: 'delivered', nextAttemptAt: null, finishedAt: NOW, endpoint: null }),
       ])
-      expect((await tables.delivery('dlv_1')).status).toBe('dropped')
-      expect((await tables.delivery('dlv_2')).status).toBe('delivered')
+      expect((await tables.delivery(DELIVERY_1)).status).toBe('dropped')
+      expect((await tables.delivery(DELIVERY_2)).status).toBe('delivered')
     })
 
     test('releases the deliveries of a lost claim, and none that the sender still has', async () => {
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', A, NOW)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, A, NOW)
       await claim()
-      await store.release(term, ['dlv_1'])
-      expect(ids(await claim())).toEqual(['dlv_2'])
+      await store.release(term, [DELIVERY_1])
+      expect(ids(await claim())).toEqual([DELIVERY_2])
       await store.release(term, [])
-      expect(ids(await claim())).toEqual(['dlv_1', 'dlv_2'])
+      expect(ids(await claim())).toEqual([DELIVERY_1, DELIVERY_2])
     })
 
     test('returns when the next delivery falls due', async () => {
       expect(await store.nextDue(NOW)).toBeNull()
-      await tables.addDelivery('dlv_1', A, NOW)
-      await tables.addDelivery('dlv_2', A, NOW + 500)
-      await tables.addDelivery('dlv_3', B, NOW + 300)
+      await tables.addDelivery(DELIVERY_1, A, NOW)
+      await tables.addDelivery(DELIVERY_2, A, NOW + 500)
+      await tables.addDelivery(sampleId('dlv', '3'), B, NOW + 300)
       expect(await store.nextDue(NOW)).toBe(NOW + 300)
       expect(await store.nextDue(NOW - 1)).toBe(NOW)
     })

@@ -18,7 +18,9 @@ import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
+
+const AGENCY_B = sampleId('agc', 'b')
 
 const OK: AttemptOutcome = { kind: 'answered', httpStatus: 200 }
 const FAIL: AttemptOutcome = { kind: 'timed_out', during: 'answer' }
@@ -179,20 +181,20 @@ describe('registering', () => {
     const { endpoint } = await register()
     await commands.ping(agency.id, endpoint.id, line())
     const [delivery] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
-    expect(await commands.find('agc_b', endpoint.id)).toBeNull()
-    expect(await commands.list('agc_b')).toEqual([])
-    expect(await commands.deliveries('agc_b', endpoint.id, PAGE)).toBeNull()
-    expect(await commands.findDelivery('agc_b', delivery?.id ?? '')).toBeNull()
+    expect(await commands.find(AGENCY_B, endpoint.id)).toBeNull()
+    expect(await commands.list(AGENCY_B)).toEqual([])
+    expect(await commands.deliveries(AGENCY_B, endpoint.id, PAGE)).toBeNull()
+    expect(await commands.findDelivery(AGENCY_B, delivery?.id ?? '')).toBeNull()
     for (const outcome of [
-      await commands.change('agc_b', endpoint.id, { url: 'https://hooks.example/x' }, line()),
-      await commands.change('agc_b', endpoint.id, { pending: 'resend' }, line()),
-      await commands.rotateSecret('agc_b', endpoint.id, { overlapHours: 0 }, line()),
-      await commands.ping('agc_b', endpoint.id, line()),
-      await commands.resend('agc_b', delivery?.id ?? '', line()),
+      await commands.change(AGENCY_B, endpoint.id, { url: 'https://hooks.example/x' }, line()),
+      await commands.change(AGENCY_B, endpoint.id, { pending: 'resend' }, line()),
+      await commands.rotateSecret(AGENCY_B, endpoint.id, { overlapHours: 0 }, line()),
+      await commands.ping(AGENCY_B, endpoint.id, line()),
+      await commands.resend(AGENCY_B, delivery?.id ?? '', line()),
     ]) {
       expect(outcome.kind).toBe('not_found')
     }
-    expect(await commands.delete('agc_b', endpoint.id, line())).toBeNull()
+    expect(await commands.delete(AGENCY_B, endpoint.id, line())).toBeNull()
   })
 })
 

@@ -212,7 +212,8 @@ describe('a large backlog of pending deliveries', () => {
     await book()
     await database.sql`
       insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, tries, created_at)
-      select agency_id, 'dlv_' || n, endpoint_id, event_id, 'pending', now() + interval '1 day', 3, now()
+      select agency_id, 'dlv_' || lpad(n::text, 32, '0'), endpoint_id, event_id, 'pending',
+             now() + interval '1 day', 3, now()
       from webhook_delivery, generate_series(2, ${FLOOD}::int) n`
     await database.sql`update webhook_endpoint set status = 'disabled'`
     return id

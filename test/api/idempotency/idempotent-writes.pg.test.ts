@@ -14,7 +14,7 @@ import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** Days ago by the clock of the database: what a test's own clock says is over, is over. */
 const START = Date.now() - 10 * DAY_MS
@@ -58,7 +58,7 @@ function openCommands(): IdempotentWrites {
 function request(change: Partial<IdempotentRequest> = {}): IdempotentRequest {
   return {
     agencyId: agency.id,
-    keyId: 'key_a',
+    keyId: sampleId('key', 'a'),
     route: 'POST /partner/v1/bookings',
     idempotencyKey: 'order 1',
     requestHash: 'hash 1',
@@ -139,7 +139,8 @@ describe('kept answers', () => {
     const found = { requestHash: 'hash 1', status: 201, body: '{}' }
     expect(await rows.find(request(), START - 1)).toEqual(found)
     expect(await rows.find(request(), START)).toBeNull()
-    for (const change of [{ agencyId: 'agc_b' }, { keyId: 'b' }, { route: 'b' }, { idempotencyKey: 'b' }]) {
+    const owners = [{ agencyId: sampleId('agc', 'b') }, { keyId: sampleId('key', 'b') }]
+    for (const change of [...owners, { route: 'b' }, { idempotencyKey: 'b' }]) {
       expect(await rows.find(request(change), START - 1)).toBeNull()
     }
   })

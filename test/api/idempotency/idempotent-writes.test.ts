@@ -12,6 +12,7 @@ import type { IdempotencyDraft } from '../../../src/core/journal/record.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { sampleId } from '../../support/samples.ts'
 
 const CREATED: Answer = { status: 201, body: '{"booking":{"id":"bkg_1"}}' }
 const ANSWERED = { kind: 'answered' } as const
@@ -19,8 +20,8 @@ const REFUSED = { kind: 'refused', refusal: 'BOOKING_CONFLICT' } as const
 type Executed = Execution<'BOOKING_CONFLICT'>
 
 const REQUEST: IdempotentRequest = {
-  agencyId: 'agc_a',
-  keyId: 'key_a',
+  agencyId: sampleId('agc', 'a'),
+  keyId: sampleId('key', 'a'),
   route: 'POST /partner/v1/bookings',
   idempotencyKey: 'order 1',
   requestHash: 'hash 1',
@@ -28,9 +29,9 @@ const REQUEST: IdempotentRequest = {
 const OTHER_BODY = { ...REQUEST, requestHash: 'hash 2' }
 
 const OTHER_SCOPES: [string, Partial<IdempotentRequest>][] = [
-  ['key', { keyId: 'key_b' }],
+  ['key', { keyId: sampleId('key', 'b') }],
   ['route', { route: 'POST /partner/v1/bookings/{id}/cancel' }],
-  ['agency', { agencyId: 'agc_b' }],
+  ['agency', { agencyId: sampleId('agc', 'b') }],
   ['idempotency key', { idempotencyKey: 'order 2' }],
 ]
 
@@ -64,7 +65,7 @@ class Kept {
     return this.commands
   }
 
-  commit(draft: IdempotencyDraft, agencyId = 'agc_a'): void {
+  commit(draft: IdempotencyDraft, agencyId = sampleId('agc', 'a')): void {
     this.rows.push({ ...draft, agencyId, createdAt: this.clock.now() })
   }
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { CallTransport } from '../../../src/api/mcp/call-transport.ts'
 import { openMemoryMcp, rpc, toolCall } from '../../support/memory-mcp.ts'
-import { AGENCY } from '../../support/samples.ts'
+import { AGENCY, sampleId } from '../../support/samples.ts'
 
 /*
  * A server of the SDK that two callers shared gave one the answer of the other (GHSA-345p-7cg4-v4c7): both had used the same JSON-RPC
  * id, which every client counts from 0 or 1.
  */
 
-const OTHER = { ...AGENCY, id: 'agc_b', slug: 'hillside', currency: 'USD' }
+const OTHER = { ...AGENCY, id: sampleId('agc', 'b'), slug: 'hillside', currency: 'USD' }
 const MODERN = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'list_bookings' }
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -17,7 +17,7 @@ const META = {
 
 type ListBookings = NonNullable<NonNullable<Parameters<typeof openMemoryMcp>[0]>['listBookings']>
 
-/** An endpoint with two agencies; `agc_a` has its amounts in EUR, `agc_b` in USD. */
+/** An endpoint with two agencies; `AGENCY` has its amounts in EUR, `OTHER` in USD. */
 async function openTwoAgencies(
   listBookings: ListBookings,
   limits: { serversMax: number; waitingMax: number } = { serversMax: 4, waitingMax: 1_000 },
@@ -99,7 +99,7 @@ describe('with the same id at the same time', () => {
 
   test('a transport refuses a second call before the first is answered', async () => {
     const transport = new CallTransport()
-    const authInfo = { token: '', clientId: 'key_1', scopes: [] }
+    const authInfo = { token: '', clientId: sampleId('key', '1'), scopes: [] }
     const first = transport.ask('ping', {}, authInfo)
     expect(() => transport.ask('ping', {}, authInfo)).toThrow('still answering another call')
     await transport.send({ jsonrpc: '2.0', id: 1, result: {} })
@@ -108,7 +108,7 @@ describe('with the same id at the same time', () => {
 
   test('an answer to an abandoned call reaches no caller', async () => {
     const transport = new CallTransport()
-    const authInfo = { token: '', clientId: 'key_1', scopes: [] }
+    const authInfo = { token: '', clientId: sampleId('key', '1'), scopes: [] }
     const givenUp = transport.ask('ping', {}, authInfo)
     transport.fail(new Error('given up'))
     expect(await givenUp.catch(String)).toBe('Error: given up')

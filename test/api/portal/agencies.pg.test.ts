@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
@@ -42,7 +43,7 @@ describe('an agency', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'SLUG_TAKEN', slug: 'contested' })
 
     await service.database.sql`
-      insert into agency select 'agc_elsewhere', 'elsewhere', name, currency, timezone, status, api_access,
+      insert into agency select ${sampleId('agc', 'elsewhere')}, 'elsewhere', name, currency, timezone, status, api_access,
         requests_per_minute, requests_per_month, default_hold_hours, created_at from agency where slug = 'contested'`
     expect((await service.get('/agencies/elsewhere')).status).toBe(404)
     expect((await service.ask('/agencies', { ...HARBOUR, slug: 'elsewhere' })).status).toBe(409)
@@ -93,7 +94,7 @@ describe('an agency', () => {
   test('keeps slug, currency and time zone whatever a change says, and what a change leaves out', async () => {
     await service.ask('/agencies', { ...HARBOUR, slug: 'steady', plan: { requestsPerMinute: 7 } })
     const answer = await service.patch('/agencies/steady', {
-      ...{ slug: 'other', currency: 'USD', timezone: 'UTC', id: 'agc_x' },
+      ...{ slug: 'other', currency: 'USD', timezone: 'UTC', id: sampleId('agc', 'x') },
       plan: { requestsPerMonth: 9 },
     })
     expect(answer.body.agency).toMatchObject({

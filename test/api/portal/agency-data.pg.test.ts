@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
+import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
@@ -50,7 +51,9 @@ describe('a key', () => {
     expect((await service.asPartner(secret, '/me')).status).toBe(401)
     expect((await service.asPartner(other.secret, '/me')).status).toBe(200)
     expect((await service.delete(`${path}/keys/${key.id}`)).body).toEqual(revoked.body)
-    expect((await service.delete(`${path}/keys/key_unknown`)).body).toMatchObject({ code: 'NOT_FOUND' })
+    expect((await service.delete(`${path}/keys/${sampleId('key', 'unknown')}`)).body).toMatchObject({
+      code: 'NOT_FOUND',
+    })
   })
 
   test('expires when it says; a day begins where the agency is', async () => {

@@ -3,7 +3,7 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
-import { sampleRules } from '../../support/samples.ts'
+import { sampleId, sampleRules } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
@@ -138,7 +138,14 @@ describe('the list', () => {
     expect(await ids('source=airbnb&sourceRef=HM1')).toEqual([a.id])
     expect(await ids(`guest=${a.guest.id}`)).toEqual([a.id])
     expect(await ids('pageSize=1&page=2')).toEqual([a.id])
-    for (const query of ['unit=nowhere', 'status=asleep', 'type=party', 'guest=gst_x', 'status=cancelled'])
+    for (const query of [
+      'unit=nowhere',
+      'status=asleep',
+      'type=party',
+      `guest=${sampleId('gst', 'x')}`,
+      'guest=gst_x',
+      'status=cancelled',
+    ])
       expect(await ids(query)).toEqual([])
     expect((await service.get(`${path}?from=2027-13-01`)).body).toMatchObject({ errors: [{ field: 'from' }] })
   })
@@ -306,7 +313,8 @@ describe('a cancellation', () => {
   })
 
   test('of an unknown booking is 404, and in the trail once', async () => {
-    expect((await service.ask(`${path}/bkg_unknown/cancel`, {})).body).toMatchObject({ code: 'NOT_FOUND' })
-    expect((await service.get(`/agencies/${agency.slug}/audit?booking=bkg_unknown`)).body.totalItems).toBe(1)
+    const id = sampleId('bkg', 'unknown')
+    expect((await service.ask(`${path}/${id}/cancel`, {})).body).toMatchObject({ code: 'NOT_FOUND' })
+    expect((await service.get(`/agencies/${agency.slug}/audit?booking=${id}`)).body.totalItems).toBe(1)
   })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
@@ -66,7 +67,7 @@ describe('a unit', () => {
     await Promise.all([
       service.patch(`${path}/units/sea-view`, { basePrice: 1 }),
       service.patch(`${path}/units/sea-view`, { name: 'New' }),
-      service.patch(`${path}/units/sea-view`, { turnoverNights: 2, id: 'unt_x', unknown: 1 }),
+      service.patch(`${path}/units/sea-view`, { turnoverNights: 2, id: sampleId('unt', 'x'), unknown: 1 }),
     ])
     expect((await service.get(`${path}/units/sea-view`)).body.unit).toMatchObject({
       ...{ name: 'New', basePrice: 1, turnoverNights: 2, city: 'Lisbon', cleaningFee: 700 },

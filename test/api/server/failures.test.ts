@@ -17,7 +17,9 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
-import { AGENCY, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
 
 const SECRET = 'hr_live_test'
 
@@ -27,7 +29,7 @@ function failing(error: unknown) {
   const bugs: unknown[] = []
   const counted: RefusedWrite[] = []
   const key = {
-    ...{ id: 'key_a', agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
+    ...{ id: KEY_A, agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
     ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
     ...{ createdAt: 0, expiresAt: null, revokedAt: null },
   }
@@ -102,13 +104,13 @@ describe('a write that', () => {
   ])('failed is counted for the audit trail as %s: %s', async (code, _, error) => {
     const { call, counted } = failing(error)
     await call('/bookings', STAY)
-    const who = { agencyId: AGENCY.id, keyId: 'key_a', requestId: 'trace-1' }
+    const who = { agencyId: AGENCY.id, keyId: KEY_A, requestId: 'trace-1' }
     expect(counted).toEqual([{ ...who, code: code as RefusedWrite['code'], route: 'POST /partner/v1/bookings' }])
   })
   test('is refused, but whose refusal cannot be put into the audit trail, is 500, and counted for it', async () => {
     const { call, counted } = failing(new JournalError('held_too_long', 'x'))
     expect((await call('/bookings', {})).status).toBe(500)
-    expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: 'key_a' }])
+    expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: KEY_A }])
   })
   test('is refused, but perhaps not recorded in the audit trail, is 500 and says that nothing was changed', async () => {
     const { call, counted, bugs } = failing(new RefusalNotRecordedError({ cause: null }))

@@ -8,7 +8,10 @@ import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { CALLER, night, requestFor, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { CALLER, night, requestFor, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+const AGENCY_B = sampleId('agc', 'b')
+const UNIT_B = sampleId('unt', 'b')
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
@@ -59,7 +62,8 @@ describe('a booking', () => {
       email: 'Ana@Example.com',
     })
     const [audit] = await database.sql`select * from audit where booking_id = ${booking.id}`
-    expect(audit).toMatchObject({ outcome: 'OK', route: CALLER.route, actor_id: 'key_a', request_id: 'req_test' })
+    const { actor, route, requestId } = CALLER
+    expect(audit).toMatchObject({ outcome: 'OK', route, actor_id: actor.id, request_id: requestId })
     const [event] = await database.sql`select kind, body from webhook_event`
     expect(event?.['kind']).toBe('booking.created')
     expect(JSON.parse(event?.['body'])).toMatchObject({
@@ -113,12 +117,12 @@ describe('a booking', () => {
   })
 
   test('the wall in Postgres refuses what memory would have sold, and only that booking fails', async () => {
-    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    const other = await addUnit(ledger, agency, sampleUnit({ id: UNIT_B, slug: 'b' }))
     await database.sql`
       insert into booking (agency_id, booking_id, unit_id, type, status, source, arrival, departure, adults, children,
                            extra_bed, total_amount, created_at, updated_at, version, seq)
-      values (${agency.id}, 'bkg_x', ${unit.id}, 'guest', 'confirmed', 'smuggled', '2027-05-01', '2027-05-03', 1, 0,
-              false, 0, now(), now(), 1, 0)`
+      values (${agency.id}, ${sampleId('bkg', 'x')}, ${unit.id}, 'guest', 'confirmed', 'smuggled',
+              '2027-05-01', '2027-05-03', 1, 0, false, 0, now(), now(), 1, 0)`
     const [sold, good] = await Promise.allSettled([
       ledger.commands.book(agency, requestFor(unit, '2027-05-02', '2027-05-04'), CALLER),
       ledger.commands.book(agency, requestFor(other, '2027-05-02', '2027-05-04'), CALLER),
@@ -132,7 +136,7 @@ describe('a booking', () => {
 
 describe('guests', () => {
   test('two bookings at once with the same new e-mail, in other letters, make one guest', async () => {
-    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    const other = await addUnit(ledger, agency, sampleUnit({ id: UNIT_B, slug: 'b' }))
     await Promise.all([
       ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER),
       ledger.commands.book(
@@ -148,8 +152,8 @@ describe('guests', () => {
   })
 
   test('a known guest is reused and keeps the name first given; another agency has its own', async () => {
-    const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
-    const foreignUnit = await addUnit(ledger, foreign, sampleUnit({ id: 'unt_f' }))
+    const foreign = await addAgency(ledger, { id: AGENCY_B, slug: 'b' })
+    const foreignUnit = await addUnit(ledger, foreign, sampleUnit({ id: sampleId('unt', 'f') }))
     await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04', { guest: GUEST }), CALLER)
     await ledger.commands.book(
       agency,
@@ -159,8 +163,8 @@ describe('guests', () => {
     await ledger.commands.book(foreign, requestFor(foreignUnit, '2027-03-04', '2027-03-06', { guest: GUEST }), CALLER)
     const guests = await database.sql`select agency_id, first_name from guest order by agency_id`
     expect(guests.map((row) => ({ ...row }))).toEqual([
-      { agency_id: 'agc_a', first_name: 'Ana' },
-      { agency_id: 'agc_b', first_name: 'Ana' },
+      { agency_id: agency.id, first_name: 'Ana' },
+      { agency_id: AGENCY_B, first_name: 'Ana' },
     ])
   })
 
@@ -187,7 +191,7 @@ describe('cancelling', () => {
 
   test('a booking of another agency is not found', async () => {
     const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
-    const foreign = await addAgency(ledger, { id: 'agc_b', slug: 'b' })
+    const foreign = await addAgency(ledger, { id: AGENCY_B, slug: 'b' })
     const outcome = await ledger.commands.cancel(foreign, { bookingId: booking.id, reason: null }, CALLER)
     expect(outcome.kind).toBe('not_found')
   })
@@ -198,12 +202,12 @@ describe('moving between units', () => {
     const other = await addUnit(
       ledger,
       agency,
-      sampleUnit({ id: 'unt_b', slug: 'b', rules: sampleRules({ turnoverNights: 1 }) }),
+      sampleUnit({ id: UNIT_B, slug: 'b', rules: sampleRules({ turnoverNights: 1 }) }),
     )
     const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
     done(await ledger.commands.change(agency, { bookingId: booking.id, change: { unitId: other.id } }, CALLER))
     const entries = await database.sql`select unit_id, other_unit_id from journal where kind = 'booking_changed'`
-    expect(entries.map((row) => ({ ...row }))).toEqual([{ unit_id: 'unt_b', other_unit_id: 'unt_a' }])
+    expect(entries.map((row) => ({ ...row }))).toEqual([{ unit_id: UNIT_B, other_unit_id: unit.id }])
     const hashes = await Promise.all(
       [unit, other].map(async (u) => stateHash(await ledger.commands.calendar(agency, u))),
     )
@@ -216,7 +220,7 @@ describe('moving between units', () => {
   })
 
   test('U4: many moves back and forth at once neither deadlock nor sell a night twice', async () => {
-    const other = await addUnit(ledger, agency, sampleUnit({ id: 'unt_b', slug: 'b' }))
+    const other = await addUnit(ledger, agency, sampleUnit({ id: UNIT_B, slug: 'b' }))
     const made = await Promise.all(
       [unit, other].map((u) => ledger.commands.book(agency, requestFor(u, '2027-03-01', '2027-03-04'), CALLER)),
     )

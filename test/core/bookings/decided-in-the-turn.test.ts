@@ -4,16 +4,16 @@ import type { Booking } from '../../../src/core/domain/booking.ts'
 import type { FeeType } from '../../../src/core/domain/rules.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
-import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const LINEN: FeeType = {
-  ...{ id: 'fee_a', label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null },
+  ...{ id: sampleId('fee', 'a'), label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null },
   ...{ includesWeeklyCleaning: false, application: 'every_stay', active: true },
 }
 
 async function world() {
-  const unit = sampleUnit({ id: 'unt_0', slug: 'unit-0' })
-  const other = sampleUnit({ id: 'unt_1', slug: 'unit-1' })
+  const unit = sampleUnit({ id: sampleId('unt', '0'), slug: 'unit-0' })
+  const other = sampleUnit({ id: sampleId('unt', '1'), slug: 'unit-1' })
   const ledger = await MemoryLedger.open([unit, other])
   const booked = await ledger.commands.book(AGENCY, requestFor(unit, '2027-02-01', '2027-02-03'), CALLER)
   if (booked.kind !== 'done') throw new Error('Cannot book in a test')
@@ -96,7 +96,7 @@ test('a move to a unit that is archived while it waits finds it unknown, and the
     () => {},
   )
   expect(outcome).toEqual({ kind: 'unit_archived' })
-  expect(ledger.store.bookings.get(booking.id)?.booking.unitId).toBe('unt_0')
+  expect(ledger.store.bookings.get(booking.id)?.booking.unitId).toBe(sampleId('unt', '0'))
   expect(lastOutcome(ledger)).toBe('NOT_FOUND')
 })
 

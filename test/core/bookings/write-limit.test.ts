@@ -5,7 +5,9 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
-import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const UNIT_0 = sampleId('unt', '0')
 
 const HELD_MS = 5_000
 /** The journal looks for overdue records that often, and sends again after a pause. */
@@ -19,8 +21,8 @@ interface World {
 }
 
 async function world(): Promise<World> {
-  const unit = sampleUnit({ id: 'unt_0', slug: 'unit-0' })
-  const other = sampleUnit({ id: 'unt_1', slug: 'unit-1' })
+  const unit = sampleUnit({ id: UNIT_0, slug: 'unit-0' })
+  const other = sampleUnit({ id: sampleId('unt', '1'), slug: 'unit-1' })
   const ledger = await MemoryLedger.open([unit, other])
   const booked = await ledger.commands.book(
     AGENCY,
@@ -68,7 +70,7 @@ const written = ({ store }: MemoryLedger) => [store.journal.length, store.audit.
 for (const [name, write] of Object.entries(WRITES)) {
   describe(name, () => {
     if (name !== 'auditRefusal') {
-      for (const busyUnit of name === 'move' ? ['unt_0', 'unt_1'] : ['unt_0']) {
+      for (const busyUnit of name === 'move' ? [UNIT_0, sampleId('unt', '1')] : [UNIT_0]) {
         test(`is refused after 5 s when it waits for the turn of ${busyUnit}, and writes nothing when it has it`, async () => {
           const at = await world()
           const { ledger } = at
@@ -175,7 +177,7 @@ test('the slug of a unit whose making is unknown stays taken until the truth is 
   const units = new UnitCommands({
     catalogue: ledger.catalogue,
     commands: ledger.commands,
-    newId: (prefix) => `${prefix}_${++ids}`,
+    newId: (prefix) => sampleId(prefix, ++ids),
   })
   const { id: _, ...draft } = sampleUnit({ slug: 'garden' })
   let ids = 10

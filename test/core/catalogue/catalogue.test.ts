@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { CACHED_UNITS_MAX, Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** Units of an agency. Three such agencies reach the limit. */
 const THIRD = Math.floor(CACHED_UNITS_MAX / 3)
-const UNITS = Array.from({ length: THIRD }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
+const UNITS = Array.from({ length: THIRD }, (_, i) => sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}` }))
 
 function catalogue() {
   const loads: string[] = []
@@ -24,7 +24,7 @@ function catalogue() {
 const USES: [string, (made: Catalogue) => unknown][] = [
   ['peeked at', (made) => made.peekInventory('a')],
   ['read', (made) => made.inventory('a')],
-  ['changed', (made) => made.putUnit('a', sampleUnit({ id: 'unt_0', slug: 'unit-0', name: 'New' }))],
+  ['changed', (made) => made.putUnit('a', sampleUnit({ id: sampleId('unt', '0'), slug: 'unit-0', name: 'New' }))],
 ]
 for (const [how, use] of USES) {
   test(`an agency that was just ${how} stays in memory, and the least recently used one is evicted`, async () => {

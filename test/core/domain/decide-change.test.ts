@@ -2,7 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { BOOKING_STATUSES, type Booking, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import { type BookingChange, decideChange } from '../../../src/core/domain/decide-change.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { night, sampleBooking, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+const UNIT_A = sampleId('unt', 'a')
+const UNIT_B = sampleId('unt', 'b')
 
 const TARIFF = { currency: 'EUR', feeTypes: [] }
 const AT = Date.UTC(2027, 1, 1)
@@ -15,7 +18,7 @@ function unit(id: string, basePrice: number, bookings: Booking[]): UnitState {
 }
 
 function change(booking: Booking, asked: BookingChange, others: Booking[] = []) {
-  const state = unit('unt_a', 10_000, [booking, ...others])
+  const state = unit(UNIT_A, 10_000, [booking, ...others])
   return decideChange(state, state, { booking, change: asked, tariff: TARIFF, at: AT })
 }
 
@@ -59,7 +62,8 @@ describe('new dates', () => {
   })
 
   test('may not take a night of another booking', () => {
-    const other = sampleBooking({ id: 'bkg_b', arrival: night('2027-03-06'), departure: night('2027-03-08') })
+    const [arrival, departure] = [night('2027-03-06'), night('2027-03-08')]
+    const other = sampleBooking({ id: sampleId('bkg', 'b'), arrival, departure })
     expect(change(sampleBooking(), { departure: night('2027-03-07') }, [other])).toMatchObject({
       kind: 'rejected',
       rejection: { code: 'BOOKING_CONFLICT', conflict: { nights: [night('2027-03-06')] } },
@@ -91,19 +95,19 @@ describe('another unit', () => {
   const booking = sampleBooking()
 
   test('U4: is one event that moves the booking from one unit to the other, at the other’s price', () => {
-    const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [])]
-    const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
+    const [from, to] = [unit(UNIT_A, 10_000, [booking]), unit(UNIT_B, 20_000, [])]
+    const decision = decideChange(from, to, { booking, change: { unitId: UNIT_B }, tariff: TARIFF, at: AT })
     if (decision.kind !== 'accepted') throw new Error('Expected the move')
-    expect(decision.event.after).toMatchObject({ unitId: 'unt_b', totalAmount: 85_000 })
+    expect(decision.event.after).toMatchObject({ unitId: UNIT_B, totalAmount: 85_000 })
     from.apply(decision.event, 5)
     to.apply(decision.event, 5)
     expect([from.occupied.count(), to.occupied.count()]).toEqual([0, 4])
   })
 
   test('that is taken is refused, and nothing moves', () => {
-    const there = sampleBooking({ id: 'bkg_b', unitId: 'unt_b' })
-    const [from, to] = [unit('unt_a', 10_000, [booking]), unit('unt_b', 20_000, [there])]
-    const decision = decideChange(from, to, { booking, change: { unitId: 'unt_b' }, tariff: TARIFF, at: AT })
+    const there = sampleBooking({ id: sampleId('bkg', 'b'), unitId: UNIT_B })
+    const [from, to] = [unit(UNIT_A, 10_000, [booking]), unit(UNIT_B, 20_000, [there])]
+    const decision = decideChange(from, to, { booking, change: { unitId: UNIT_B }, tariff: TARIFF, at: AT })
     expect(decision).toMatchObject({ rejection: { code: 'BOOKING_CONFLICT' } })
   })
 })

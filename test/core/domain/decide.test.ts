@@ -11,16 +11,16 @@ import { formatNight } from '../../../src/core/domain/night.ts'
 import { quoteStay } from '../../../src/core/domain/quote-stay.ts'
 import type { UnitRules } from '../../../src/core/domain/rules.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { night, sampleBooking, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const TARIFF = { currency: 'EUR', feeTypes: [] }
 
 /** A unit with these rules and bookings. */
 function unitWith(rules: Partial<UnitRules>, bookings: Partial<Booking>[] = []): UnitState {
-  const state = UnitState.empty('unt_a')
+  const state = UnitState.empty(sampleId('unt', 'a'))
   state.apply({ kind: 'unit_set', unit: sampleUnit({ rules: sampleRules(rules) }) }, 1)
   for (const [i, booking] of bookings.entries()) {
-    state.apply({ kind: 'booking_created', after: sampleBooking({ id: `bkg_${i}`, ...booking }) }, i + 2)
+    state.apply({ kind: 'booking_created', after: sampleBooking({ id: sampleId('bkg', i), ...booking }) }, i + 2)
   }
   return state
 }
@@ -30,7 +30,8 @@ function stay(arrival: string, departure: string): { arrival: Booking['arrival']
 }
 
 function bookStay(arrival: string, departure: string, change: Partial<BookStay & NewBooking> = {}): BookStay {
-  const { totalAmount, updatedAt, version, ...booking } = sampleBooking({ id: 'bkg_new', ...stay(arrival, departure) })
+  const made = sampleBooking({ id: sampleId('bkg', 'new'), ...stay(arrival, departure) })
+  const { totalAmount, updatedAt, version, ...booking } = made
   return { booking: { ...booking, ...change }, tariff: TARIFF, enforcement: change.enforcement ?? 'partner' }
 }
 
@@ -123,7 +124,7 @@ describe('booking a stay (docs/contract.md#post-bookings)', () => {
       conflicts: [{ from: night('2027-03-05'), to: night('2027-03-08') }],
     })
     expect(refusalOf(state, bookStay('2027-03-08', '2027-03-09'))).toBe('accepted')
-    const before = sampleBooking({ id: 'bkg_0', ...inHouse })
+    const before = sampleBooking({ id: sampleId('bkg', '0'), ...inHouse })
     const after = { ...before, status: 'checked_out' as const, expectedUntil: null, version: 2 }
     state.apply({ kind: 'booking_changed', before, after }, 10)
     expect(refusalOf(state, bookStay('2027-03-07', '2027-03-09'))).toBe('accepted')
@@ -213,7 +214,7 @@ describe('cancelling and expiry', () => {
 describe('the two sets of nights', () => {
   test('cancelling frees the cleaning nights of the stay but not those of its neighbour', () => {
     const state = unitWith({ turnoverNights: 3 }, [stay('2027-03-01', '2027-03-03'), stay('2027-03-04', '2027-03-05')])
-    const before = sampleBooking({ id: 'bkg_1', ...stay('2027-03-04', '2027-03-05') })
+    const before = sampleBooking({ id: sampleId('bkg', '1'), ...stay('2027-03-04', '2027-03-05') })
     const after = { ...before, status: 'cancelled' as const, version: 2 }
     state.apply({ kind: 'booking_cancelled', before, after }, 10)
     const cleaning = state.cleaning.nightsIn(night('2027-03-01'), night('2027-03-20'))
@@ -228,7 +229,7 @@ describe('the two sets of nights', () => {
 
   test('a taken night cannot be occupied again, whatever the journal says', () => {
     const state = unitWith({}, [stay('2027-03-01', '2027-03-03')])
-    const after = sampleBooking({ id: 'bkg_9', ...stay('2027-03-02', '2027-03-04') })
+    const after = sampleBooking({ id: sampleId('bkg', '9'), ...stay('2027-03-02', '2027-03-04') })
     expect(() => state.apply({ kind: 'booking_created', after }, 10)).toThrow('Cannot occupy nights: one is taken')
   })
 

@@ -3,7 +3,10 @@ import type { UnitEvent } from '../../../src/core/domain/event.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { decodeEntry, encodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import { decodeSnapshot, encodeSnapshot, SNAPSHOT_FORMAT, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
-import { night, sampleBooking, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
+
+const UNIT_A = sampleId('unt', 'a')
+const UNIT_B = sampleId('unt', 'b')
 
 const SEASON = { name: 'Été', from: night('2027-06-01'), to: night('2027-09-01'), nightlyPrice: 1, minStay: null }
 const RATES = { seasons: [SEASON], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
@@ -14,7 +17,7 @@ const EVENTS: UnitEvent[] = [
   {
     kind: 'booking_changed',
     before: BEFORE,
-    after: { ...BEFORE, unitId: 'unt_b', expectedUntil: night('2027-03-09') },
+    after: { ...BEFORE, unitId: UNIT_B, expectedUntil: night('2027-03-09') },
   },
   {
     kind: 'booking_cancelled',
@@ -33,18 +36,18 @@ describe('a journal entry', () => {
   test('names both units when a booking moves, and one otherwise', () => {
     const named = EVENTS.map((event) => encodeEntry(event, 7)).map(({ unitId, otherUnitId }) => [unitId, otherUnitId])
     expect(named).toEqual([
-      ['unt_a', null],
-      ['unt_a', null],
-      ['unt_b', 'unt_a'],
-      ['unt_a', null],
+      [UNIT_A, null],
+      [UNIT_A, null],
+      [UNIT_B, UNIT_A],
+      [UNIT_A, null],
     ])
   })
 
   for (const [what, change] of Object.entries({
     payload: { payload: encodeEntry({ kind: 'booking_created', after: sampleBooking({ adults: 3 }) }, 7).payload },
     'sequence number': { seq: 8 },
-    unit: { unitId: 'unt_b' },
-    'other unit': { otherUnitId: 'unt_b' },
+    unit: { unitId: UNIT_B },
+    'other unit': { otherUnitId: UNIT_B },
     kind: { kind: 'unit_set' },
     checksum: { checksum: '0000000000000000' },
   })) {
@@ -56,9 +59,9 @@ describe('a journal entry', () => {
 })
 
 describe('a snapshot (S1)', () => {
-  const state = UnitState.empty('unt_a')
+  const state = UnitState.empty(UNIT_A)
   for (const [i, event] of EVENTS.slice(0, 2).entries()) state.apply(event, i + 1)
-  const snapshot = encodeSnapshot('agc_a', state)
+  const snapshot = encodeSnapshot(sampleId('agc', 'a'), state)
 
   test('comes back as the same state, derived layer and all', () => {
     const decoded = decodeSnapshot(snapshot)
@@ -74,7 +77,7 @@ describe('a snapshot (S1)', () => {
       `its format ${SNAPSHOT_FORMAT + 1} is not ${SNAPSHOT_FORMAT}`,
     ],
     ['with a flipped byte', { state: snapshot.state.replace('2', '3') }, 'its hash does not match'],
-    ['of another unit', { unitId: 'unt_b' }, 'its hash does not match'],
+    ['of another unit', { unitId: UNIT_B }, 'its hash does not match'],
     ['filed under another sequence number', { seq: 9 }, 'its sequence number does not match'],
   ] as const) {
     test(`${what} is skipped, and says why`, () => {

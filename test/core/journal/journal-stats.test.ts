@@ -3,7 +3,7 @@ import { Journal, type JournalLimits } from '../../../src/core/journal/journal.t
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { sampleBooking } from '../../support/samples.ts'
+import { AGENCY, sampleBooking, sampleId } from '../../support/samples.ts'
 
 async function openJournal(limits: Partial<JournalLimits> = {}) {
   const store = new MemoryJournalStore()
@@ -20,9 +20,9 @@ async function openJournal(limits: Partial<JournalLimits> = {}) {
   return { store, clock, journal }
 }
 
-function booked(id: string): JournalRecord {
-  const after = sampleBooking({ id })
-  return { agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
+function booked(label: string): JournalRecord {
+  const after = sampleBooking({ id: sampleId('bkg', label) })
+  return { agencyId: AGENCY.id, at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
 }
 
 /** Holds what is sent until the test releases it. */
@@ -39,9 +39,9 @@ describe('the age of the oldest record', () => {
   test('is that of the record in flight, however many came later, and 0 once all is durable', async () => {
     const { store, clock, journal } = await openJournal()
     const release = held(store)
-    const first = journal.append(booked('bkg_1'))
+    const first = journal.append(booked('1'))
     await clock.advance(40)
-    const second = journal.append(booked('bkg_2'))
+    const second = journal.append(booked('2'))
     await clock.advance(60)
     expect(journal.stats).toMatchObject({ oldestMs: 100, inFlightMs: 100, waiting: 1 })
     release()
@@ -53,9 +53,9 @@ describe('the age of the oldest record', () => {
   test('counts what a record waited before its batch was sent', async () => {
     const { store, clock, journal } = await openJournal()
     let release = held(store)
-    const first = journal.append(booked('bkg_1'))
+    const first = journal.append(booked('1'))
     await clock.advance(10)
-    const second = journal.append(booked('bkg_2'))
+    const second = journal.append(booked('2'))
     await clock.advance(30)
     const releaseFirst = release
     let releaseSecond = () => {}
@@ -73,7 +73,7 @@ describe('the age of the oldest record', () => {
 test('each durable batch is counted by its size and by how long it took', async () => {
   const { store, clock, journal } = await openJournal({ batchMax: 2 })
   const release = held(store)
-  const all = ['bkg_1', 'bkg_2', 'bkg_3'].map((id) => journal.append(booked(id)))
+  const all = ['1', '2', '3'].map((id) => journal.append(booked(id)))
   await clock.advance(20)
   release()
   await Promise.all(all)
@@ -86,10 +86,10 @@ test('each durable batch is counted by its size and by how long it took', async 
 test('records that did not become durable are counted by reason', async () => {
   const { store, clock, journal } = await openJournal({ waitingMax: 1 })
   const release = held(store)
-  const first = journal.append(booked('bkg_1'))
+  const first = journal.append(booked('1'))
   await settle()
-  const second = journal.append(booked('bkg_2'))
-  const refused = journal.append(booked('bkg_3')).catch(() => {})
+  const second = journal.append(booked('2'))
+  const refused = journal.append(booked('3')).catch(() => {})
   await refused
   expect(journal.stats.refused).toMatchObject({ full: 1, held_too_long: 0 })
   const overdue = second.catch(() => {})
@@ -99,7 +99,7 @@ test('records that did not become durable are counted by reason', async () => {
   release()
   await first
   await journal.close()
-  await journal.append(booked('bkg_4')).catch(() => {})
+  await journal.append(booked('4')).catch(() => {})
   expect(journal.stats.refused).toEqual({
     full: 1,
     held_too_long: 1,

@@ -4,7 +4,7 @@ import { encodeBatch } from '../../../src/core/journal/batch.ts'
 import type { BatchToAppend, JournalStore } from '../../../src/core/journal/journal-store.ts'
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
-import { night, sampleBooking, sampleUnit } from '../../support/samples.ts'
+import { night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** A store on an empty ledger, and a way to look at what it wrote. */
 export interface StoreUnderTest {
@@ -14,9 +14,11 @@ export interface StoreUnderTest {
   auditCounts(): Promise<number[]>
 }
 
-const AGENCY_ID = 'agc_a'
+const AGENCY_ID = sampleId('agc', 'a')
+const BOOKING_1 = sampleId('bkg', '1')
+const UNIT_A = sampleId('unt', 'a')
 
-function unitSet(unitId = 'unt_a'): JournalRecord {
+function unitSet(unitId = UNIT_A): JournalRecord {
   const unit = sampleUnit({ id: unitId, slug: unitId })
   return { agencyId: AGENCY_ID, at: 0, entry: { event: { kind: 'unit_set', unit }, at: 0, requestId: null } }
 }
@@ -27,8 +29,11 @@ function booked(id: string, arrival = '2027-03-01', departure = '2027-03-02'): J
 }
 
 function audited(count: number): JournalRecord {
-  const actor = { kind: 'key', id: 'key_a' } as const
-  const audit = { auditId: 'aud_1', at: 0, actor, route: 'r', outcome: 'OK', bookingId: null, requestId: null, count }
+  const actor = { kind: 'key', id: sampleId('key', 'a') } as const
+  const audit = {
+    ...{ auditId: sampleId('aud', 1), at: 0, actor, route: 'r', outcome: 'OK' },
+    ...{ bookingId: null, requestId: null, count },
+  }
   return { agencyId: AGENCY_ID, at: 0, audit }
 }
 
@@ -43,18 +48,18 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, journalSeqs, bookingIds } = await open()
       const { epoch, lastSeq } = await store.takeOver('test')
       expect(lastSeq).toBe(0)
-      expect(await store.appendBatch(batchOf(epoch, 1, [unitSet(), booked('bkg_1'), audited(1)]))).toBe('durable')
+      expect(await store.appendBatch(batchOf(epoch, 1, [unitSet(), booked(BOOKING_1), audited(1)]))).toBe('durable')
       expect(await journalSeqs()).toEqual([1, 2])
-      expect(await bookingIds()).toEqual(['bkg_1'])
+      expect(await bookingIds()).toEqual([BOOKING_1])
     })
 
     test('J3: the identical batch sent again is found, not written twice', async () => {
       const { store, journalSeqs, bookingIds } = await open()
       const { epoch } = await store.takeOver('test')
-      const batch = batchOf(epoch, 1, [unitSet(), booked('bkg_1')])
+      const batch = batchOf(epoch, 1, [unitSet(), booked(BOOKING_1)])
       expect([await store.appendBatch(batch), await store.appendBatch(batch)]).toEqual(['durable', 'durable'])
       expect(await journalSeqs()).toEqual([1, 2])
-      expect(await bookingIds()).toEqual(['bkg_1'])
+      expect(await bookingIds()).toEqual([BOOKING_1])
     })
 
     test('J3: a batch without entries sent again changes nothing, and a count never shrinks', async () => {
@@ -77,7 +82,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, bookingIds } = await open()
       const { epoch } = await store.takeOver('test')
       await store.appendBatch(batchOf(epoch, 1, [unitSet()]))
-      expect(await store.appendBatch(batchOf(epoch, 1, [booked('bkg_1')]))).toMatchObject({ kind: 'fenced' })
+      expect(await store.appendBatch(batchOf(epoch, 1, [booked(BOOKING_1)]))).toMatchObject({ kind: 'fenced' })
       expect(await bookingIds()).toEqual([])
     })
 
@@ -87,7 +92,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       await store.appendBatch(batchOf(older.epoch, 1, [unitSet()]))
       const newer = await store.takeOver('newer')
       expect(newer).toEqual({ epoch: older.epoch + 1, lastSeq: 1 })
-      const stale = batchOf(older.epoch, 2, [booked('bkg_1')])
+      const stale = batchOf(older.epoch, 2, [booked(BOOKING_1)])
       expect(await store.appendBatch(stale)).toMatchObject({ kind: 'fenced' })
       expect(await store.wasWritten(stale)).toBe(false)
       expect(await journalSeqs()).toEqual([1])
@@ -141,19 +146,19 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
     test('a unit is loaded with its snapshots, newest first, and the entries after the newest', async () => {
       const { store } = await open()
       const { epoch } = await store.takeOver('test')
-      await store.appendBatch(batchOf(epoch, 1, [unitSet(), unitSet('unt_b'), booked('bkg_1')]))
-      const state = UnitState.empty('unt_a')
-      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: 'unt_a' }) }, 1)
+      await store.appendBatch(batchOf(epoch, 1, [unitSet(), unitSet(sampleId('unt', 'b')), booked(BOOKING_1)]))
+      const state = UnitState.empty(UNIT_A)
+      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, 1)
       await store.writeSnapshots([encodeSnapshot(AGENCY_ID, state)])
-      const loaded = await store.loadUnit(AGENCY_ID, 'unt_a')
+      const loaded = await store.loadUnit(AGENCY_ID, UNIT_A)
       expect(loaded.snapshots.map(({ seq }) => seq)).toEqual([1])
       expect(loaded.tail.map(({ seq, kind }) => [seq, kind])).toEqual([[3, 'booking_created']])
-      expect((await store.loadEntries(AGENCY_ID, 'unt_a', 0)).map(({ seq }) => seq)).toEqual([1, 3])
+      expect((await store.loadEntries(AGENCY_ID, UNIT_A, 0)).map(({ seq }) => seq)).toEqual([1, 3])
     })
 
     test('an unknown unit has no past', async () => {
       const { store } = await open()
-      expect(await store.loadUnit(AGENCY_ID, 'unt_nobody')).toEqual({ snapshots: [], tail: [] })
+      expect(await store.loadUnit(AGENCY_ID, sampleId('unt', 'nobody'))).toEqual({ snapshots: [], tail: [] })
     })
   })
 }

@@ -4,7 +4,9 @@ import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { sampleBooking } from '../../support/samples.ts'
+import { AGENCY, sampleBooking, sampleId } from '../../support/samples.ts'
+
+const AUDIT_1 = sampleId('aud', '1')
 
 const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 }
 
@@ -30,9 +32,9 @@ async function openJournal(limits: Partial<JournalLimits> = {}, clock = new Fake
   return { store, clock, journal, fencedBy, fenced }
 }
 
-function booked(id: string): JournalRecord {
-  const after = sampleBooking({ id })
-  return { agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
+function booked(label: string): JournalRecord {
+  const after = sampleBooking({ id: sampleId('bkg', label) })
+  return { agencyId: AGENCY.id, at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
 }
 
 function bookingId(record: JournalRecord | undefined): string | null {
@@ -41,9 +43,9 @@ function bookingId(record: JournalRecord | undefined): string | null {
 }
 
 function audited(auditId: string, count = 1): JournalRecord {
-  const actor = { kind: 'key', id: 'key_a' } as const
+  const actor = { kind: 'key', id: sampleId('key', 'a') } as const
   const audit = { auditId, at: 0, actor, route: 'r', outcome: 'MIN_STAY', bookingId: null, requestId: null, count }
-  return { agencyId: 'agc_a', at: 0, audit }
+  return { agencyId: AGENCY.id, at: 0, audit }
 }
 
 /** How a promise ends, without an unhandled rejection on the way. */
@@ -65,9 +67,9 @@ describe('group commit', () => {
     const { store, journal } = await openJournal()
     let release = () => {}
     store.delay = () => new Promise((resolve) => (release = resolve))
-    const first = ending(journal.append(booked('bkg_1')))
+    const first = ending(journal.append(booked('1')))
     await settle()
-    const later = ['bkg_2', 'bkg_3'].map((id) => ending(journal.append(booked(id))))
+    const later = ['2', '3'].map((id) => ending(journal.append(booked(id))))
     await settle()
     expect(store.sends).toHaveLength(1)
     store.delay = async () => {}
@@ -86,7 +88,7 @@ describe('group commit', () => {
   test('J3: sequence numbers are gapless over batches, and a record without an entry uses none', async () => {
     const { store, journal } = await openJournal()
     const seqs = []
-    for (const record of [booked('1'), audited('aud_1'), booked('2')]) seqs.push((await journal.append(record)).seq)
+    for (const record of [booked('1'), audited(AUDIT_1), booked('2')]) seqs.push((await journal.append(record)).seq)
     expect(seqs).toEqual([1, null, 2])
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2])
   })
@@ -99,8 +101,8 @@ describe('group commit', () => {
 
   test('two audit lines with one id in a batch are one row with the later count', async () => {
     const { store, journal } = await openJournal()
-    await Promise.all([journal.append(audited('aud_1', 1)), journal.append(audited('aud_1', 2))])
-    expect([...store.audit.values()]).toMatchObject([{ auditId: 'aud_1', count: 2 }])
+    await Promise.all([journal.append(audited(AUDIT_1, 1)), journal.append(audited(AUDIT_1, 2))])
+    expect([...store.audit.values()]).toMatchObject([{ auditId: AUDIT_1, count: 2 }])
   })
 })
 
@@ -251,7 +253,7 @@ describe('a doubt that sending again cannot settle', () => {
 
   test('J4: only the data error itself is refused once it is known that nothing was written', async () => {
     const { store, clock, journal } = await openJournal()
-    store.isPoison = (record) => bookingId(record) === 'bad'
+    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
     store.fate = () => (store.sends.length === 1 ? 'lose_request' : 'deliver')
     const seen = ['1', 'bad', '2'].map((id) => ending(journal.append(booked(id))))
     await clock.advance(20)
@@ -329,7 +331,8 @@ describe('a database that is too slow for the batch', () => {
 
   test('for a single record refuses it after 5 s as not written, and continues with the next', async () => {
     const { store, clock, journal } = await openJournal()
-    store.fate = () => (bookingId(store.sends.at(-1)?.records[0]?.record) === 'big' ? 'too_slow' : 'deliver')
+    const BIG = sampleId('bkg', 'big')
+    store.fate = () => (bookingId(store.sends.at(-1)?.records[0]?.record) === BIG ? 'too_slow' : 'deliver')
     const big = ending(journal.append(booked('big')))
     await clock.advance(5_100)
     expect(big.state).toBe('held_too_long')
@@ -340,7 +343,7 @@ describe('a database that is too slow for the batch', () => {
 describe('poison', () => {
   test('J4: only the poisoned record of a batch fails; the others are durable without a gap', async () => {
     const { store, journal } = await openJournal({ batchMax: 8 })
-    store.isPoison = (record) => bookingId(record) === 'bad'
+    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
     const seen = ['1', '2', 'bad', '3', '4'].map((id) => ending(journal.append(booked(id))))
     await settle()
     await settle()
@@ -350,7 +353,7 @@ describe('poison', () => {
 
   test('J4: the journal goes on after a poisoned record', async () => {
     const { store, journal } = await openJournal()
-    store.isPoison = (record) => bookingId(record) === 'bad'
+    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
     const bad = ending(journal.append(booked('bad')))
     await settle()
     expect(bad.state).toBe('poisoned')

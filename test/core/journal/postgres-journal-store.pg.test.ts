@@ -6,8 +6,11 @@ import { ReadOnlyError } from '../../../src/postgres/client/writable.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { serverUrl, type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
-import { sampleUnit } from '../../support/samples.ts'
+import { sampleId, sampleUnit } from '../../support/samples.ts'
 import { journalStoreContract } from './journal-store.contract.ts'
+
+const AGENCY_A = sampleId('agc', 'a')
+const UNIT_A = sampleId('unt', 'a')
 
 let database: TestDatabase
 let opened: PostgresJournalStore[] = []
@@ -23,7 +26,7 @@ async function open() {
   const { sql } = database
   await sql`truncate agency cascade`
   await sql`truncate journal, snapshot, booking, audit`
-  await insertAgency(sql, 'agc_a')
+  await insertAgency(sql, AGENCY_A)
   const store = new PostgresJournalStore({ url: database.url, queries: sql })
   opened = [...opened, store]
   return {
@@ -39,12 +42,12 @@ journalStoreContract('the journal in Postgres', open)
 describe('snapshots in Postgres', () => {
   test('of each unit the three newest are kept', async () => {
     const { store } = await open()
-    const state = UnitState.empty('unt_a')
+    const state = UnitState.empty(UNIT_A)
     for (let seq = 1; seq <= 6; seq++) {
-      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: 'unt_a' }) }, seq)
-      await store.writeSnapshots([encodeSnapshot('agc_a', state)])
+      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, seq)
+      await store.writeSnapshots([encodeSnapshot(AGENCY_A, state)])
     }
-    expect((await store.loadUnit('agc_a', 'unt_a')).snapshots.map(({ seq }) => seq)).toEqual([6, 5, 4])
+    expect((await store.loadUnit(AGENCY_A, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([6, 5, 4])
   })
 
   test('J1, J3: a killed connection makes the outcome unknown, and the re-send finds or writes the batch', async () => {

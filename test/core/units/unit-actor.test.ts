@@ -2,9 +2,16 @@ import { expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { MailboxFullError, UnitActor } from '../../../src/core/units/unit-actor.ts'
 import { settle } from '../../support/fake-clock.ts'
+import { sampleId } from '../../support/samples.ts'
 
 function actorWith(mailboxMax: number): UnitActor {
-  return new UnitActor({ agencyId: 'agc_a', state: UnitState.empty('unt_a'), mailboxMax, tailLength: 0, nowMs: 0 })
+  return new UnitActor({
+    agencyId: sampleId('agc', 'a'),
+    state: UnitState.empty(sampleId('unt', 'a')),
+    mailboxMax,
+    tailLength: 0,
+    nowMs: 0,
+  })
 }
 
 test('U2: turns run one after the other, in order of arrival', async () => {
@@ -27,7 +34,7 @@ test('U2: a full mailbox refuses the turn, naming the unit and the number of wai
   const waiting = actor.turn(async () => {})
   const refused = await actor.turn(async () => {}).catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(MailboxFullError)
-  expect((refused as Error).message).toBe('Cannot take a command: 1 already wait for unit unt_a')
+  expect((refused as Error).message).toBe(`Cannot take a command: 1 already wait for unit ${sampleId('unt', 'a')}`)
   release()
   await Promise.all([running, waiting])
 })

@@ -3,10 +3,14 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
-import { AGENCY, CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const UNIT_0 = sampleId('unt', '0')
+const UNIT_1 = sampleId('unt', '1')
+const UNIT_3 = sampleId('unt', '3')
 
 function units(count: number) {
-  return Array.from({ length: count }, (_, i) => sampleUnit({ id: `unt_${i}`, slug: `unit-${i}` }))
+  return Array.from({ length: count }, (_, i) => sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}` }))
 }
 
 function addressOf(unitId: string) {
@@ -17,7 +21,7 @@ describe('activation', () => {
   test('of one unit by many concurrent commands reads the store once and creates one actor', async () => {
     const ledger = await MemoryLedger.open(units(1))
     await ledger.takeOver()
-    const states = await Promise.all(Array.from({ length: 20 }, () => ledger.directory.read(addressOf('unt_0'))))
+    const states = await Promise.all(Array.from({ length: 20 }, () => ledger.directory.read(addressOf(UNIT_0))))
     expect(new Set(states).size).toBe(1)
     expect(ledger.directory.stats.activations).toBe(1)
   })
@@ -29,10 +33,10 @@ describe('activation', () => {
     ledger.store.loadUnit = async () => {
       throw new Error('database away')
     }
-    const failed = await ledger.directory.read(addressOf('unt_0')).catch((error: Error) => error.message)
+    const failed = await ledger.directory.read(addressOf(UNIT_0)).catch((error: Error) => error.message)
     expect(failed).toBe('database away')
     ledger.store.loadUnit = load
-    expect((await ledger.directory.read(addressOf('unt_0'))).seq).toBe(1)
+    expect((await ledger.directory.read(addressOf(UNIT_0))).seq).toBe(1)
   })
 })
 
@@ -54,17 +58,17 @@ describe('passivation', () => {
     for (let second = 0; second < 4; second++) {
       ledger.directory.sweep()
       await ledger.clock.advance(500)
-      ledger.directory.peek('unt_0')
+      ledger.directory.peek(UNIT_0)
     }
     ledger.directory.sweep()
-    expect(ledger.directory.peek('unt_0')).not.toBeNull()
-    expect(ledger.directory.peek('unt_1')).toBeNull()
+    expect(ledger.directory.peek(UNIT_0)).not.toBeNull()
+    expect(ledger.directory.peek(UNIT_1)).toBeNull()
   })
 
   test('never evicts an actor with a running turn', async () => {
     const ledger = await MemoryLedger.open(units(1))
     let release = () => {}
-    const turn = ledger.directory.turn(addressOf('unt_0'), () => new Promise<void>((resolve) => (release = resolve)))
+    const turn = ledger.directory.turn(addressOf(UNIT_0), () => new Promise<void>((resolve) => (release = resolve)))
     await settle()
     for (let i = 0; i < 4; i++) {
       ledger.directory.sweep()
@@ -118,7 +122,7 @@ describe('the tail that recovery replays', () => {
     await settle()
     expect(ledger.directory.stats.resident).toBe(0)
   }
-  const tailOf = async (ledger: MemoryLedger) => (await ledger.store.loadUnit(AGENCY.id, 'unt_0')).tail.length
+  const tailOf = async (ledger: MemoryLedger) => (await ledger.store.loadUnit(AGENCY.id, UNIT_0)).tail.length
 
   test('stays short when a unit is evicted 1,000 times with one event each', async () => {
     const [unit] = units(1) as [Unit]
@@ -142,10 +146,10 @@ describe('the tail that recovery replays', () => {
     for (let day = 10; day < 20; day++)
       await ledger.commands.book(AGENCY, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER)
     await ledger.takeOver({ snapshotEvery: 64 })
-    await ledger.directory.read(addressOf('unt_0'))
+    await ledger.directory.read(addressOf(UNIT_0))
     await evict(ledger)
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
-    await ledger.directory.read(addressOf('unt_0'))
+    await ledger.directory.read(addressOf(UNIT_0))
     await evict(ledger)
     expect(ledger.store.snapshots.map(({ seq }) => seq)).toEqual([11])
   })
@@ -158,11 +162,11 @@ describe('the tail that recovery replays', () => {
     await settle()
     ledger.store.snapshots.splice(0, 2, ...ledger.store.snapshots.map((s) => ({ ...s, hash: 'flipped' })))
     await ledger.takeOver({ snapshotEvery: 64 })
-    await ledger.directory.read(addressOf('unt_0'))
+    await ledger.directory.read(addressOf(UNIT_0))
     await evict(ledger)
     await ledger.takeOver()
     ledger.defects.length = 0
-    await ledger.directory.read(addressOf('unt_0'))
+    await ledger.directory.read(addressOf(UNIT_0))
     expect(ledger.defects).toEqual([])
   })
 })
@@ -295,25 +299,25 @@ describe('concurrent commands', () => {
     const { ledger, ids } = await twoBooked()
     let release = () => {}
     ledger.store.delay = () => new Promise((resolve) => (release = resolve))
-    const move = ledger.commands.change(AGENCY, { bookingId: ids[0], change: { unitId: 'unt_1' } }, CALLER)
+    const move = ledger.commands.change(AGENCY, { bookingId: ids[0], change: { unitId: UNIT_1 } }, CALLER)
     await settle()
     const cancel = ledger.commands.cancel(AGENCY, { bookingId: ids[0], reason: null }, CALLER)
     await settle()
     ledger.store.delay = async () => {}
     release()
     expect((await move).kind).toBe('done')
-    expect(await cancel).toMatchObject({ kind: 'done', booking: { unitId: 'unt_1', status: 'cancelled', version: 3 } })
+    expect(await cancel).toMatchObject({ kind: 'done', booking: { unitId: UNIT_1, status: 'cancelled', version: 3 } })
   })
 
   test('U4: concurrent moves in opposite directions do not deadlock', async () => {
     const { ledger, ids } = await twoBooked()
     // Both units are busy, so each move waits in one mailbox before it can enter the other.
     const busy = Promise.withResolvers<void>()
-    const blocking = ['unt_0', 'unt_1'].map((unitId) => ledger.directory.turn(addressOf(unitId), () => busy.promise))
+    const blocking = [UNIT_0, UNIT_1].map((unitId) => ledger.directory.turn(addressOf(unitId), () => busy.promise))
     const seen: string[] = []
     for (const [i, bookingId] of ids.entries()) {
       ledger.commands
-        .change(AGENCY, { bookingId, change: { unitId: `unt_${1 - i}` } }, CALLER)
+        .change(AGENCY, { bookingId, change: { unitId: sampleId('unt', 1 - i) } }, CALLER)
         .then(({ kind }) => seen.push(kind))
     }
     await settle()
@@ -378,7 +382,7 @@ describe('more concurrent commands than resident units', () => {
         const seen: string[] = []
         for (const [i, bookingId] of ids.entries()) {
           ledger.commands
-            .change(AGENCY, { bookingId, change: { unitId: `unt_${2 * i + 1}` } }, CALLER)
+            .change(AGENCY, { bookingId, change: { unitId: sampleId('unt', 2 * i + 1) } }, CALLER)
             .then(({ kind }) => seen.push(kind))
         }
         await ledger.clock.advance(100)
@@ -391,8 +395,8 @@ describe('more concurrent commands than resident units', () => {
       const { ledger, all } = await pairs(2, residentMax)
       const busy = Promise.withResolvers<void>()
       const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
-      const read = ledger.directory.read(addressOf('unt_3'))
-      const turn = ledger.directory.turn(addressOf('unt_3'), async (state) => state)
+      const read = ledger.directory.read(addressOf(UNIT_3))
+      const turn = ledger.directory.turn(addressOf(UNIT_3), async (state) => state)
       await ledger.clock.advance(10)
       expect(await turn).toBe(await read)
       busy.resolve()
@@ -405,10 +409,10 @@ describe('more concurrent commands than resident units', () => {
       const busyTurns = all.slice(0, 3).map(({ id }) => ledger.directory.turn(addressOf(id), () => busy.promise))
       await ledger.clock.advance(10)
       const before = ledger.directory.stats.activations
-      const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf('unt_3')))
+      const reads = Array.from({ length: 10 }, () => ledger.directory.read(addressOf(UNIT_3)))
       await ledger.clock.advance(10)
       const seqs = (await Promise.all(reads)).map(({ unitId }) => unitId)
-      expect(seqs).toEqual(Array.from({ length: 10 }, () => 'unt_3'))
+      expect(seqs).toEqual(Array.from({ length: 10 }, () => UNIT_3))
       expect(ledger.directory.stats.activations).toBe(before + 1)
       busy.resolve()
       await Promise.all(busyTurns)
@@ -435,13 +439,11 @@ describe('more concurrent commands than resident units', () => {
     ledger.store.loadUnit = async () => {
       throw new Error('database away')
     }
-    const failed = ledger.directory
-      .turn(addressOf('unt_0'), async () => 'had it')
-      .catch((error: Error) => error.message)
+    const failed = ledger.directory.turn(addressOf(UNIT_0), async () => 'had it').catch((error: Error) => error.message)
     await ledger.clock.advance(10)
     expect(await failed).toBe('database away')
     ledger.store.loadUnit = load
-    for (const unitId of ['unt_0', 'unt_1']) {
+    for (const unitId of [UNIT_0, UNIT_1]) {
       const turn = ledger.directory.turn(addressOf(unitId), async () => 'had it')
       await ledger.clock.advance(10)
       expect(await turn).toBe('had it')
@@ -458,7 +460,7 @@ describe('stats', () => {
     const busy = Promise.withResolvers<void>()
     const turns = (unitId: string, count: number) =>
       Array.from({ length: count }, () => ledger.directory.turn(addressOf(unitId), () => busy.promise).catch(() => {}))
-    const all = [...turns('unt_0', 3), ...turns('unt_1', 103)]
+    const all = [...turns(UNIT_0, 3), ...turns(UNIT_1, 103)]
     await settle()
     // One command of each unit has the turn; the mailbox of the second unit holds 100 more.
     expect(ledger.directory.stats).toMatchObject({ resident: 2, waiting: 102, deepest: 100, refused: 2 })

@@ -14,7 +14,7 @@ import { encodeSnapshot, stateHash } from '../../../src/core/journal/snapshot-co
 import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
-import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 /** A naive model of a unit, without bitmaps: rules, and a list of bookings. */
 interface NaiveUnit {
@@ -23,7 +23,7 @@ interface NaiveUnit {
 }
 
 const FIRST = night('2027-03-01')
-const UNIT_IDS = ['unt_a', 'unt_b'] as const
+const UNIT_IDS = [sampleId('unt', 'a'), sampleId('unt', 'b')] as const
 const CALLER: Caller = { actor: { kind: 'portal', id: null }, route: 'model', requestId: null }
 
 const stays = fc.record({ from: fc.nat(30), nights: fc.integer({ min: 1, max: 7 }) })

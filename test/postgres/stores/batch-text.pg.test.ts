@@ -10,7 +10,9 @@ import { PostgresAgencyStore } from '../../../src/postgres/stores/postgres-agenc
 import { compositeText } from '../../../src/postgres/stores/table.ts'
 import { GUEST_ROW } from '../../../src/postgres/stores/tables.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { AGENCY, sampleBooking, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const AGENCY_B = sampleId('agc', 'b')
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -43,13 +45,13 @@ const guest = fc.record({
 })
 
 const LINE: AuditDraft = {
-  ...{ auditId: 'aud_1', at: 0, actor: { kind: 'system', id: null }, route: 'test', outcome: 'OK', bookingId: null },
-  ...{ requestId: null, count: 1 },
+  ...{ auditId: sampleId('aud', 1), at: 0, actor: { kind: 'system', id: null }, route: 'test', outcome: 'OK' },
+  ...{ bookingId: null, requestId: null, count: 1 },
 }
 
 /** A record whose entry has this payload, whatever its event. */
 function entered(agencyId: string, seq: number, payload = '{}'): NumberedRecord {
-  const unit = sampleUnit({ id: `unt_${seq}`, slug: `unit-${seq}` })
+  const unit = sampleUnit({ id: sampleId('unt', seq), slug: `unit-${seq}` })
   const record = { agencyId, at: 0, entry: { event: { kind: 'unit_set', unit } as const, at: 0, requestId: null } }
   return { record, entry: { ...encodeEntry(record.entry.event, seq), payload }, body: null }
 }
@@ -72,20 +74,21 @@ describe('rows as composites', () => {
   test('with long texts beside them keep each with its own row', async () => {
     const body = (n: number) => JSON.stringify({ n, said: '\x1e"\\' })
     const kept = [1, 2, 3].map((n) => ({
-      ...{ keyId: `key_${n}`, route: 'r', idempotencyKey: 'k', requestHash: 'h', status: 200 + n, body: body(n) },
+      ...{ keyId: sampleId('key', n), route: 'r', idempotencyKey: 'k', requestHash: 'h' },
+      ...{ status: 200 + n, body: body(n) },
     }))
     const records = kept.map((idempotency) => ({
-      ...{ record: { agencyId: 'agc_a', at: Date.parse(AT), idempotency }, entry: null, body: null },
+      ...{ record: { agencyId: AGENCY.id, at: Date.parse(AT), idempotency }, entry: null, body: null },
     }))
     await appendBatch(database.sql, 0, Bun.randomUUIDv7(), records)
     const read = await database.sql`select key_id, status, body from idempotency order by key_id`
     expect(read.map((row) => ({ ...row }))).toEqual(
-      [1, 2, 3].map((n) => ({ key_id: `key_${n}`, status: 200 + n, body: body(n) })),
+      [1, 2, 3].map((n) => ({ key_id: sampleId('key', n), status: 200 + n, body: body(n) })),
     )
   })
 
   test('whose long texts are not one for each are refused as a whole', async () => {
-    const shifted = [entered('agc_a', 1, '{}\x1e{}\x1e{}'), entered('agc_a', 2)]
+    const shifted = [entered(AGENCY.id, 1, '{}\x1e{}\x1e{}'), entered(AGENCY.id, 2)]
     const refused = await appendBatch(database.sql, 0, Bun.randomUUIDv7(), shifted).catch(
       (error: Error & { code: string }) => error.code,
     )
@@ -106,8 +109,12 @@ describe('rows as composites', () => {
     const { records } = encodeBatch(
       [
         {
-          ...{ agencyId: 'agc_a', at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } },
-          announcement: { eventId: 'evt_1', kind: 'booking.created', body: (seq) => `{"seq":${seq},"n":${++bodies}}` },
+          ...{ agencyId: AGENCY.id, at: 0 },
+          entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null },
+          announcement: {
+            ...{ eventId: sampleId('evt', 1), kind: 'booking.created' },
+            body: (seq) => `{"seq":${seq},"n":${++bodies}}`,
+          },
         },
       ],
       7,
@@ -120,16 +127,17 @@ describe('rows as composites', () => {
 })
 
 test('the version before, still running beside this one, appends as it did, and each finds what the other has written', async () => {
-  const row = { agency_id: 'agc_b', unit_id: 'unt_b', kind: 'unit_set', checksum: 'c', payload: '{}', at: AT }
+  const unit = { agency_id: AGENCY_B, unit_id: sampleId('unt', 'b') }
+  const row = { ...unit, kind: 'unit_set', checksum: 'c', payload: '{}', at: AT }
   const before = (batchId: string, seq: number) => database.sql<{ outcome: string }[]>`
     select append_batch(0, ${batchId}::text::uuid, ${JSON.stringify({ journal: [{ ...row, seq }] })}::text::jsonb) as outcome`
   const now = (batchId: string, seq: number) =>
-    appendBatch(database.sql, 0, batchId, [entered('agc_b', seq)]).then(
+    appendBatch(database.sql, 0, batchId, [entered(AGENCY_B, seq)]).then(
       (rows) => rows[0]?.['append_batch'],
       (error: Error & { code: string }) => error.code,
     )
   const [first, second] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()]
-  await new PostgresAgencyStore(database.sql, () => 0).insertAgency({ ...AGENCY, id: 'agc_b' }, LINE)
+  await new PostgresAgencyStore(database.sql, () => 0).insertAgency({ ...AGENCY, id: AGENCY_B }, LINE)
   expect((await before(first, 1))[0]?.outcome).toBe('written')
   expect(await now(first, 1)).toBe('duplicate')
   expect(await now(second, 1)).toBe('NL002')

@@ -6,7 +6,11 @@ import { PostgresBookingRows } from '../../../src/postgres/stores/postgres-booki
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const AGENCY_BAD = sampleId('agc', 'bad')
+const AGENCY_GOOD = sampleId('agc', 'good')
+const UNIT_BAD = sampleId('unt', 'bad')
 
 let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
@@ -58,10 +62,10 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await database.sql`truncate agency cascade`
   await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
   ledger = await openTestDatabaseLedger(database.url)
-  const bad = await addAgency(ledger, { id: 'agc_bad', slug: 'damaged' })
-  const good = await addAgency(ledger, { id: 'agc_good', slug: 'healthy' })
-  const damaged = await addUnit(ledger, bad, sampleUnit({ id: 'unt_bad' }))
-  const healthy = await addUnit(ledger, good, sampleUnit({ id: 'unt_good' }))
+  const bad = await addAgency(ledger, { id: AGENCY_BAD, slug: 'damaged' })
+  const good = await addAgency(ledger, { id: AGENCY_GOOD, slug: 'healthy' })
+  const damaged = await addUnit(ledger, bad, sampleUnit({ id: UNIT_BAD }))
+  const healthy = await addUnit(ledger, good, sampleUnit({ id: sampleId('unt', 'good') }))
   const first = Date.UTC(2030, 0, 1)
   const date = (day: number) => new Date(first + day * DAY_MS).toISOString().slice(0, 10)
   for (let day = 0; day < 101; day++)
@@ -69,9 +73,9 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await ledger.commands.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)
   await ledger.close()
   await database.sql`truncate snapshot`
-  await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = 'agc_bad'`
-  await database.sql`update booking set hold_expires_at = now() - interval '1 hour' where agency_id = 'agc_good'`
-  await database.sql`update journal set payload = payload || ' ' where unit_id = 'unt_bad' and kind = 'unit_set'`
+  await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = ${AGENCY_BAD}`
+  await database.sql`update booking set hold_expires_at = now() - interval '1 hour' where agency_id = ${AGENCY_GOOD}`
+  await database.sql`update journal set payload = payload || ' ' where unit_id = ${UNIT_BAD} and kind = 'unit_set'`
   ledger = await openTestDatabaseLedger(database.url)
   const statusOf = async (agencyId: string) => {
     const rows = await database.sql<
@@ -79,11 +83,11 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
     >`select distinct status from booking where agency_id = ${agencyId}`
     return rows.map(({ status }) => status)
   }
-  await eventually('the healthy hold is released', async () => (await statusOf('agc_good')).join() === 'cancelled')
-  expect(await statusOf('agc_bad')).toEqual(['draft'])
+  await eventually('the healthy hold is released', async () => (await statusOf(AGENCY_GOOD)).join() === 'cancelled')
+  expect(await statusOf(AGENCY_BAD)).toEqual(['draft'])
   await eventually('the others rest', async () => ledger.holdTimer.failing === 101)
-  expect(ledger.reports.failures).toMatchObject([{ agencyId: 'agc_bad', unitId: 'unt_bad' }])
-  await database.sql`update journal set payload = rtrim(payload) where unit_id = 'unt_bad' and kind = 'unit_set'`
-  await eventually('the repaired ones are released', async () => (await statusOf('agc_bad')).join() === 'cancelled')
+  expect(ledger.reports.failures).toMatchObject([{ agencyId: AGENCY_BAD, unitId: UNIT_BAD }])
+  await database.sql`update journal set payload = rtrim(payload) where unit_id = ${UNIT_BAD} and kind = 'unit_set'`
+  await eventually('the repaired ones are released', async () => (await statusOf(AGENCY_BAD)).join() === 'cancelled')
   expect(ledger.reports.failures).toHaveLength(1)
 }, 60_000)

@@ -7,6 +7,10 @@ import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
 import { foundGuests, PostgresGuestList } from '../../../src/postgres/stores/postgres-guest-list.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
+import { sampleId } from '../../support/samples.ts'
+
+const AGENCY_EXACT = sampleId('agc', 'exact')
+const AGENCY_LARGE = sampleId('agc', 'large')
 
 let database: TestDatabase
 let lists: Sql
@@ -31,11 +35,11 @@ function textOf(random: SeededRandom, lengthMax: number): string {
 describe('a search', () => {
   test('finds what ilike on each of the four columns finds, whatever its letters', async () => {
     const random = new SeededRandom(20_261_121)
-    await insertAgency(database.sql, 'agc_exact')
-    await insertAgency(database.sql, 'agc_beside')
+    await insertAgency(database.sql, AGENCY_EXACT)
+    await insertAgency(database.sql, sampleId('agc', 'beside'))
     const guests = Array.from({ length: 600 }, (_, i) => ({
-      agency_id: i % 3 === 0 ? 'agc_beside' : 'agc_exact',
-      guest_id: `gst_${i}`,
+      agency_id: i % 3 === 0 ? sampleId('agc', 'beside') : AGENCY_EXACT,
+      guest_id: sampleId('gst', i),
       first_name: textOf(random, 8),
       last_name: textOf(random, 8),
       // Unlike any other.
@@ -62,10 +66,10 @@ describe('a search', () => {
       if ([...search].length < 2) continue
       const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
       const wanted = await database.sql<{ id: string }[]>`
-        select guest_id as id from guest where agency_id = 'agc_exact' and
+        select guest_id as id from guest where agency_id = ${AGENCY_EXACT} and
           (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern} or phone ilike ${pattern})
         order by created_at desc, guest_id`
-      const { total, rows } = await list.list('agc_exact', search, { offset: 0, limit: 1_000 })
+      const { total, rows } = await list.list(AGENCY_EXACT, search, { offset: 0, limit: 1_000 })
       expect([search, total, rows.map(({ id }) => id)]).toEqual([search, wanted.length, wanted.map(({ id }) => id)])
       found[wanted.length === 0 ? 'none' : 'some'] += 1
     }
@@ -75,10 +79,10 @@ describe('a search', () => {
 
   test('has a page beyond its end without rows, and the count', async () => {
     const list = new PostgresGuestList(lists, new ListReads(lists))
-    const all = await list.list('agc_exact', 'ab', { offset: 0, limit: 1_000 })
+    const all = await list.list(AGENCY_EXACT, 'ab', { offset: 0, limit: 1_000 })
     expect(all.total).toBeGreaterThan(2)
-    expect(await list.list('agc_exact', 'ab', { offset: 1_000, limit: 5 })).toEqual({ total: all.total, rows: [] })
-    const second = await list.list('agc_exact', 'ab', { offset: 1, limit: 2 })
+    expect(await list.list(AGENCY_EXACT, 'ab', { offset: 1_000, limit: 5 })).toEqual({ total: all.total, rows: [] })
+    const second = await list.list(AGENCY_EXACT, 'ab', { offset: 1, limit: 2 })
     expect(second).toEqual({ total: all.total, rows: all.rows.slice(1, 3) })
   })
 })
@@ -102,9 +106,9 @@ describe(`among ${GUESTS} guests of an agency, and as many of another one`, () =
       from pg_index where indrelid = 'guest'::regclass and not indisprimary`
     for (const { name } of indexes) await admin.unsafe(`drop index ${name}`)
     for (const [agency, guests] of [
-      ['agc_large', GUESTS],
-      ['agc_other', GUESTS],
-      ['agc_small', 100],
+      [AGENCY_LARGE, GUESTS],
+      [sampleId('agc', 'other'), GUESTS],
+      [sampleId('agc', 'small'), 100],
     ] as const) {
       await insertAgency(database.sql, agency)
       // Alike but for their numbers: nearly every trigram of a name is one that all have.
@@ -139,15 +143,15 @@ describe(`among ${GUESTS} guests of an agency, and as many of another one`, () =
     ['a name that nobody has', 'zFirstname', 0],
     ['two words', 'me 24', 0],
   ])('%s is found by reading few blocks: %s', async (_, search, hits) => {
-    const [row] = await foundGuests(lists, { agencyId: 'agc_large', search, page: { offset: 0, limit: 100 } })
+    const [row] = await foundGuests(lists, { agencyId: AGENCY_LARGE, search, page: { offset: 0, limit: 100 } })
     expect([search, row?.total]).toEqual([search, hits])
-    expect(await blocksRead('agc_large', search)).toBeLessThan(BUFFERS_MAX)
+    expect(await blocksRead(AGENCY_LARGE, search)).toBeLessThan(BUFFERS_MAX)
   })
 
   test.each(['example.com', 'Lastname', 'e24999', 'a--', '---', 'na', 'st7'])(
     'an agency of 100 reads no more for %j than its own guests are worth',
     async (search) => {
-      expect(await blocksRead('agc_small', search)).toBeLessThan(BUFFERS_MAX)
+      expect(await blocksRead(sampleId('agc', 'small'), search)).toBeLessThan(BUFFERS_MAX)
     },
   )
 })

@@ -9,6 +9,11 @@ import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { sampleId } from '../../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
+const KEY_B = sampleId('key', 'b')
+const KEY_Z = sampleId('key', 'z')
 
 let database: TestDatabase
 let ledger: Ledger & { reports: { fenced: unknown[] } }
@@ -41,64 +46,66 @@ function keep(
 const counts = async () => (await rows.load()).map((stored) => stored.counts)
 
 test('what was kept is read again, with its age by the clock of the database', async () => {
-  await keep([slot(7, { key_a: 3, key_b: 1 }, { ageMs: 20_000, wallMs: 5, bootId: 'boot', bootMs: 6.5 })])
+  await keep([slot(7, { [KEY_A]: 3, [KEY_B]: 1 }, { ageMs: 20_000, wallMs: 5, bootId: 'boot', bootMs: 6.5 })])
   const [stored] = await rows.load()
-  expect(stored).toMatchObject({ wallMs: 5, bootId: 'boot', bootMs: 6.5, counts: { key_a: 3, key_b: 1 } })
+  expect(stored).toMatchObject({ wallMs: 5, bootId: 'boot', bootMs: 6.5, counts: { [KEY_A]: 3, [KEY_B]: 1 } })
   expect(stored?.ageMs).toBeGreaterThanOrEqual(20_000)
   expect(stored?.ageMs).toBeLessThan(60_000)
 })
 
 test('a slot only grows: an older send that comes late takes nothing back', async () => {
-  await keep([slot(1, { key_a: 5 })])
-  await keep([slot(1, { key_a: 2 })])
-  expect(await counts()).toEqual([{ key_a: 5 }])
-  await keep([slot(1, { key_a: 6 })])
-  expect(await counts()).toEqual([{ key_a: 6 }])
+  await keep([slot(1, { [KEY_A]: 5 })])
+  await keep([slot(1, { [KEY_A]: 2 })])
+  expect(await counts()).toEqual([{ [KEY_A]: 5 }])
+  await keep([slot(1, { [KEY_A]: 6 })])
+  expect(await counts()).toEqual([{ [KEY_A]: 6 }])
 })
 
 test('slots of a minute ago are deleted by the next write; those of earlier writers once they are as old', async () => {
-  await keep([slot(1, { key_a: 1 })])
-  await ledger.sql`insert into rate_slot (term, slot, ended_at, wall_ms, total, counts) values (0, 900, now(), 0, 1, '{"key_z":1}')`
-  await keep([slot(130, { key_a: 2 })], { keepFrom: 9 })
-  expect((await counts()).map((of) => Object.keys(of)[0]).sort()).toEqual(['key_a', 'key_z'])
-  await keep([slot(131, { key_a: 3 })], { keepFrom: 10, dropEarlier: true })
-  expect(await counts()).toEqual([{ key_a: 2 }, { key_a: 3 }])
+  await keep([slot(1, { [KEY_A]: 1 })])
+  await ledger.sql`
+    insert into rate_slot (term, slot, ended_at, wall_ms, total, counts)
+    values (0, 900, now(), 0, 1, ${`{"${KEY_Z}":1}`})`
+  await keep([slot(130, { [KEY_A]: 2 })], { keepFrom: 9 })
+  expect((await counts()).map((of) => Object.keys(of)[0]).sort()).toEqual([KEY_A, KEY_Z])
+  await keep([slot(131, { [KEY_A]: 3 })], { keepFrom: 10, dropEarlier: true })
+  expect(await counts()).toEqual([{ [KEY_A]: 2 }, { [KEY_A]: 3 }])
 })
 
 test('slots outlive a rise of their own writer’s epoch: only those of earlier writers are dropped', async () => {
   const term = ledger.epoch
-  await keep([slot(1, { key_a: 4 })], {}, { term })
+  await keep([slot(1, { [KEY_A]: 4 })], {}, { term })
   const [{ renewed } = { renewed: 0 }] = await ledger.sql<{ renewed: number }[]>`
     select renew_epoch(${term}::text::bigint, ${Bun.randomUUIDv7()}::text::uuid)::float8 as "renewed"`
-  await keep([slot(2, { key_a: 1 })], { dropEarlier: true }, { epoch: renewed, term })
-  expect((await rows.load()).map(({ counts }) => counts)).toEqual([{ key_a: 4 }, { key_a: 1 }])
+  await keep([slot(2, { [KEY_A]: 1 })], { dropEarlier: true }, { epoch: renewed, term })
+  expect((await rows.load()).map(({ counts }) => counts)).toEqual([{ [KEY_A]: 4 }, { [KEY_A]: 1 }])
 })
 
 test('the write of a replaced writer is refused, and ends it', async () => {
   ledger.access.admit(null)
-  await keep([slot(1, { key_a: 1 })])
+  await keep([slot(1, { [KEY_A]: 1 })])
   await ledger.sql`select take_over('another')`
   const codeOf = (write: Promise<void>) =>
     write.then(
       () => 'written',
       (error: { code: string }) => error.code,
     )
-  expect(await codeOf(keep([slot(2, { key_a: 9 })]))).toBe('NL001')
+  expect(await codeOf(keep([slot(2, { [KEY_A]: 9 })]))).toBe('NL001')
   expect(await codeOf(new PostgresUsageRows(ledger.sql).keep(ledger.epoch, []))).toBe('NL001')
-  expect(await counts()).toEqual([{ key_a: 1 }])
+  expect(await counts()).toEqual([{ [KEY_A]: 1 }])
 
-  ledger.usage.take('agc_a', 10)
+  ledger.usage.take(sampleId('agc', 'a'), 10)
   expect(await codeOf(ledger.usage.flush())).toBe('NL001')
   await eventually('the process learns of the fence', () => ledger.reports.fenced.length === 1)
 })
 
 test('a limiter that starts from it refuses what the one before would have refused', async () => {
   const clock = new FakeClock()
-  await keep([slot(1, { key_a: 58 }, { ageMs: 10_000, wallMs: clock.now() - 10_000 })])
+  await keep([slot(1, { [KEY_A]: 58 }, { ageMs: 10_000, wallMs: clock.now() - 10_000 })])
   const limiter = new RateLimiter(clock)
   limiter.restore(admittedRequests(await rows.load(), { wallMs: clock.now(), boot: null }))
-  expect([1, 2, 3].map(() => limiter.take('key_a', 60).allowed)).toEqual([true, true, false])
-  const decision = limiter.take('key_a', 60)
+  expect([1, 2, 3].map(() => limiter.take(KEY_A, 60).allowed)).toEqual([true, true, false])
+  const decision = limiter.take(KEY_A, 60)
   expect(decision).toMatchObject({ remaining: 0, retryAfterS: 50 })
-  expect(limiter.take('key_b', 60).remaining).toBe(59)
+  expect(limiter.take(KEY_B, 60).remaining).toBe(59)
 })

@@ -5,6 +5,10 @@ import { reEncrypted } from '../../../src/webhooks/re-encrypt.ts'
 import { SecretBox } from '../../../src/webhooks/secret-box.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
+import { sampleId } from '../../support/samples.ts'
+
+const AGENCY_A = sampleId('agc', 'a')
+const ENDPOINT_B = sampleId('whe', 'b')
 
 const boxes = {
   from: new SecretBox(Uint8Array.fromHex('01'.repeat(32))),
@@ -14,18 +18,18 @@ const boxes = {
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await insertAgency(database.sql, 'agc_a')
+  await insertAgency(database.sql, AGENCY_A)
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`delete from webhook_endpoint`
   await database.sql`insert into secret_key_check (hmac) values ('old') on conflict (is_only) do update set hmac = 'old'`
-  for (const endpointId of ['whe_a', 'whe_b', 'whe_c']) await addEndpoint(endpointId)
+  for (const endpointId of [sampleId('whe', 'a'), ENDPOINT_B, sampleId('whe', 'c')]) await addEndpoint(endpointId)
 })
 
 async function addEndpoint(endpointId: string): Promise<void> {
-  const sealed = boxes.from.seal('whsec_x', { agencyId: 'agc_a', endpointId })
-  await insertEndpoint(database.sql, { agencyId: 'agc_a', endpointId, sealed })
+  const sealed = boxes.from.seal('whsec_x', { agencyId: AGENCY_A, endpointId })
+  await insertEndpoint(database.sql, { agencyId: AGENCY_A, endpointId, sealed })
 }
 
 /** Everything a rotation may change. */
@@ -55,10 +59,13 @@ test('all secrets and the check value change together, and the current writer is
 test.each([
   [
     'one of the endpoints has got another secret',
-    () => database.sql`update webhook_endpoint set secret_sealed = 'v1.new' where endpoint_id = 'whe_b'`,
+    () => database.sql`update webhook_endpoint set secret_sealed = 'v1.new' where endpoint_id = ${ENDPOINT_B}`,
   ],
-  ['one was deleted', () => database.sql`update webhook_endpoint set status = 'deleted' where endpoint_id = 'whe_b'`],
-  ['one was added', () => addEndpoint('whe_d')],
+  [
+    'one was deleted',
+    () => database.sql`update webhook_endpoint set status = 'deleted' where endpoint_id = ${ENDPOINT_B}`,
+  ],
+  ['one was added', () => addEndpoint(sampleId('whe', 'd'))],
   ['the key was changed by someone else', () => database.sql`update secret_key_check set hmac = 'third'`],
 ])('when meanwhile %s, nothing at all is changed', async (_, meanwhile) => {
   let before: unknown

@@ -9,6 +9,10 @@ import { SecretBox } from '../../../src/webhooks/secret-box.ts'
 import { secretKeyCheck } from '../../../src/webhooks/secret-key-check.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
+import { sampleId } from '../../support/samples.ts'
+
+const AGENCY_A = sampleId('agc', 'a')
+const ENDPOINT_A = sampleId('whe', 'a')
 
 const KEY = Uint8Array.fromHex('01'.repeat(32))
 const OTHER = Uint8Array.fromHex('02'.repeat(32))
@@ -16,7 +20,7 @@ const OTHER = Uint8Array.fromHex('02'.repeat(32))
 let database: TestDatabase
 beforeAll(async () => {
   database = await testDatabase()
-  await insertAgency(database.sql, 'agc_a')
+  await insertAgency(database.sql, AGENCY_A)
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
@@ -25,8 +29,8 @@ beforeEach(async () => {
 })
 
 async function addEndpoint(endpointId: string, key: Uint8Array, status = 'active'): Promise<void> {
-  const sealed = status === 'deleted' ? '' : new SecretBox(key).seal('whsec_x', { agencyId: 'agc_a', endpointId })
-  await insertEndpoint(database.sql, { agencyId: 'agc_a', endpointId, status, sealed })
+  const sealed = status === 'deleted' ? '' : new SecretBox(key).seal('whsec_x', { agencyId: AGENCY_A, endpointId })
+  await insertEndpoint(database.sql, { agencyId: AGENCY_A, endpointId, status, sealed })
 }
 
 /** Whether a start with `key` is let through. */
@@ -53,20 +57,20 @@ test('of two first starts at once with different keys one is refused', async () 
 })
 
 test('a database from before the check takes the key that opens its secrets, and refuses another without a trace', async () => {
-  await addEndpoint('whe_a', KEY)
-  await addEndpoint('whe_gone', KEY, 'deleted')
+  await addEndpoint(ENDPOINT_A, KEY)
+  await addEndpoint(sampleId('whe', 'gone'), KEY, 'deleted')
   expect([await passes(OTHER), await storedCheck(database.sql)]).toEqual([false, null])
   expect(await passes(KEY)).toBe(true)
 })
 
 test('and takes it, too, when a start with another key has left a secret of its own', async () => {
-  await addEndpoint('whe_a', KEY)
-  await addEndpoint('whe_b', OTHER)
+  await addEndpoint(ENDPOINT_A, KEY)
+  await addEndpoint(sampleId('whe', 'b'), OTHER)
   expect(await passes(KEY)).toBe(true)
 })
 
 test('deleted endpoints say nothing of the key', async () => {
-  await addEndpoint('whe_gone', KEY, 'deleted')
+  await addEndpoint(sampleId('whe', 'gone'), KEY, 'deleted')
   expect(await passes(OTHER)).toBe(true)
 })
 
@@ -80,9 +84,9 @@ test('a start with another key leaves the schema of an earlier version as it is'
   const earlier = await testDatabase({ template: 'empty' })
   const sql = connect(earlier.url, { purpose: 'admin' })
   await migrate(sql, { migrations: MIGRATIONS.slice(0, 5) })
-  await insertAgency(sql, 'agc_a')
-  const sealed = new SecretBox(KEY).seal('whsec_x', { agencyId: 'agc_a', endpointId: 'whe_a' })
-  await insertEndpoint(sql, { agencyId: 'agc_a', endpointId: 'whe_a', sealed })
+  await insertAgency(sql, AGENCY_A)
+  const sealed = new SecretBox(KEY).seal('whsec_x', { agencyId: AGENCY_A, endpointId: ENDPOINT_A })
+  await insertEndpoint(sql, { agencyId: AGENCY_A, endpointId: ENDPOINT_A, sealed })
   const start = (secretKey: Uint8Array) =>
     openDatabase({ databaseUrl: earlier.url } as Config, { secretKey, onStep: () => {} }).then(
       () => 'started',

@@ -1,5 +1,6 @@
 /** Replaces the verification process in tests: behaves as its argument says. */
 import type { FromVerifier, ToVerifier } from '../../../src/verify/verification-messages.ts'
+import { sampleId } from '../../support/samples.ts'
 
 const [, , part = ''] = process.argv
 const say = (message: FromVerifier) => process.send?.(message)
@@ -17,7 +18,7 @@ process.on('message', (message: ToVerifier) => {
   if (part === 'fails') say({ kind: 'failed', message: `no ledger at ${JSON.stringify(message)}` })
   if (part === 'breaks') say({ kind: 'broken', message: 'Cannot go on' })
   if (part === 'asks' && message.kind === 'start')
-    say({ kind: 'ask_live', unitIds: Array.from({ length: 1_000 }, (_, i) => `unt_${i}`) })
+    say({ kind: 'ask_live', unitIds: Array.from({ length: 1_000 }, (_, i) => sampleId('unt', i)) })
   // Number of states it received.
   if (part === 'asks' && message.kind === 'live') say(result(message.units.length))
 })

@@ -4,6 +4,7 @@ import {
   type SenderStore,
   type Settled,
 } from '../../../src/webhooks/sender-store.ts'
+import { sampleId } from '../../support/samples.ts'
 
 export interface MemoryEndpoint {
   readonly agencyId: string
@@ -44,7 +45,7 @@ export class MemorySenderStore implements SenderStore {
 
   addEndpoint(change: Partial<MemoryEndpoint> & { id: string }): MemoryEndpoint {
     const endpoint: MemoryEndpoint = {
-      agencyId: 'agc_a',
+      agencyId: sampleId('agc', 'a'),
       url: 'https://hooks.example/in',
       secretSealed: 'sealed',
       previousSecretSealed: null,
@@ -60,7 +61,7 @@ export class MemorySenderStore implements SenderStore {
   }
 
   addDelivery(endpointId: string, at: number, change: Partial<MemoryDelivery> = {}): MemoryDelivery {
-    const number = String(this.deliveries.size + 1).padStart(6, '0')
+    const number = String(this.deliveries.size + 1).padStart(32, '0')
     const delivery: MemoryDelivery = {
       agencyId: this.#endpoint(endpointId).agencyId,
       endpointId,
