@@ -107,6 +107,8 @@ export class PostgresAgencyStore implements AgencyStore {
   /** @returns whether a row changed */
   async #write(agencyId: string, audit: AuditDraft, change: Fragment): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
-    return (await auditedWrite(this.#sql, { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning })) !== null
+    return (
+      (await auditedWrite(this.#sql, { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning })) !== null
+    )
   }
 }
