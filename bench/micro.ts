@@ -14,7 +14,10 @@ import { calendarOf, feeTypesOf, nightOf, secretOf, unitOf } from './world/world
 const size = { agencies: 1, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
 const unit = unitOf(0, 3)
 const events = calendarOf(size, 0, 3).map((after) => ({ kind: 'booking_created', after }) as const)
-const entries = [{ kind: 'unit_set', unit } as const, ...events].map((event, i) => encodeEntry(event, i + 1))
+const entries = encodeBatch(
+  [{ kind: 'unit_set', unit } as const, ...events].map((event) => recordOf(agencyIdOf(0), event)),
+  EMPTY_LOG,
+).flatMap(({ entry }) => entry ?? [])
 const recovered = (): UnitState => {
   const state = UnitState.empty(unit.id)
   for (const entry of entries) state.apply(decodeEntry(entry), entry.seq)
