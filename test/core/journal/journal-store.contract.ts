@@ -215,17 +215,6 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       await store.appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
       expect(await store.wasWritten(lost)).toBe(false)
     })
-
-    test('J3: is said of a line that goes with no entry', async () => {
-      const { store } = await open()
-      const older = await store.takeOver('older')
-      const batches = ['1', '2'].map((label) => batchOf(older, [audited(label, 2)]))
-      const [written, lost] = batches
-      if (written === undefined || lost === undefined) throw new Error('No batches')
-      await store.appendBatch(written)
-      await store.takeOver('newer')
-      expect([await store.wasWritten(written), await store.wasWritten(lost)]).toEqual([true, false])
-    })
   })
 
   describe(`${name}: a renewal`, () => {
