@@ -14,6 +14,8 @@ import { systemIds, systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
+import { PostgresChainKeys } from '../../src/postgres/stores/postgres-chain-keys.ts'
+import { TEST_SECRET_KEY } from '../../test/support/service-process.ts'
 import {
   agencyIdOf,
   calendarOf,
