@@ -4,6 +4,7 @@ import { encodeBatch } from '../../../src/core/journal/batch.ts'
 import { encodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import type { NumberedRecord } from '../../../src/core/journal/journal-store.ts'
 import type { AuditDraft } from '../../../src/core/journal/record.ts'
+import type { IdPrefix } from '../../../src/lib/ids.ts'
 import { appendBatch } from '../../../src/postgres/stores/append-batch.ts'
 import { batchText } from '../../../src/postgres/stores/batch-text.ts'
 import { PostgresAgencyStore } from '../../../src/postgres/stores/postgres-agency-store.ts'
@@ -32,10 +33,12 @@ const text = fc
   )
   .filter((value) => !value.includes('\0') && value.isWellFormed())
 
+const anyId = (prefix: IdPrefix) => fc.stringMatching(/^[0-9a-f]{32}$/).map((digits) => `${prefix}_${digits}`)
+
 const guest = fc.record({
-  agencyId: text,
-  id: text,
-  bookingId: text,
+  agencyId: anyId('agc'),
+  id: anyId('gst'),
+  bookingId: anyId('bkg'),
   firstName: text,
   lastName: text,
   email: fc.option(text),
