@@ -36,7 +36,7 @@ export function openPortal(
   { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
 ): PortalLedger {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage } = ledger
-  const epoch = () => ledger.epoch
+  const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
     databaseUrl: ledger.databaseUrl,
@@ -55,7 +55,7 @@ export function openPortal(
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings: new PostgresAgencyBookings(sql, lists),
     auditList: new PostgresAuditList(lists),
-    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
+    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
@@ -65,7 +65,7 @@ export function openPortal(
 
 /** Writes what the portal and the demo change of an agency. */
 export function agencyStore(ledger: Ledger): AgencyStore {
-  return new PostgresAgencyStore(ledger.sql, () => ledger.epoch)
+  return new PostgresAgencyStore(ledger.sql, (agencyId) => ledger.epochOf(agencyId))
 }
 
 function peekUnit({ directory }: Ledger): PeekUnit {
