@@ -5,6 +5,8 @@ import { sampleId } from '../support/samples.ts'
 import { CHAIN_KEY, foundIn, SHARD, sampleEvents, sampleLog } from './support/sample-log.ts'
 
 const LOG = sampleLog(sampleEvents(8))
+/** Its numbers have gaps. */
+const SPARSE = sampleLog(sampleEvents(3), { step: 10 })
 const at = (seq: number) => `${SHARD}/${seq}`
 
 /** The log with another entry `seq`. */
@@ -18,11 +20,23 @@ test('a log as it was written has no differences, whatever the size of a page', 
   for (const limit of [1, 2, 9, 100]) expect(await foundIn(LOG, {}, { limit })).toEqual([])
 })
 
-test('so has one that begins after a mark', async () => {
-  const { seq: mark, link: markLink } = LOG.at(-1) as EncodedEntry
-  const rest = sampleLog(sampleEvents(3), { mark, markLink })
-  expect(await foundIn(rest, { mark, markLink })).toEqual([])
-  expect(await foundIn([], { mark, markLink, lastSeq: mark })).toEqual([])
+test('so has one whose beginning was archived', async () => {
+  const { seq, link } = LOG[4] as EncodedEntry
+  const archived = { base: seq, baseLink: link, mark: seq, markLink: link }
+  expect(await foundIn(LOG.slice(5), archived)).toEqual([])
+  expect(await foundIn([], { ...archived, lastSeq: seq })).toEqual([])
+})
+
+test('so has one that an earlier version began with numbers for all shards', async () => {
+  const { seq: mark, link: markLink } = SPARSE.at(-1) as EncodedEntry
+  const rows = [...SPARSE, ...sampleLog(sampleEvents(3), { after: 40, previousLink: markLink })]
+  expect(await foundIn(rows, { mark: 40, markLink })).toEqual([])
+  const { seq: base, link: baseLink } = SPARSE[1] as EncodedEntry
+  expect(await foundIn(rows.slice(2), { base, baseLink, mark: 40, markLink })).toEqual([])
+  expect(await foundIn([], { mark: 40, lastSeq: 40 })).toEqual([])
+  // Its entries are in the chain as all others.
+  expect(await foundIn(rows.toSpliced(1, 1), { mark: 40, markLink })).toEqual([`chain ${at(SPARSE[2]?.seq ?? 0)}`])
+  expect(await foundIn(rows.toSpliced(3, 1), { mark, markLink })).toContain(`chain ${at(mark)}`)
 })
 
 describe('a change of an entry is found where it is', () => {
@@ -94,13 +108,20 @@ test('one appended without the key does not continue the chain', async () => {
 })
 
 test('a mark that was moved is found, up or down', async () => {
-  expect(await foundIn(LOG, { mark: 3 })).toEqual([`chain ${at(4)}`, `journal ${at(1)}`])
-  expect(await foundIn(LOG, { mark: 3, markLink: (LOG[2] as EncodedEntry).link })).toEqual([`journal ${at(1)}`])
-  const { seq: mark, link: markLink } = LOG[5] as EncodedEntry
-  const rest = LOG.filter(({ seq }) => seq > mark)
-  expect(await foundIn(rest, { mark, markLink })).toEqual([])
-  expect(await foundIn(rest, { mark: mark - 1, markLink })).toEqual([`journal ${at(mark)}`])
-  expect(await foundIn(rest, { mark, markLink: new Uint8Array(32) })).toEqual([`chain ${at(mark + 1)}`])
+  expect(await foundIn(LOG, { mark: 3 })).toEqual([`chain ${at(3)}`])
+  expect(await foundIn(LOG, { mark: 30, lastSeq: 30 })).toEqual([`chain ${at(30)}`])
+  const { seq, link } = LOG[5] as EncodedEntry
+  const rest = LOG.slice(6)
+  const archived = { base: seq, baseLink: link, mark: seq, markLink: link }
+  expect(await foundIn(rest, { ...archived, mark: seq - 1 })).toEqual([`journal ${at(seq)}`])
+  expect(await foundIn(rest, { ...archived, markLink: new Uint8Array(32) })).toEqual([`chain ${at(seq)}`])
+})
+
+test('so is the end of what was archived', async () => {
+  const { seq, link } = LOG[5] as EncodedEntry
+  const archived = { base: seq, baseLink: link, mark: seq, markLink: link }
+  expect(await foundIn(LOG.slice(5), archived)).toEqual([`journal ${at(seq)}`])
+  expect(await foundIn(LOG.slice(6), { ...archived, baseLink: new Uint8Array(32) })).toContain(`chain ${at(seq + 1)}`)
 })
 
 test('without its key a chain cannot be checked, and what has no entries needs none', async () => {
@@ -110,7 +131,7 @@ test('without its key a chain cannot be checked, and what has no entries needs n
 
 test('after the key was lost, the chain is checked from the first entry of the new one', async () => {
   const old = changed(2, { payload: 'changed' })
-  const next = sampleLog(sampleEvents(2), { mark: 9, markLink: (LOG[8] as EncodedEntry).link })
+  const next = sampleLog(sampleEvents(2), { after: 9, previousLink: (LOG[8] as EncodedEntry).link })
   const key = { ...CHAIN_KEY, since: 9 }
   expect(await foundIn([...old, ...next], {}, { key })).toEqual([])
   const forged = next.map((entry) => (entry.seq === 10 ? { ...entry, route: 'x' } : entry))

@@ -29,7 +29,7 @@ export class PostgresVerifyStore implements VerifyStore {
 
   async extents(): Promise<readonly ShardExtent[]> {
     return this.#sql<ShardExtent[]>`
-      select s.shard, s.mark::float8 as "mark", s.mark_link as "markLink",
+      select s.shard, s.base::float8 as "base", s.base_link as "baseLink", s.mark::float8 as "mark", s.mark_link as "markLink",
              greatest(s.mark, coalesce(j.seq, 0))::float8 as "lastSeq"
       from shard s left join lateral (
         select seq from journal where journal.shard = s.shard order by journal.seq desc limit 1
@@ -127,13 +127,13 @@ export class PostgresVerifyStore implements VerifyStore {
     extents: readonly ShardExtent[],
     limit: number,
   ): Promise<readonly { id: string; unitId: string; seq: number }[]> {
-    const of = JSON.stringify(extents.map(({ shard, mark, lastSeq }) => ({ shard, mark, lastSeq })))
+    const of = JSON.stringify(extents.map(({ shard, base, lastSeq }) => ({ shard, base, lastSeq })))
     const rows = await this.#sql<{ id: string; unitId: string; seq: number }[]>`
       select b.booking_id as "id", b.unit_id as "unitId", b.seq::float8 as "seq" from booking b
-      join jsonb_to_recordset(${of}::text::jsonb) as e (shard smallint, mark bigint, "lastSeq" bigint)
+      join jsonb_to_recordset(${of}::text::jsonb) as e (shard smallint, base bigint, "lastSeq" bigint)
         on e.shard = shard_of(b.agency_id)
       left join journal j on j.shard = e.shard and j.seq = b.seq and j.agency_id = b.agency_id and j.booking_id = b.booking_id
-      where (b.seq > e.mark or b.seq < 1) and b.seq <= e."lastSeq" and j.seq is null
+      where (b.seq > e.base or b.seq < 1) and b.seq <= e."lastSeq" and j.seq is null
       order by b.booking_id limit ${limit}`
     return rows.map(({ id, unitId, seq }) => ({ id: idOf('bkg', id), unitId: idOf('unt', unitId), seq }))
   }

@@ -3,7 +3,7 @@ import { idOf } from '../../lib/ids.ts'
 import type { CursorDifference } from '../../verify/verify-store.ts'
 import type { Sql } from '../client/connect.ts'
 
-/** Those of an entry before the mark of its shard cannot be compared with anything. */
+/** Those of an archived entry cannot be compared with anything. */
 export async function strayDeliveries(sql: Sql, limit: number): Promise<readonly string[]> {
   const rows = await sql<{ id: string }[]>`
     select d.delivery_id as "id" from webhook_delivery d
@@ -11,7 +11,7 @@ export async function strayDeliveries(sql: Sql, limit: number): Promise<readonly
     left join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
     left join journal j on j.shard = s.shard and j.seq = d.seq and j.month = d.entry_month
       and j.agency_id = d.agency_id and j.entry_id = d.event_id and j.is_announced
-    where w.endpoint_id is null or (d.seq > s.mark and j.seq is null)
+    where w.endpoint_id is null or (d.seq > s.base and j.seq is null)
     order by 1 limit ${limit}`
   return rows.map(({ id }) => idOf('dlv', id))
 }

@@ -23,21 +23,24 @@ export function sampleEvents(bookings: number): UnitEvent[] {
   return [{ kind: 'unit_set', unit: sampleUnit() }, ...created]
 }
 
-/** The entries of `events`, after `mark`. */
+/** The entries of `events`, after number `after`. */
 export function sampleLog(
   events: readonly UnitEvent[],
-  { mark = 0, markLink = NO_LINK, month = '2027-01-01' }: { mark?: number; markLink?: Link; month?: string } = {},
+  { after = 0, previousLink: first = NO_LINK, step = 1 }: { after?: number; previousLink?: Link; step?: number } = {},
 ): EncodedEntry[] {
-  let previousLink = markLink
+  let previousLink = first
   return events.map((event, i) => {
-    const seq = mark + i + 1
-    const place = { shard: SHARD, seq, month, previousLink, chainKey: CHAIN_KEY.key }
+    const seq = after + (i + 1) * step
+    const place = { shard: SHARD, seq, month: '2027-01-01', previousLink, chainKey: CHAIN_KEY.key }
     const entry = { id: sampleId('evt', seq), event, at: Date.UTC(2027, 0, 1), caller: CALLER }
     const encoded = encodeEntry(AGENCY.id, { ...entry, envelope: event.kind === 'unit_set' ? null : ENVELOPE }, place)
     previousLink = encoded.link
     return encoded
   })
 }
+
+/** Of a log from its first entry on. */
+const EXTENT = { shard: SHARD, base: 0, baseLink: NO_LINK, mark: 0, markLink: NO_LINK }
 
 /** What a verification of these rows finds, as texts `what at`. */
 export async function foundIn(
@@ -52,7 +55,7 @@ export async function foundIn(
       log: async (_, { after, until, limit: rowsMax }) =>
         sorted.filter(({ seq, month }) => seq <= until && isAfter({ seq, month }, after)).slice(0, rowsMax),
     },
-    extent: { shard: SHARD, mark: 0, markLink: NO_LINK, lastSeq: sorted.at(-1)?.seq ?? 0, ...extent },
+    extent: { ...EXTENT, lastSeq: sorted.at(-1)?.seq ?? 0, ...extent },
     ...{ key, limit, found },
   })
   return found.report().differences.map(({ what, at }) => `${what} ${at}`)
