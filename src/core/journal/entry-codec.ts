@@ -1,6 +1,5 @@
 /** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
 import { assert } from '../../lib/assert.ts'
-import type { Instant } from '../domain/booking.ts'
 import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
@@ -13,11 +12,11 @@ import {
   loggedBooking,
   loggedDifference,
 } from './booking-fields.ts'
-import { type Link, nextLink } from './chain.ts'
+import { type Link, type LinkedEntry, nextLink } from './chain.ts'
 import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
 import type { Month } from './month.ts'
-import type { Actor, Entry, Envelope } from './record.ts'
+import type { Entry, Envelope } from './record.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -32,18 +31,7 @@ export interface StoredEntry {
 }
 
 /** An entry as it is stored, in full. */
-export interface EncodedEntry extends StoredEntry {
-  readonly shard: number
-  readonly month: Month
-  readonly at: Instant
-  readonly agencyId: string
-  /** `evt_…` */
-  readonly id: string
-  /** Whether it fires a webhook event. */
-  readonly isAnnounced: boolean
-  readonly actor: Actor
-  readonly route: string
-  readonly requestId: string | null
+export interface EncodedEntry extends StoredEntry, LinkedEntry {
   readonly link: Link
   /** The booking after the event, for its row; null for an event of a unit. */
   readonly booking: EncodedBooking | null
