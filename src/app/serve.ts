@@ -82,6 +82,7 @@ async function start(
   )
   const opening = openLedger({
     databaseUrl: database.url,
+    secretKey: secrets.secretKey,
     clock: systemClock,
     limits: config.limits,
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),

@@ -10,11 +10,11 @@ import type {
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
-import { classifyDatabaseError, FENCED_SQLSTATE, isErrorResponse } from '../client/database-error.ts'
+import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
 import { appendBatch } from './append-batch.ts'
 import { assertHistory, assertNotArchived } from './archived-history.ts'
-import { entriesText, fencesText } from './batch-text.ts'
+import { batchText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
@@ -99,16 +99,15 @@ export class PostgresJournalStore implements JournalStore {
    * Final, because the server that is asked has the higher epochs: whatever of the old ones it will ever have, it has. A server
    * that was replaced does not have them.
    */
-  async wasWritten({ shards, records }: BatchToAppend): Promise<boolean | null> {
-    const fences = fencesText(shards)
-    const entries = entriesText(records)
+  async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
+    const text = batchText(batch)
     const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
     do {
       if ((await this.#unfit()) === null) {
         try {
           const [row] = await this.#journal<{ isWritten: boolean | null }[]>`
-            select was_written(${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[],
-                               ${entries}::text::journal_row[]) as "isWritten"`
+            select was_written(${text.shards}::text::smallint[], ${text.epochs}::text::bigint[],
+                               ${text.entries}::text::journal_row[], ${text.auditLines}::text::audit_row[]) as "isWritten"`
           if (typeof row?.isWritten === 'boolean') return row.isWritten
         } catch {
           // Whatever failed, nothing is known yet.
@@ -264,15 +263,11 @@ function appendFailure(error: unknown, sent: readonly ShardEpoch[]): AppendFailu
   }
 }
 
-/**
- * The shards that the error's detail lists. All that were sent when it lists none of them, or when the numbers of entries were
- * refused: then the database is not the one that this process has taken over.
- */
+/** The shards that the error's detail lists; all that were sent when it lists none of them. */
 function fencedShards(error: unknown, sent: readonly ShardEpoch[]): readonly number[] {
   const all = sent.map(({ shard }) => shard)
-  if (!(error instanceof Error && 'code' in error && error.code === FENCED_SQLSTATE)) return all
-  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
-  const listed = new Set(detail.split(',').map(Number))
-  const fenced = all.filter((shard) => detail !== '' && listed.has(shard))
+  const detail = error instanceof Error && 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
+  const listed = new Set(detail.split(','))
+  const fenced = all.filter((shard) => listed.has(String(shard)))
   return fenced.length === 0 ? all : fenced
 }
