@@ -69,7 +69,7 @@ create table journal (
   primary key (shard, seq, month)
 ) partition by range (month);
 create index journal_of_agency on journal (agency_id, seq);
-create index journal_newest on journal (agency_id, at desc, entry_id desc);
+create index journal_newest on journal (agency_id, at desc);
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;
 
