@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { RefusalCounter, type RefusedWrite } from '../../src/access/refusal-counter.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
 import { PostgresRefusalRows } from '../../src/postgres/stores/postgres-refusal-rows.ts'
+import { auditTrail } from '../support/audit-trail.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -45,13 +46,12 @@ async function count(counter: RefusalCounter, times: number): Promise<void> {
   await counter.flush()
 }
 
-const lines = () => ledger.sql`
-  select actor_kind, actor_id, route, outcome, booking_id, request_id, count::float8 as count from audit order by at`
+const lines = () => auditTrail(ledger.sql)
 
 test('a burst of refused writes is one audit line with a count', async () => {
   const counter = openCounter()
   for (let i = 0; i < 10; i++) await count(counter, 500)
-  expect([...(await lines())]).toEqual([
+  expect(await lines()).toMatchObject([
     {
       actor_kind: 'key',
       actor_id: KEY_A,

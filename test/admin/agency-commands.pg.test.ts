@@ -7,7 +7,9 @@ import { KeyCommands } from '../../src/admin/key-commands.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
+import { auditTrail } from '../support/audit-trail.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, sampleId } from '../support/samples.ts'
 
@@ -100,10 +102,8 @@ test('a change that is written again with its own line changes nothing, and has 
   }
   const stored = (await store.loadKeys()).find(({ id }) => id === key.id)
   expect(stored?.revokedAt).toBe(at)
-  const lines = await sql<{ id: string }[]>`
-    select audit_id as "id" from audit where agency_id = ${agency.id} and route = ${CALLER.route}
-    order by audit_id = ${AUDIT_SUSPENSION}`
-  expect(lines.map(({ id }) => id)).toEqual([line.auditId, AUDIT_SUSPENSION])
+  const lines = (await auditTrail(sql, agency.id)).filter(({ route }) => route === CALLER.route)
+  expect(lines.map(({ line_id }) => line_id).sort()).toEqual([line.auditId, AUDIT_SUSPENSION].sort())
 })
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {
@@ -126,9 +126,9 @@ test('J5: a stale writer changes nothing of an agency, not even its audit trail'
   expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toMatchObject({ cause: { kind: 'fenced' } })
   expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
   const rows = await sql`
-    select (select name from agency where agency_id = ${agency.id}) as name,
-           (select count(*)::integer from api_key where agency_id = ${agency.id} and revoked_at is null) as keys,
-           (select count(*)::integer from fee_type where agency_id = ${agency.id}) as fees,
-           (select count(*)::integer from audit where agency_id = ${agency.id} and route = ${CALLER.route}) as lines`
+    select (select name from agency where agency_id = ${uuidOf(agency.id)}) as name,
+           (select count(*)::integer from api_key where agency_id = ${uuidOf(agency.id)} and revoked_at is null) as keys,
+           (select count(*)::integer from fee_type where agency_id = ${uuidOf(agency.id)}) as fees,
+           (select count(*)::integer from audit_line where agency_id = ${uuidOf(agency.id)} and route = ${CALLER.route}) as lines`
   expect({ ...rows[0] }).toEqual({ name: agency.name, keys: 1, fees: 1, lines: 0 })
 })
