@@ -5,11 +5,10 @@
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { AuditDraft } from '../core/journal/record.ts'
+import type { AuditDraft, Caller } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -139,7 +138,7 @@ export class AgencyCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency)
   }
 }

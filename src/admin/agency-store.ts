@@ -19,10 +19,10 @@ export interface AgencyStore {
   /** False: another guest of the agency has the e-mail, and nothing is written. */
   updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean>
   /**
-   * Settles when no write of this process is in progress any more, not even one whose reply was lost. A read after that shows the
-   * final outcome.
+   * Settles when no write of this process to the agency is in progress any more, not even one whose reply was lost. A read after that
+   * shows the final outcome.
    */
-  settle(): Promise<void>
+  settle(agencyId: string): Promise<void>
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
   loadInventory(agencyId: string): Promise<Inventory>

@@ -8,10 +8,9 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/journal/record.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
-import type { AuditDraft } from '../core/journal/record.ts'
+import type { AuditDraft, Caller } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'

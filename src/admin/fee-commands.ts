@@ -1,11 +1,11 @@
 /** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/rules.ts'
+import type { Caller } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -75,7 +75,7 @@ export class FeeCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     const { feeTypes } = await this.#store.loadInventory(agencyId)
     for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType)
   }

@@ -1,9 +1,9 @@
 /** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/journal/record.ts'
 import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
+import type { Caller } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'

@@ -4,10 +4,10 @@
  */
 
 import { successLine } from '../core/bookings/audit-lines.ts'
-import type { Caller } from '../core/journal/record.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Caller } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -109,7 +109,7 @@ export class KeyCommands {
   }
 
   async #read(agencyId: string): Promise<void> {
-    await this.#store.settle()
+    await this.#store.settle(agencyId)
     for (const key of await this.#store.loadKeys()) if (key.agencyId === agencyId) this.#catalogue.putKey(key)
   }
 }

@@ -7,11 +7,11 @@
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { Caller } from '../core/journal/record.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { type Rates, sortedRates } from '../core/domain/rules.ts'
 import type { Unit } from '../core/domain/unit.ts'
+import type { Caller } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'

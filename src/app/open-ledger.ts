@@ -13,6 +13,7 @@ import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
+import { SHARDS } from '../core/journal/shard.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
@@ -28,10 +29,11 @@ import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-st
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
+import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
-import { announce } from '../webhooks/envelope.ts'
+import { MonthsAhead } from './months-ahead.ts'
 
 export interface LedgerLimits {
   readonly residentUnitsMax: number
@@ -86,7 +88,9 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
-  /** The epoch of this writer. It increases when the journal has to resolve an unknown outcome. */
+  /** The epoch of this writer for the agency. It rises when the journal has to resolve an unknown outcome. */
+  epochOf(agencyId: string): number
+  /** The same for what belongs to no agency. */
   readonly epoch: number
   /**
    * A statement outside the journal was rejected by the fence. The journal then detects the fence as well and ends the
@@ -110,6 +114,9 @@ const TAKE_OVER_AGAIN_MS = 2_500
 /** How long an exiting process tries to store its counters while the database is unavailable. */
 const LAST_FLUSH_MS_MAX = 2_000
 
+/** An id that no agency has, and whose shard is 0: what is written under it meets the fence of all that belongs to no agency. */
+const OF_SHARD_0 = 'agc_000000000000000000000000000000de'
+
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -124,7 +131,7 @@ export async function openLedger(options: {
   clock: Clock
   limits: LedgerLimits
   watch: LedgerWatch
-  /** The name of this writer in `writer_fence`: host and process. */
+  /** The name of this writer in `shard`: host and process. */
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
@@ -146,6 +153,8 @@ export async function openLedger(options: {
 
   const { isCancelled = () => false } = options
   await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
+  // Before the take-over, so that the journal starts with the newest month.
+  await ensureMonths(sql).catch(watch.onHousekeepingFailure)
   if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
   const retryOptions = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
@@ -177,7 +186,9 @@ export async function openLedger(options: {
         .catch(watch.onCountersNotWritten)
       watch.onFenced(cause, counted)
     },
-    newBatchId: () => Bun.randomUUIDv7(),
+    // STAND-IN until the keys are read from shard_chain.
+    chainKeys: Array.from({ length: SHARDS }, (_, shard) => new Uint8Array(32).fill(shard)),
+    newRenewalId: () => Bun.randomUUIDv7(),
   })
   const directory = new UnitDirectory({
     store,
@@ -196,7 +207,6 @@ export async function openLedger(options: {
     directory,
     journal,
     rows,
-    announce,
     clock,
     newId: systemIds,
     queuedMsMax: limits.queuedMsMax,
@@ -227,7 +237,7 @@ export async function openLedger(options: {
 
   // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
   const reportFenced = async (): Promise<void> => {
-    await Promise.allSettled([journal.append({ agencyId: '', at: clock.now() })])
+    await Promise.allSettled([journal.append({ agencyId: OF_SHARD_0, at: clock.now() })])
   }
   // When only counters are written, they are the first to meet the fence.
   const reportingFence = async (write: Promise<void>): Promise<void> => {
@@ -240,14 +250,15 @@ export async function openLedger(options: {
   }
   const usage = new UsageMeter({
     clock,
-    persist: (totals) => reportingFence(usageRows.keep(journal.epoch, totals)),
+    persist: (totals) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals)),
     onFailure: watch.onCountersNotWritten,
   })
   usage.load(used)
+  const rateTerm = journal.epoch
   const rateSlots = new RateSlots({
     clock,
     bootTime,
-    persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: term.epoch }, keep)),
+    persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
   const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
@@ -271,8 +282,16 @@ export async function openLedger(options: {
     onFailure: watch.onHousekeepingFailure,
   })
 
+  const monthsAhead = new MonthsAhead({
+    ensure: () => ensureMonths(sql),
+    clock,
+    onNewest: (month) => journal.setNewestMonth(month),
+    onFailure: watch.onHousekeepingFailure,
+  })
+
   holdTimer.start()
   expiredAnswers.start()
+  monthsAhead.start()
   const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
   sweep.unref()
 
@@ -295,6 +314,7 @@ export async function openLedger(options: {
     usage,
     refusals,
     idempotency,
+    epochOf: (agencyId) => journal.epochOf(agencyId),
     get epoch() {
       return journal.epoch
     },
@@ -309,7 +329,12 @@ export async function openLedger(options: {
           watch.onCountersNotWritten(failure)
         }
       }
-      await Promise.all([expiredAnswers.stop(), holdTimer.stop(), stopCounting(usage, rateSlots, refusals)])
+      await Promise.all([
+        expiredAnswers.stop(),
+        monthsAhead.stop(),
+        holdTimer.stop(),
+        stopCounting(usage, rateSlots, refusals),
+      ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)

@@ -22,7 +22,7 @@ import type { Ledger } from './open-ledger.ts'
 import { selfCommand } from './self-command.ts'
 
 export interface PortalOptions {
-  /** 32 bytes; calendar addresses are derived from it. */
+  /** 32 bytes; calendar addresses are derived from it, and it opens the keys of the chains for a verification. */
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookCommands
   readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
@@ -36,10 +36,11 @@ export function openPortal(
   { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
 ): PortalLedger {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage } = ledger
-  const epoch = () => ledger.epoch
+  const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
     databaseUrl: ledger.databaseUrl,
+    secretKeyHex: Buffer.from(secretKey).toString('hex'),
     command: selfCommand(RUN_VERIFICATION),
     peek: peekUnit(ledger),
     clock,
@@ -54,7 +55,7 @@ export function openPortal(
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings: new PostgresAgencyBookings(sql, lists),
     auditList: new PostgresAuditList(lists),
-    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epoch), secretKey, clock, newId }),
+    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
@@ -64,7 +65,7 @@ export function openPortal(
 
 /** Writes what the portal and the demo change of an agency. */
 export function agencyStore(ledger: Ledger): AgencyStore {
-  return new PostgresAgencyStore(ledger.sql, () => ledger.epoch)
+  return new PostgresAgencyStore(ledger.sql, (agencyId) => ledger.epochOf(agencyId))
 }
 
 function peekUnit({ directory }: Ledger): PeekUnit {

@@ -2,13 +2,14 @@
 
 import { isDatabaseFailure } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
+import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
-import type { FromVerifier, ToVerifier } from '../verify/verification-messages.ts'
+import type { FromVerifier, ToVerifier, VerifierSettings } from '../verify/verification-messages.ts'
 import { type LiveUnits, verify } from '../verify/verify.ts'
 import type { LiveUnit } from '../verify/verify-unit.ts'
 
 /**
- * Receives the database URL from the service, sends it the result of the verification, and exits when the service is
+ * Receives the database URL and SECRET_KEY from the service, sends it the result of the verification, and exits when the service is
  * gone.
  */
 export function runVerification(): void {
@@ -26,16 +27,17 @@ export function runVerification(): void {
   }
   process.on('message', (message: ToVerifier) => {
     if (message.kind === 'live') answer(new Map(message.units))
-    else void run(message.databaseUrl, live)
+    else void run(message.settings, live)
   })
   send({ kind: 'up' })
 }
 
 /** The service ends this process once it has the result. */
-async function run(databaseUrl: string, live: LiveUnits): Promise<void> {
+async function run({ databaseUrl, secretKeyHex }: VerifierSettings, live: LiveUnits): Promise<void> {
   try {
     const sql = connect(databaseUrl, { purpose: 'verification' })
-    send({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { live }) })
+    const chainKeys = await new PostgresChainKeys(sql, Uint8Array.fromHex(secretKeyHex)).read()
+    send({ kind: 'done', verification: await verify(new PostgresVerifyStore(sql), { chainKeys, live }) })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     if (isDatabaseFailure(error)) send({ kind: 'failed', message })

@@ -93,7 +93,7 @@ async function start(
       onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
       onHoldFailure: (fields) => log.error(fields, 'hold not released'),
       onBug: (error) => service.endAfterBug(error),
-      onHousekeepingFailure: (err) => log.warn({ err }, 'expired answers not deleted'),
+      onHousekeepingFailure: (err) => log.warn({ err }, 'housekeeping failed'),
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },

@@ -1,10 +1,14 @@
 import type { Command } from 'commander'
+import { parseSecretKey } from '../app/config.ts'
 import { isDatabaseFailure } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
+import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
+import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
+import { secretKeyCheck } from '../webhooks/secret-key-check.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { asking, type Session } from './session.ts'
 import { type Column, table } from './table.ts'
@@ -28,7 +32,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
       options: (command) =>
         command.option(
           '--database',
-          'read the database at DATABASE_URL instead of asking the service; for a database without a running service',
+          'read the database at DATABASE_URL, with SECRET_KEY, instead of asking the service; for a database without a running service',
         ),
       examples: ['verify', 'verify --json', 'verify --database'],
     },
@@ -61,20 +65,27 @@ async function ofService(session: Session): Promise<Verification> {
 async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
   const url = env['DATABASE_URL']
   if (!url) throw new UsageError('Cannot verify: DATABASE_URL is not set.')
+  const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
+  if (secretKey === null)
+    throw new UsageError('Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')
   const sql = connect(url, { purpose: 'verification' })
   try {
-    return await verify(new PostgresVerifyStore(sql), { onProgress: (units) => err(`${units} units\n`) })
+    const check = await storedCheck(sql)
+    if (check !== null && check !== secretKeyCheck(secretKey))
+      throw new UsageError('Cannot verify: SECRET_KEY does not match this database.')
+    const chainKeys = await new PostgresChainKeys(sql, secretKey).read()
+    return await verify(new PostgresVerifyStore(sql), { chainKeys, onProgress: (units) => err(`${units} units\n`) })
   } finally {
     await sql.end({ timeout: 1 })
   }
 }
 
 function report(
-  { differences, differenceCount, lastSeq, units, bookings, snapshots, events }: Verification,
+  { differences, differenceCount, entries, units, bookings, snapshots, events }: Verification,
   terminal: Terminal,
 ): void {
   terminal.out(
-    `Checked ${lastSeq} journal entries: ${units} units, ${bookings} bookings, ${snapshots} snapshots, ${events} events.\n`,
+    `Checked ${entries} journal entries: ${units} units, ${bookings} bookings, ${snapshots} snapshots, ${events} events.\n`,
   )
   if (differences.length === 0) terminal.out('Everything agrees with the journal.\n')
   else terminal.out(table(differences, COLUMNS))

@@ -61,10 +61,10 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     read: ({ journal }) => byLabel('reason', journal.refused),
   },
   {
-    name: 'nightledger_journal_durable_seq',
-    type: 'gauge',
-    help: 'Highest durable sequence number.',
-    read: ({ journal }) => only(journal.durableSeq),
+    name: 'nightledger_journal_entries_total',
+    type: 'counter',
+    help: 'Entries that became durable: changes of bookings and units.',
+    read: ({ journal }) => only(journal.entries),
   },
 ]
 

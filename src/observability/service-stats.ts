@@ -1,6 +1,6 @@
 import type { AccessStats } from '../access/partner-access.ts'
 import type { Instant } from '../core/domain/booking.ts'
-import type { JournalStats } from '../core/journal/journal.ts'
+import type { JournalStats } from '../core/journal/journal-stats.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
 import type { HistogramReading } from '../lib/histogram.ts'
 import type { DeliveryBacklog } from '../webhooks/delivery-backlog.ts'

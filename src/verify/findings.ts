@@ -1,18 +1,21 @@
+/** What can differ: the log itself, its chain, or something derived from it. */
+export const DIFFERENCE_KINDS = ['journal', 'chain', 'snapshot', 'booking', 'guest', 'delivery', 'memory'] as const
+
 /** A difference between the journal and something derived from it, or damage to the journal itself. */
 export interface Difference {
-  readonly what: 'journal' | 'snapshot' | 'booking' | 'guest' | 'event' | 'audit' | 'delivery' | 'memory'
+  readonly what: (typeof DIFFERENCE_KINDS)[number]
   readonly unitId: string | null
-  /** Location: an id or a sequence number. */
+  /** Location: an id, or an entry as `entryName` names it. */
   readonly at: string
   readonly message: string
 }
 
 export interface Verification {
-  readonly lastSeq: number
   readonly units: number
   readonly entries: number
   readonly bookings: number
   readonly snapshots: number
+  /** Entries that fire a webhook event. */
   readonly events: number
   /** At most `DIFFERENCES_MAX`. */
   readonly differences: readonly Difference[]
@@ -38,9 +41,13 @@ export class Findings {
     if (this.#differences.length < DIFFERENCES_MAX) this.#differences.push({ what, unitId, at, message })
   }
 
-  report(lastSeq: number): Verification {
+  report(): Verification {
     const { units, entries, bookings, snapshots, events } = this
-    const differences = this.#differences
-    return { lastSeq, units, entries, bookings, snapshots, events, differences, differenceCount: this.#count }
+    return { units, entries, bookings, snapshots, events, differences: this.#differences, differenceCount: this.#count }
   }
+}
+
+/** `17/4711`: entry 4711 of shard 17. */
+export function entryName(shard: number, seq: number): string {
+  return `${shard}/${seq}`
 }

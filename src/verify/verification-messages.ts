@@ -4,9 +4,16 @@ import type { LiveUnit } from './verify-unit.ts'
 /** The argument that makes main.ts run the verification process. */
 export const RUN_VERIFICATION = 'run-verification'
 
-/** Messages from the service to the verification process, whose environment contains no secrets. */
+/** Everything the verification process needs: its environment and arguments contain no secrets. */
+export interface VerifierSettings {
+  readonly databaseUrl: string
+  /** 64 hexadecimal digits; opens the keys of the chains. */
+  readonly secretKeyHex: string
+}
+
+/** Messages from the service to the verification process. */
 export type ToVerifier =
-  | { readonly kind: 'start'; readonly databaseUrl: string }
+  | { readonly kind: 'start'; readonly settings: VerifierSettings }
   /** The resident units among those of the last `ask_live`. */
   | { readonly kind: 'live'; readonly units: readonly (readonly [unitId: string, unit: LiveUnit])[] }
 

@@ -2,7 +2,7 @@ import { childEnvironment } from '../lib/child-environment.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Verification } from './findings.ts'
 import { VerificationError } from './verification-error.ts'
-import type { FromVerifier, ToVerifier } from './verification-messages.ts'
+import type { FromVerifier, ToVerifier, VerifierSettings } from './verification-messages.ts'
 import { UNITS_PER_PAGE } from './verify.ts'
 import type { LiveUnit } from './verify-unit.ts'
 
@@ -12,8 +12,7 @@ export const VERIFICATION_MS_MAX = 600_000
 /** The state of a resident unit; null when it is not resident. */
 export type PeekUnit = (unitId: string) => LiveUnit | null
 
-interface Settings {
-  readonly databaseUrl: string
+interface Settings extends VerifierSettings {
   /** Program and arguments that run `runVerification`. */
   readonly command: readonly string[]
   readonly peek: PeekUnit
@@ -105,7 +104,7 @@ class Run {
     if (this.#isOver) return
     switch (message.kind) {
       case 'up':
-        this.#send({ kind: 'start', databaseUrl: this.#settings.databaseUrl })
+        this.#start()
         break
       case 'ask_live':
         this.#send({ kind: 'live', units: this.#live(message.unitIds) })
@@ -119,6 +118,11 @@ class Run {
         this.#fail(new VerificationError(message.kind, message.message))
         break
     }
+  }
+
+  #start(): void {
+    const { databaseUrl, secretKeyHex } = this.#settings
+    this.#send({ kind: 'start', settings: { databaseUrl, secretKeyHex } })
   }
 
   /** Hashing one page takes a few milliseconds; the event loop is free between pages. */

@@ -1,7 +1,40 @@
 import type { BookingRow } from '../core/bookings/booking-rows.ts'
+import type { Link, LinkedEntry } from '../core/journal/chain.ts'
 import type { StoredEntry } from '../core/journal/entry-codec.ts'
+import type { Month } from '../core/journal/month.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
 import type { StoredSnapshot } from '../core/journal/snapshot-codec.ts'
+
+/** The part of a shard's log that a verification reads. */
+export interface ShardExtent {
+  readonly shard: number
+  /** The number before the first entry, and its link. */
+  readonly mark: number
+  readonly markLink: Link
+  /** The highest number; the mark when there is no entry. */
+  readonly lastSeq: number
+}
+
+/** An entry with everything that its link covers, and its link. */
+export interface LogEntry extends LinkedEntry {
+  readonly link: Link
+}
+
+/** Where a page of a shard's log ended. A number that is used twice is in two months. */
+export interface LogPosition {
+  readonly seq: number
+  readonly month: Month
+}
+
+/** An entry of a unit. */
+export interface UnitEntry extends StoredEntry {
+  readonly isAnnounced: boolean
+}
+
+export interface VerifiedSnapshot extends StoredSnapshot {
+  /** What comes before it was retired: the unit is replayed from here. */
+  readonly isBase: boolean
+}
 
 /** A row of `booking`, with the guest, which is not in the journal. */
 export interface ProjectedBooking extends BookingRow {
@@ -10,62 +43,46 @@ export interface ProjectedBooking extends BookingRow {
   readonly hasGuest: boolean
 }
 
-export interface EventAddress {
-  readonly agencyId: string
-  readonly eventId: string
-}
-
-/** A webhook event, and what its body says about the booking. */
-export interface StoredEvent extends EventAddress {
+/** An endpoint whose cursor is not where its deliveries say. */
+export interface CursorDifference {
+  readonly endpointId: string
+  readonly shard: number
   readonly seq: number
-  readonly kind: string
-  /** Null when the body cannot be read. */
-  readonly body: {
-    readonly seq: number
-    readonly id: string
-    readonly version: number
-    readonly status: string
-    readonly arrival: string
-    readonly departure: string
-    readonly totalAmount: number
-  } | null
 }
 
 /**
- * The port a verification reads from. Every read is bounded by `seq`, so that a service can write at the same time, and
- * by `limit`, so that memory does not grow with the ledger.
+ * The port a verification reads from. Every read is bounded by the extent of the shards at its beginning, so that a service can
+ * write at the same time, and by `limit`, so that memory does not grow with the ledger.
  */
 export interface VerifyStore {
-  /** The current extent of the journal: highest number, number of entries, number of distinct numbers. */
-  extent(): Promise<{ lastSeq: number; entries: number; numbers: number }>
-  /** Units in the journal or the table of units, ordered by agency and id, after `after`. */
-  units(after: UnitAddress, limit: number): Promise<readonly UnitAddress[]>
+  /** Of all shards, in order, as they are now. */
+  extents(): Promise<readonly ShardExtent[]>
+  /** Entries of the shard, in order: after `after`, with numbers up to `until`. */
+  log(
+    shard: number,
+    range: { readonly after: LogPosition | null; readonly until: number; readonly limit: number },
+  ): Promise<readonly LogEntry[]>
+  /** Units in the journal or the table of units, ordered by unit and agency, after `after`. */
+  units(after: UnitAddress | null, limit: number): Promise<readonly UnitAddress[]>
   /** Entries of the unit, in order: numbers above `after` and up to `until`. */
   entries(
     unit: UnitAddress,
     range: { readonly after: number; readonly until: number; readonly limit: number },
-  ): Promise<readonly StoredEntry[]>
-  /** Entries by number, of any unit. */
-  entriesAt(seqs: readonly number[]): Promise<readonly (StoredEntry & { readonly agencyId: string })[]>
+  ): Promise<readonly UnitEntry[]>
   /** Newest first. */
-  snapshots(unit: UnitAddress, untilSeq: number, limit: number): Promise<readonly StoredSnapshot[]>
+  snapshots(unit: UnitAddress, untilSeq: number, limit: number): Promise<readonly VerifiedSnapshot[]>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
-  /** Bookings whose row names a journal entry that belongs to another booking or does not exist. */
+  /** Bookings whose row names a number of its shard's extent that is not an entry of the booking. */
   strayBookings(
-    untilSeq: number,
+    extents: readonly ShardExtent[],
     limit: number,
   ): Promise<readonly { readonly id: string; readonly unitId: string; readonly seq: number }[]>
-  /** Events of journal entries, ordered by agency and event, after `after`. */
-  events(after: EventAddress, untilSeq: number, limit: number): Promise<readonly StoredEvent[]>
-  /** Bookings with fewer audit lines `OK` than changes. */
-  bookingsShortOfAudit(
-    untilSeq: number,
-    limit: number,
-  ): Promise<
-    readonly { readonly id: string; readonly unitId: string; readonly version: number; readonly lines: number }[]
-  >
-  /** Deliveries whose event or endpoint is missing. */
+  /** Deliveries that are neither a ping nor of an announced entry of their agency, and those without an endpoint. */
   strayDeliveries(limit: number): Promise<readonly string[]>
   /** Pending deliveries of deleted endpoints, which would never be sent or finished. */
   orphanedDeliveries(limit: number): Promise<readonly string[]>
+  /** Announced entries that an endpoint's cursor has passed since it was last set, without a delivery for the endpoint. */
+  missingDeliveries(limit: number): Promise<readonly CursorDifference[]>
+  /** Cursors beyond the end of their shard. */
+  cursorsBeyondEnd(limit: number): Promise<readonly CursorDifference[]>
 }

@@ -1,11 +1,11 @@
-import type { BookingEvent, UnitEvent } from '../core/domain/event.ts'
+import type { BookingFacts } from '../core/domain/booking.ts'
+import { type BookingEvent, type LoggedEvent, webhookEventOf } from '../core/domain/event.ts'
 import { UnitState } from '../core/domain/unit-state.ts'
-import { decodeEntry, type StoredEntry, unitsOf } from '../core/journal/entry-codec.ts'
+import { decodeEntry, unitsOf } from '../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
-import { decodeSnapshot, type StoredSnapshot, stateHash } from '../core/journal/snapshot-codec.ts'
-import { eventKind } from '../webhooks/envelope.ts'
-import type { Findings } from './findings.ts'
-import type { ProjectedBooking, VerifyStore } from './verify-store.ts'
+import { decodeSnapshot, stateHash } from '../core/journal/snapshot-codec.ts'
+import { entryName, type Findings } from './findings.ts'
+import type { ProjectedBooking, ShardExtent, UnitEntry, VerifiedSnapshot, VerifyStore } from './verify-store.ts'
 
 /** A resident unit's state in the memory of a running service. */
 export interface LiveUnit {
@@ -16,141 +16,171 @@ export interface LiveUnit {
 /** More than the number of snapshots kept per unit. */
 const SNAPSHOTS_MAX = 100
 
-/** Replays one unit, page by page, and compares the replay with its rows, its snapshots and its state in memory. */
-export async function verifyUnit(input: {
+interface Input {
   readonly store: VerifyStore
   readonly unit: UnitAddress
-  readonly lastSeq: number
+  /** Of the unit's shard. */
+  readonly extent: ShardExtent
   readonly limit: number
   readonly found: Findings
   readonly memory: LiveUnit | null
-  /** Whether the journal entry with this number has an event. */
-  readonly isAnnounced: (seq: number) => boolean
-}): Promise<void> {
-  const { store, unit, lastSeq, limit, found, memory } = input
+}
+
+/** Replays one unit, page by page, and compares the replay with its rows, its snapshots and its state in memory. */
+export async function verifyUnit(input: Input): Promise<void> {
+  const { store, unit, extent, limit, found, memory } = input
+  const { shard, lastSeq } = extent
   found.units += 1
   const snapshots = await store.snapshots(unit, lastSeq, SNAPSHOTS_MAX)
-  const replay = new Replay(unit.unitId, [...snapshots.map(({ seq }) => seq), ...(memory === null ? [] : [memory.seq])])
+  const replay = new Replay(input, snapshots)
   const until = Math.max(lastSeq, memory?.seq ?? 0)
-  for (let after = 0; ; ) {
+  for (let after = extent.mark; ; ) {
     const page = await store.entries(unit, { after, until, limit })
-    const entries = readable(page, unit.unitId, found)
-    if (!replay.apply(entries, found)) return
-    const within = entries.filter(({ seq }) => seq <= lastSeq)
-    for (const { event } of within) if (unitsOf(event).unitId === unit.unitId) found.entries += 1
-    const changes = within.flatMap(({ seq, event }) =>
-      event.kind !== 'unit_set' && event.after.unitId === unit.unitId ? [{ seq, event }] : [],
+    const entries = readable(page, input)
+    replay.apply(entries)
+    const changes = entries.flatMap(({ seq, event }) =>
+      seq <= lastSeq && event.kind !== 'unit_set' && event.after.unitId === unit.unitId ? [{ seq, event }] : [],
     )
-    verifyAnnounced(changes, input)
-    await verifyRows(lastOfEachBooking(within, unit.unitId), input)
+    for (const entry of entries) if (entry.seq <= lastSeq) verifyAnnounced(entry, input)
+    await verifyRows(lastOfEachBooking(changes), input)
     found.bookings += changes.filter(({ event }) => event.kind === 'booking_created').length
     const last = page.at(-1)
     if (last === undefined || page.length < limit) break
     after = last.seq
   }
+  if (!replay.isComplete) return
   if (memory !== null && replay.hashes.get(memory.seq) !== memory.hash)
     found.add(
       'memory',
       unit.unitId,
-      String(memory.seq),
+      entryName(shard, memory.seq),
       'the state in memory differs from a replay of the journal (U1)',
     )
-  for (const snapshot of snapshots) verifySnapshot(snapshot, replay.hashes, found)
+  for (const snapshot of snapshots) verifySnapshot(snapshot, { shard, hashes: replay.hashes, found })
 }
 
 interface Entry {
   readonly seq: number
-  readonly event: UnitEvent
+  readonly event: LoggedEvent
+  readonly isAnnounced: boolean
 }
 
 interface Change {
   readonly seq: number
-  readonly event: BookingEvent
+  readonly event: BookingEvent<BookingFacts>
 }
 
-function readable(stored: readonly StoredEntry[], unitId: string, found: Findings): Entry[] {
+function readable(stored: readonly UnitEntry[], { unit, extent, found }: Input): Entry[] {
   return stored.flatMap((entry) => {
     try {
-      return [{ seq: entry.seq, event: decodeEntry(entry) }]
+      return [{ seq: entry.seq, event: decodeEntry(entry), isAnnounced: entry.isAnnounced }]
     } catch (error) {
-      found.add('journal', unitId, String(entry.seq), messageOf(error))
+      found.add('journal', unit.unitId, entryName(extent.shard, entry.seq), messageOf(error))
       return []
     }
   })
 }
 
-/** Replays entries into a unit's state. Takes a hash of it at each number that something is to be compared with. */
+/**
+ * Replays entries into a unit's state. Takes a hash of it at each number that something is to be compared with. Entries that the
+ * base snapshot includes are not applied: what they build on was retired.
+ */
 class Replay {
   readonly hashes = new Map<number, string>()
   readonly #wanted: ReadonlySet<number>
-  readonly #state: UnitState
+  readonly #input: Input
+  readonly #base: VerifiedSnapshot | null
+  /** Null when it could not be replayed to the end. */
+  #state: UnitState | null
 
-  constructor(unitId: string, wanted: readonly number[]) {
-    this.#wanted = new Set(wanted)
-    this.#state = UnitState.empty(unitId)
-    this.#note(0)
+  constructor(input: Input, snapshots: readonly VerifiedSnapshot[]) {
+    const { unit, memory } = input
+    this.#input = input
+    this.#wanted = new Set([...snapshots.map(({ seq }) => seq), ...(memory === null ? [] : [memory.seq])])
+    this.#base = snapshots.find(({ isBase }) => isBase) ?? null
+    this.#state = this.#base === null ? UnitState.empty(unit.unitId) : decodeSnapshot(this.#base).state
+    if (this.#base !== null && this.#state === null)
+      this.#addSnapshot(this.#base.seq, 'the snapshot that the retired history rests on cannot be read')
+    this.#note()
   }
 
-  /** @returns whether all entries could be applied */
-  apply(entries: readonly Entry[], found: Findings): boolean {
+  get isComplete(): boolean {
+    return this.#state !== null
+  }
+
+  apply(entries: readonly Entry[]): void {
+    const { unit, extent, found } = this.#input
     for (const { seq, event } of entries) {
+      if (this.#state === null || seq <= (this.#base?.seq ?? 0)) continue
+      if (this.#state.seq === 0 && extent.mark > 0 && event.kind !== 'unit_set') {
+        this.#addSnapshot(
+          seq,
+          'the history before this entry was retired, and the snapshot that it rests on is missing',
+        )
+        this.#state = null
+        return
+      }
       try {
         this.#state.apply(event, seq)
       } catch (error) {
-        found.add('journal', this.#state.unitId, String(seq), messageOf(error))
-        return false
+        found.add('journal', unit.unitId, entryName(extent.shard, seq), messageOf(error))
+        this.#state = null
+        return
       }
-      this.#note(seq)
+      this.#note()
     }
-    return true
   }
 
-  #note(seq: number): void {
-    if (this.#wanted.has(seq)) this.hashes.set(seq, stateHash(this.#state))
+  #note(): void {
+    if (this.#state !== null && this.#wanted.has(this.#state.seq))
+      this.hashes.set(this.#state.seq, stateHash(this.#state))
+  }
+
+  #addSnapshot(seq: number, message: string): void {
+    const { unit, extent, found } = this.#input
+    found.add('snapshot', unit.unitId, entryName(extent.shard, seq), message)
   }
 }
 
-function verifySnapshot(snapshot: StoredSnapshot, hashes: ReadonlyMap<number, string>, found: Findings): void {
+function verifySnapshot(
+  snapshot: VerifiedSnapshot,
+  { shard, hashes, found }: { shard: number; hashes: ReadonlyMap<number, string>; found: Findings },
+): void {
   found.snapshots += 1
+  const at = entryName(shard, snapshot.seq)
   const { state, defect } = decodeSnapshot(snapshot)
-  if (state === null)
-    found.add('snapshot', snapshot.unitId, String(snapshot.seq), defect ?? 'the snapshot cannot be read')
+  if (state === null) found.add('snapshot', snapshot.unitId, at, defect ?? 'the snapshot cannot be read')
   else if (hashes.get(snapshot.seq) !== snapshot.hash)
+    found.add('snapshot', snapshot.unitId, at, 'the snapshot differs from a replay of the journal (S1)')
+}
+
+/** An entry of two units is checked with the one that it is filed under. */
+function verifyAnnounced({ seq, event, isAnnounced }: Entry, { unit, extent, found }: Input): void {
+  if (unitsOf(event).unitId !== unit.unitId) return
+  const wanted = webhookEventOf(event)
+  if (wanted !== null) found.events += 1
+  if (isAnnounced !== (wanted !== null))
     found.add(
-      'snapshot',
-      snapshot.unitId,
-      String(snapshot.seq),
-      'the snapshot differs from a replay of the journal (S1)',
+      'journal',
+      unit.unitId,
+      entryName(extent.shard, seq),
+      wanted === null
+        ? 'the entry is announced, but fires no event'
+        : `the entry fires ${wanted}, but is not announced`,
     )
 }
 
-/** Checks that every change that must be announced has its event. verify-events.ts checks the content of events. */
-function verifyAnnounced(
-  changes: readonly Change[],
-  { found, isAnnounced, unit }: { found: Findings; isAnnounced: (seq: number) => boolean; unit: UnitAddress },
-): void {
-  for (const { seq, event } of changes) {
-    const wanted = eventKind(event)
-    if (wanted !== null && !isAnnounced(seq))
-      found.add('event', unit.unitId, String(seq), `the event ${wanted} is missing`)
-  }
-}
-
-/** Leaves out bookings whose last entry moves them to another unit: they are checked there. */
-function lastOfEachBooking(entries: readonly Entry[], unitId: string): Change[] {
+function lastOfEachBooking(changes: readonly Change[]): Change[] {
   const last = new Map<string, Change>()
-  for (const { seq, event } of entries) if (event.kind !== 'unit_set') last.set(event.after.id, { seq, event })
-  return [...last.values()].filter(({ event }) => event.after.unitId === unitId)
+  for (const change of changes) last.set(change.event.after.id, change)
+  return [...last.values()]
 }
 
 /**
  * Checks that the row of a booking matches the entry that the row names. A row that names a later entry is checked
  * there, and `strayBookings` finds rows that name no entry of their booking.
  */
-async function verifyRows(
-  changes: readonly Change[],
-  { store, unit, lastSeq, found }: { store: VerifyStore; unit: UnitAddress; lastSeq: number; found: Findings },
-): Promise<void> {
+async function verifyRows(changes: readonly Change[], { store, unit, extent, found }: Input): Promise<void> {
   if (changes.length === 0) return
   const stored = await store.bookingsById(
     unit.agencyId,
@@ -162,16 +192,15 @@ async function verifyRows(
     const row = rows.get(id)
     if (row === undefined) found.add('booking', unit.unitId, id, 'the booking is in the journal but not in the table')
     // Above `lastSeq`, the row has changed since this verification began; the next one checks it.
-    else if (row.seq <= change.seq && row.seq <= lastSeq) verifyRow(row, change, found)
+    else if (row.seq <= change.seq && row.seq <= extent.lastSeq) verifyRow(row, change, found)
   }
 }
 
+/** The journal has the facts of a booking, not its free texts. */
 function verifyRow(row: ProjectedBooking, { seq, event }: Change, found: Findings): void {
-  const booking = event.after
-  const { id, unitId } = booking
-  const members = (Object.keys(booking) as (keyof typeof booking)[]).filter(
-    (name) => row.booking[name] !== booking[name],
-  )
+  const facts = event.after
+  const { id, unitId } = facts
+  const members = (Object.keys(facts) as (keyof BookingFacts)[]).filter((name) => row.booking[name] !== facts[name])
   if (members.length > 0) found.add('booking', unitId, id, `${members.join(', ')} differ from journal entry ${seq}`)
   if (row.seq !== seq) found.add('booking', unitId, id, `the row names journal entry ${row.seq}, but ${seq} is later`)
   if (!row.hasGuest) found.add('guest', unitId, id, `guest ${row.guestId} does not exist`)

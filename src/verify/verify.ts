@@ -1,14 +1,16 @@
 /**
- * Compares the journal, which is authoritative, with everything derived from it: snapshots, rows, events, audit lines
- * and, inside a running service, the actors' state in memory. Reads only, and can run alongside a live service.
+ * Checks the journal, which is authoritative, for gaps and changes, and compares it with everything derived from it: snapshots,
+ * rows, deliveries and, inside a running service, the actors' state in memory. Reads only, and can run alongside a live service.
  *
- * - V1 A verification runs outside the serving process. It reads page by page; all it keeps for the whole ledger is one
- *   bit per journal entry.
+ * - V1 A verification runs outside the serving process. It reads page by page, and keeps nothing that grows with the ledger.
  */
+import type { ChainKey } from '../core/journal/chain-key.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
-import { DIFFERENCES_MAX, Findings, type Verification } from './findings.ts'
-import { verifyEvents } from './verify-events.ts'
-import type { VerifyStore } from './verify-store.ts'
+import { shardOf } from '../core/journal/shard.ts'
+import { assert } from '../lib/assert.ts'
+import { DIFFERENCES_MAX, entryName, Findings, type Verification } from './findings.ts'
+import { verifyShard } from './verify-shard.ts'
+import type { ShardExtent, VerifyStore } from './verify-store.ts'
 import { type LiveUnit, verifyUnit } from './verify-unit.ts'
 
 /**
@@ -20,47 +22,57 @@ export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<stri
 export const UNITS_PER_PAGE = 50
 const ROWS_PER_PAGE = 1_000
 
-/** Checks everything up to the end of the journal at the time of the call. `limit`: rows in memory at a time. */
+/** Checks everything up to the end of the journal at the time of the call. */
 export async function verify(
   store: VerifyStore,
   options: {
+    /** By shard; null where one is missing, or SECRET_KEY does not open it. */
+    readonly chainKeys: readonly (ChainKey | null)[]
     readonly live?: LiveUnits
     readonly onProgress?: (units: number) => void
+    /** Rows in memory at a time. */
     readonly limit?: number
-  } = {},
+  },
 ): Promise<Verification> {
-  const { live, onProgress, limit = ROWS_PER_PAGE } = options
-  const { lastSeq, entries, numbers } = await store.extent()
+  const { chainKeys, live, onProgress, limit = ROWS_PER_PAGE } = options
+  const extents = await store.extents()
   const found = new Findings()
-  if (entries !== lastSeq || numbers !== lastSeq)
-    found.add(
-      'journal',
-      null,
-      String(lastSeq),
-      `the journal has ${entries} entries with ${numbers} distinct numbers up to ${lastSeq} (J3)`,
-    )
-  const announced = await verifyEvents(store, { lastSeq, limit, found })
-  const isAnnounced = (seq: number) => announced.has(seq)
-  let after: UnitAddress = { agencyId: '', unitId: '' }
-  for (;;) {
-    const units = await store.units(after, Math.min(limit, UNITS_PER_PAGE))
+  for (const extent of extents) {
+    if (extent.lastSeq === 0) continue
+    await verifyShard({ store, extent, key: chainKeys[extent.shard] ?? null, limit, found })
+  }
+  for (let after: UnitAddress | null = null; ; ) {
+    const units: readonly UnitAddress[] = await store.units(after, Math.min(limit, UNITS_PER_PAGE))
     const last = units.at(-1)
     if (last === undefined) break
     const resident = await live?.(units.map(({ unitId }) => unitId))
     for (const unit of units) {
-      const memory = resident?.get(unit.unitId) ?? null
-      await verifyUnit({ store, unit, lastSeq, limit, found, memory, isAnnounced })
+      const extent = extents[shardOf(unit.agencyId)]
+      assert(extent !== undefined, 'Cannot verify a unit: its shard is not known')
+      await verifyUnit({ store, unit, extent, limit, found, memory: resident?.get(unit.unitId) ?? null })
     }
     onProgress?.(found.units)
     after = last
   }
-  for (const { id, unitId, seq } of await store.strayBookings(lastSeq, DIFFERENCES_MAX))
+  await verifyWhole(store, extents, found)
+  return found.report()
+}
+
+/** What the database finds out by itself. */
+async function verifyWhole(store: VerifyStore, extents: readonly ShardExtent[], found: Findings): Promise<void> {
+  for (const { id, unitId, seq } of await store.strayBookings(extents, DIFFERENCES_MAX))
     found.add('booking', unitId, id, `the row names journal entry ${seq}, which is not an entry of this booking`)
-  for (const { id, unitId, version, lines } of await store.bookingsShortOfAudit(lastSeq, DIFFERENCES_MAX))
-    found.add('audit', unitId, id, `${version} changes have only ${lines} audit lines`)
   for (const id of await store.strayDeliveries(DIFFERENCES_MAX))
-    found.add('delivery', null, id, 'the event or endpoint of the delivery is missing')
+    found.add('delivery', null, id, 'the journal entry or endpoint of the delivery is missing')
   for (const id of await store.orphanedDeliveries(DIFFERENCES_MAX))
     found.add('delivery', null, id, 'the delivery is pending, but its endpoint is deleted')
-  return found.report(lastSeq)
+  for (const { endpointId, shard, seq } of await store.missingDeliveries(DIFFERENCES_MAX))
+    found.add('delivery', null, endpointId, `journal entry ${entryName(shard, seq)} has no delivery for the endpoint`)
+  for (const { endpointId, shard, seq } of await store.cursorsBeyondEnd(DIFFERENCES_MAX))
+    found.add(
+      'delivery',
+      null,
+      endpointId,
+      `the endpoint's cursor is at ${entryName(shard, seq)}, which the log has not reached`,
+    )
 }

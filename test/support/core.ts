@@ -1,6 +1,6 @@
 import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
-import type { Announce } from '../../src/core/bookings/booking-request.ts'
 import type { BookingRows } from '../../src/core/bookings/booking-rows.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../src/core/catalogue/inventory.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -9,7 +9,7 @@ import type { JournalStore } from '../../src/core/journal/journal-store.ts'
 import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
-import { AGENCY } from './samples.ts'
+import { CHAIN_KEYS } from './samples.ts'
 
 type OfJournal = ConstructorParameters<typeof Journal>[0]
 type OfDirectory = ConstructorParameters<typeof UnitDirectory>[0]
@@ -26,14 +26,14 @@ export interface Core {
   readonly commands: BookingCommands
 }
 
-/** Has one agency, `AGENCY`; `units` is asked whenever its inventory is loaded. */
+/** `units` is asked whenever the inventory of an agency is loaded. */
 export function openCore(options: {
   store: JournalStore & BookingRows
   clock: Clock
   term: OfJournal['term']
-  units: () => readonly Unit[]
+  agencies: readonly Agency[]
+  units: (agencyId: string) => readonly Unit[]
   newId: IdSource
-  announce: Announce
   journalLimits: Omit<OfJournal['limits'], 'queuedMsMax'>
   unitLimits: OfDirectory['limits']
   onFenced: OfJournal['onFenced']
@@ -43,17 +43,17 @@ export function openCore(options: {
   /** Puts another one in the journal's place. */
   wrapJournal?: (journal: Journal) => Journal
 }): Core {
-  const { store, clock, newId, announce, onDurable } = options
+  const { store, clock, newId, onDurable, agencies } = options
   const catalogue = new Catalogue({
-    loadAgencies: async () => [AGENCY],
+    loadAgencies: async () => [...agencies],
     loadKeys: async () => [],
-    loadInventory: async () => new Inventory(options.units(), []),
+    loadInventory: async (agencyId) => new Inventory(options.units(agencyId), []),
   })
-  catalogue.putAgency(AGENCY)
+  for (const agency of agencies) catalogue.putAgency(agency)
   const real = new Journal({
-    ...{ store, clock, term: options.term, onFenced: options.onFenced },
+    ...{ store, clock, term: options.term, onFenced: options.onFenced, chainKeys: CHAIN_KEYS },
     limits: { ...options.journalLimits, queuedMsMax: QUEUED_MS_MAX },
-    newBatchId: () => newId('evt'),
+    newRenewalId: () => newId('evt'),
   })
   const journal = options.wrapJournal?.(real) ?? real
   const directory = new UnitDirectory({
@@ -61,7 +61,7 @@ export function openCore(options: {
     ...{ onDefect: options.onDefect, onSnapshotFailure: options.onSnapshotFailure },
   })
   const commands = new BookingCommands({
-    ...{ catalogue, directory, journal, rows: store, announce, clock, newId, onDurable },
+    ...{ catalogue, directory, journal, rows: store, clock, newId, onDurable },
     queuedMsMax: QUEUED_MS_MAX,
   })
   return { catalogue, journal, directory, commands }

@@ -21,7 +21,7 @@ function dependencies(ledger: Ledger, now: number, known: Record<string, string>
   const newId: IdSource = (prefix) => known[prefix] ?? systemIds(prefix)
   return {
     catalogue,
-    store: new PostgresAgencyStore(sql, () => ledger.epoch),
+    store: new PostgresAgencyStore(sql, (agencyId) => ledger.epochOf(agencyId)),
     clock: {
       now: () => now,
       monotonicMs: () => clock.monotonicMs(),

@@ -1,25 +1,37 @@
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
-import type { Instant } from '../../src/core/domain/booking.ts'
-import type { StoredEntry } from '../../src/core/journal/entry-codec.ts'
+import { headAt, type ShardHead } from '../../src/core/journal/batch.ts'
+import { NO_LINK } from '../../src/core/journal/chain.ts'
+import type { EncodedEntry, StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
   AppendFailure,
   BatchToAppend,
   JournalStore,
   NumberedRecord,
+  ShardEpoch,
   StoredUnit,
   WriterTerm,
 } from '../../src/core/journal/journal-store.ts'
 import type { AuditDraft, IdempotencyDraft, JournalRecord } from '../../src/core/journal/record.ts'
+import { SHARDS } from '../../src/core/journal/shard.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { ExpiredHold } from '../../src/core/units/expired-hold.ts'
 
-/** A webhook event as the outbox has it. */
-export interface WrittenEvent {
-  readonly eventId: string
-  readonly seq: number
-  readonly body: string
-  readonly at: Instant
+/** An entry as the table of the journal has it. */
+export type JournalRow = Omit<EncodedEntry, 'booking'>
+
+/** A row of the table `shard`. */
+export interface ShardRow {
+  epoch: number
+  /** Of the last call that raised the epoch for its own writer. */
+  renewal: string | null
+  /** Of the last take-over. */
+  holder: string
+  /** The number before the first that the journal has. */
+  mark: number
 }
+
+/** The months that the journal has partitions for. */
+const MONTHS = { oldest: '2026-01-01', newest: '2029-12-01' } as const
 
 /**
  * What a test does to one send: let it through, lose it, lose only its reply, or refuse it. `read_only`: the server answers
@@ -36,17 +48,18 @@ export type Fate =
   | 'poison'
 
 /**
- * `append_batch` and its tables in memory, with the same answers: fence, duplicates, all or nothing. The fate of every
+ * `append_batch` and its tables in memory, with the same answers: fences, gaps, duplicates, all or nothing. The fate of every
  * send can be chosen; what was sent is recorded.
  */
 export class MemoryJournalStore implements JournalStore, BookingRows {
-  epoch = 0
-  /** Of the last call that raised the epoch for its own writer. */
-  #renewal: string | null = null
-  readonly journal: (StoredEntry & { agencyId: string; batchId: string })[] = []
+  readonly shards: readonly ShardRow[] = Array.from({ length: SHARDS }, () => ({
+    ...{ epoch: 0, renewal: null, holder: '', mark: 0 },
+  }))
+  /** Of all shards, in the order in which they became durable. */
+  readonly journal: JournalRow[] = []
   readonly bookings = new Map<string, BookingRow>()
+  /** The lines of the audit trail that no entry tells. */
   readonly audit = new Map<string, AuditDraft>()
-  readonly events: WrittenEvent[] = []
   readonly idempotency: IdempotencyDraft[] = []
   readonly snapshots: StoredSnapshot[] = []
   readonly sends: BatchToAppend[] = []
@@ -58,9 +71,19 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
   /** Records that the database refuses as data errors (class 22 or 23). */
   isPoison: (record: JournalRecord) => boolean = () => false
 
-  async takeOver(): Promise<WriterTerm> {
-    this.epoch += 1
-    return { epoch: this.epoch, lastSeq: this.journal.at(-1)?.seq ?? 0 }
+  async takeOver(holder = 'test'): Promise<WriterTerm> {
+    return this.takeOverShards(this.shards.keys(), holder)
+  }
+
+  /** As a cluster does: some shards get another writer. @returns a term whose epochs of the other shards are those of nobody */
+  takeOverShards(taken: Iterable<number>, holder: string): WriterTerm {
+    const takenShards = new Set(taken)
+    for (const shard of takenShards) Object.assign(this.#shard(shard), { epoch: this.#shard(shard).epoch + 1, holder })
+    const shards = this.shards.map(({ epoch }, shard) => ({
+      ...{ shard, epoch: takenShards.has(shard) ? epoch : -1 },
+      ...this.headOf(shard),
+    }))
+    return { shards, newestMonth: MONTHS.newest }
   }
 
   async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
@@ -91,19 +114,46 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
 
   /** What the server does with a batch that reaches it. */
   protected write(batch: BatchToAppend): 'durable' | AppendFailure {
-    if (batch.epoch !== this.epoch) return { kind: 'fenced', cause: new Error('fenced') }
+    const fenced = this.fencedIn(batch)
+    if (fenced.length > 0) return { kind: 'fenced', shards: fenced, cause: new Error('fenced') }
     const { records } = batch
-    const firstSeq = records.find(({ entry }) => entry !== null)?.entry?.seq
-    const taken = this.journal.find((entry) => entry.seq === firstSeq)
-    if (taken !== undefined) {
-      return taken.batchId === batch.batchId ? 'durable' : { kind: 'fenced', cause: new Error('sequence taken') }
+    const entries = entriesOf(batch)
+    if (entries.length > 0 && entries.every((entry) => this.#isThere(entry))) {
+      for (const record of records) if (record.entry === null) this.#writeRecord(record)
+      return 'durable'
     }
+    const misplaced = this.#misplacedIn(entries)
+    if (misplaced.length > 0) return { kind: 'fenced', shards: misplaced, cause: new Error('numbers taken, or a gap') }
     if (records.some(({ record }) => this.isPoison(record)))
       return { kind: 'poison', cause: new Error('data exception') }
     if (records.some(({ record }) => this.#isStale(record)))
       return { kind: 'poison', cause: new Error('version mismatch') }
-    for (const record of records) this.#writeRecord(record, batch.batchId)
+    for (const record of records) this.#writeRecord(record)
     return 'durable'
+  }
+
+  /** The shards of a batch that belong to another writer. */
+  protected fencedIn({ shards }: BatchToAppend): number[] {
+    return shards.flatMap(({ shard, epoch }) => (this.#shard(shard).epoch === epoch ? [] : [shard]))
+  }
+
+  /** Whether an entry may follow the end of its shard's log. */
+  protected follows(entry: JournalRow, { lastSeq, lastMonth }: ShardHead): boolean {
+    return entry.seq === lastSeq + 1 && entry.month >= lastMonth
+  }
+
+  #misplacedIn(entries: readonly EncodedEntry[]): number[] {
+    const heads = new Map<number, ShardHead>()
+    const misplaced = entries.filter((entry) => {
+      const head = heads.get(entry.shard) ?? this.headOf(entry.shard)
+      heads.set(entry.shard, headAt(entry))
+      return !this.follows(entry, head)
+    })
+    return [...new Set(misplaced.map(({ shard }) => shard))]
+  }
+
+  #isThere({ shard, seq, id }: EncodedEntry): boolean {
+    return this.journal.some((row) => row.shard === shard && row.seq === seq && row.id === id)
   }
 
   #isStale({ entry }: JournalRecord): boolean {
@@ -112,16 +162,14 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     return this.bookings.get(id)?.booking.version !== version - 1
   }
 
-  #writeRecord({ record, entry, body }: NumberedRecord, batchId: string): void {
-    const { agencyId, announcement, audit, idempotency } = record
+  #writeRecord({ record, entry }: NumberedRecord): void {
+    const { agencyId, audit, idempotency } = record
     const event = record.entry?.event
     if (entry !== null) {
-      const { booking: _, ...stored } = entry
-      this.journal.push({ ...stored, agencyId, batchId })
+      const { booking: _, ...row } = entry
+      this.journal.push(row)
       if (event !== undefined && event.kind !== 'unit_set')
         this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: entry.seq })
-      if (announcement !== undefined && body !== null)
-        this.events.push({ eventId: announcement.eventId, seq: entry.seq, body, at: record.entry?.at ?? 0 })
     }
     if (audit !== undefined) {
       const count = Math.max(audit.count, this.audit.get(audit.auditId)?.count ?? 0)
@@ -130,20 +178,47 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     if (idempotency !== undefined) this.idempotency.push(idempotency)
   }
 
-  async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
-    if (this.epoch === epoch + 1 && this.#renewal === renewal) return this.epoch
-    if (this.epoch !== epoch) return { kind: 'fenced', cause: new Error('fenced') }
-    this.epoch += 1
-    this.#renewal = renewal
-    return this.epoch
+  async renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure> {
+    const isRenewed = ({ shard, epoch }: ShardEpoch) =>
+      this.#shard(shard).epoch === epoch + 1 && this.#shard(shard).renewal === renewal
+    const fenced = shards.filter((of) => !isRenewed(of) && this.#shard(of.shard).epoch !== of.epoch)
+    if (fenced.length > 0)
+      return { kind: 'fenced', shards: fenced.map(({ shard }) => shard), cause: new Error('fenced') }
+    return shards.map(({ shard, epoch }) => {
+      Object.assign(this.#shard(shard), { epoch: epoch + 1, renewal })
+      return { shard, epoch: epoch + 1 }
+    })
   }
 
   async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
-    return this.journal.some((entry) => entry.seq === batch.firstSeq && entry.batchId === batch.batchId)
+    if (batch.shards.some(({ shard, epoch }) => this.#shard(shard).epoch <= epoch)) return null
+    return batch.records.every(({ entry, record: { audit } }) =>
+      entry === null
+        ? audit === undefined || (this.audit.get(audit.auditId)?.count ?? 0) >= audit.count
+        : this.#isThere(entry),
+    )
   }
 
   reconnect(): void {
     this.reconnects += 1
+  }
+
+  /** The entries that fire a webhook event. */
+  get announced(): readonly JournalRow[] {
+    return this.journal.filter(({ isAnnounced }) => isAnnounced)
+  }
+
+  /** The end of a shard's log. */
+  headOf(shard: number): ShardHead {
+    const last = this.journal.findLast((row) => row.shard === shard)
+    if (last !== undefined) return headAt(last)
+    return { lastSeq: this.#shard(shard).mark, lastMonth: MONTHS.oldest, lastLink: NO_LINK }
+  }
+
+  #shard(shard: number): ShardRow {
+    const row = this.shards[shard]
+    if (row === undefined) throw new Error(`Cannot use shard ${shard}: there is no such shard`)
+    return row
   }
 
   async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
@@ -186,4 +261,8 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
     const later = expiries.filter((expiry) => expiry > at)
     return later.length === 0 ? null : Math.min(...later)
   }
+}
+
+function entriesOf({ records }: BatchToAppend): EncodedEntry[] {
+  return records.flatMap(({ entry }) => entry ?? [])
 }

@@ -4,7 +4,6 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
-import { announce } from '../../src/webhooks/envelope.ts'
 import { openCore } from './core.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
@@ -51,8 +50,8 @@ export class MemoryLedger {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const core = openCore({
-      ...{ store: this.store, clock: this.clock, term: await this.store.takeOver(), units: () => this.units, newId },
-      announce,
+      ...{ store: this.store, clock: this.clock, term: await this.store.takeOver(), newId },
+      ...{ agencies: [AGENCY], units: () => this.units },
       journalLimits: { waitingMax: 1_000, batchMax: 100 },
       unitLimits: { residentMax: 100, mailboxMax: 100, idleMs: 1_000, snapshotEvery: 5, ...limits },
       onFenced: () => {},

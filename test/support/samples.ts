@@ -7,6 +7,7 @@ import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'
 import { NO_RATES, type UnitRules } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { SHARDS } from '../../src/core/journal/shard.ts'
 import { assert } from '../../src/lib/assert.ts'
 import { type IdPrefix, systemIds } from '../../src/lib/ids.ts'
 
@@ -22,6 +23,11 @@ export function sampleId(prefix: IdPrefix, label: string | number): string {
   assert(hex.length <= 32, `Cannot make a sample id: the label '${label}' is longer than 16 bytes`)
   return `${prefix}_${hex.padEnd(32, '0')}`
 }
+
+/** Of the chains, by shard. */
+export const CHAIN_KEYS: readonly Uint8Array[] = Array.from({ length: SHARDS }, (_, shard) =>
+  new Uint8Array(32).fill(shard),
+)
 
 export const AGENCY: Agency = {
   id: sampleId('agc', 'a'),

@@ -1,23 +1,21 @@
 import { Type } from '@sinclair/typebox'
+import { DIFFERENCE_KINDS } from '../../verify/findings.ts'
 import type { Operation } from '../operation.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import { portalRoute } from './portal-route.ts'
 
-const KINDS = ['journal', 'snapshot', 'booking', 'guest', 'event', 'audit', 'delivery', 'memory'] as const
-
 const VerificationJson = Type.Object(
   {
-    lastSeq: Type.Integer({ description: 'Last journal entry that was checked.' }),
     units: Type.Integer(),
     entries: Type.Integer(),
     bookings: Type.Integer(),
     snapshots: Type.Integer(),
-    events: Type.Integer(),
+    events: Type.Integer({ description: 'Journal entries that fire a webhook event.' }),
     differences: Type.Array(
       Type.Object({
-        what: choice(KINDS),
+        what: choice(DIFFERENCE_KINDS),
         unitId: nullable(Type.String()),
-        at: Type.String({ description: 'The affected id or sequence number.' }),
+        at: Type.String({ description: 'The affected id, or the journal entry as `shard/number`.' }),
         message: Type.String(),
       }),
       { description: 'The first 1,000 differences.' },
@@ -36,8 +34,9 @@ const VERIFY = {
   tag: 'Audit and usage',
   summary: 'Verify all derived data against the journal',
   description:
-    'Replays the journal of every unit and compares it with snapshots, bookings, guests, events, audit entries, deliveries and the ' +
-    'in-memory state of the running units. Runs in a separate, read-only process; the service keeps taking bookings. ' +
+    'Checks the journal for gaps and for entries that were changed after they were written (`chain`), then replays that of every ' +
+    'unit and compares it with snapshots, bookings, guests, deliveries and the in-memory state of the running units. ' +
+    'Runs in a separate, read-only process; the service keeps taking bookings. ' +
     'A verification that takes longer than ten minutes is stopped and answered with 500. A request sent while another ' +
     'is running gets the same result. An empty `differences` means that everything agrees.',
   answer: {

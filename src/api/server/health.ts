@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia'
-import type { JournalStats } from '../../core/journal/journal.ts'
+import type { JournalStats } from '../../core/journal/journal-stats.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
 
 /** What the readiness probe checks. */
 export interface Health {
-  /** Of this process. */
+  /** Of this process, for shard 0. */
   epoch(): number
-  stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'durableSeq'>
+  stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
 }
@@ -22,7 +22,7 @@ const JOURNAL_LAG_MS_MAX = 2_000
 export function healthRoutes(health: Health, options: CountedRouteOptions) {
   const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
   const ready = countedRoute(options, named('/readyz'), async (_, requestId) => {
-    const { state, waiting, inFlightMs, durableSeq } = health.stats()
+    const { state, waiting, inFlightMs, entries } = health.stats()
     const fence = await health.fence().catch(() => null)
     const faults = [
       ...(fence === null ? ['database: not responding'] : []),
@@ -34,7 +34,7 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
         : []),
     ]
     const status = faults.length === 0 ? 'ready' : 'not ready'
-    return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, durableSeq } }, requestId)
+    return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, entries } }, requestId)
   })
   // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))

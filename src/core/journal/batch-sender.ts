@@ -5,11 +5,12 @@
  *   written: while an earlier send is in doubt, no error means "not written". If sending again cannot settle the doubt (a data
  *   error, a batch that is too slow), this writer raises its own epochs, after which no earlier send can commit, and then
  *   checks what was written.
- * - J5 The records of a fenced shard leave the batch, and the rest is sent again.
+ * - J5 The records of a fenced shard leave the batch, and the rest is sent again. Whole shards leave, so what is left of a send
+ *   that got through is there as a whole, and is found as a duplicate.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
-import type { AppendFailure, BatchToAppend, JournalStore, NumberedRecord, ShardEpoch } from './journal-store.ts'
+import type { BatchToAppend, JournalStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
 
 /** Pause between two sends of a batch, for a database that refuses immediately. */
 const RESEND_DELAY_MS = 20
@@ -23,22 +24,26 @@ export type BatchOutcome =
   /** Nothing was left: all of its shards belong to other writers. */
   | { readonly kind: 'fenced' }
 
+const DURABLE: BatchOutcome = { kind: 'durable' }
+const FENCED: BatchOutcome = { kind: 'fenced' }
+
+interface BatchOf<R extends NumberedRecord> extends BatchToAppend {
+  readonly records: readonly R[]
+}
+
 /** The part of a batch whose shards belong to another writer now. */
-export interface FencedPart {
-  readonly batch: BatchToAppend
+export interface FencedPart<R extends NumberedRecord> {
+  readonly batch: BatchOf<R>
   readonly cause: unknown
   /** An earlier send may have committed before the fence rose. */
   readonly isInDoubt: boolean
 }
 
-const DURABLE: BatchOutcome = { kind: 'durable' }
-const FENCED: BatchOutcome = { kind: 'fenced' }
-
-interface Sending {
+interface Sending<R extends NumberedRecord> {
   /** What is left of the batch. */
-  batch: BatchToAppend
+  batch: BatchOf<R>
   isInDoubt: boolean
-  readonly onFenced: (part: FencedPart) => void
+  readonly onFenced: (part: FencedPart<R>) => void
 }
 
 export class BatchSender {
@@ -65,7 +70,7 @@ export class BatchSender {
   /** The epoch of this writer. It rises whenever a doubt has to be settled. */
   epochOf(shard: number): number {
     const epoch = this.#epochs[shard]
-    assert(epoch !== undefined, `Cannot tell the epoch of shard ${shard}`)
+    assert(epoch !== undefined, `Cannot tell the epoch of shard ${shard}: there is no such shard`)
     return epoch
   }
 
@@ -78,19 +83,30 @@ export class BatchSender {
    * Sends the identical entries until their outcome is known (J3). Never rejects.
    * @param options.isOverdue whether one of the records has waited too long. If so, a batch that is not written is returned, so
    *   that the record can be refused
-   * @param options.onFenced called at once for shards that turn out to be fenced
+   * @param options.onFenced called for shards that turn out to be fenced, before anything else is sent
+   * @returns the records that were left, and the outcome that all of them have
    */
-  async send(
-    records: readonly NumberedRecord[],
-    { isOverdue, onFenced }: { isOverdue: () => boolean; onFenced: (part: FencedPart) => void },
+  async send<R extends NumberedRecord>(
+    records: readonly R[],
+    options: { isOverdue: () => boolean; onFenced: (part: FencedPart<R>) => void },
+  ): Promise<{ outcome: BatchOutcome; left: readonly R[] }> {
+    const sending = { batch: this.#batchOf(records), isInDoubt: false, onFenced: options.onFenced }
+    const outcome = await this.#sendUntilKnown(sending, options.isOverdue)
+    return { outcome, left: sending.batch.records }
+  }
+
+  async #sendUntilKnown<R extends NumberedRecord>(
+    sending: Sending<R>,
+    isOverdue: () => boolean,
   ): Promise<BatchOutcome> {
-    const sending: Sending = { batch: this.#batchOf(records), isInDoubt: false, onFenced }
     for (;;) {
       const outcome = await this.#store.appendBatch(sending.batch)
       if (outcome === 'durable') return DURABLE
       switch (outcome.kind) {
         case 'fenced':
-          if (this.#isAllFenced(sending, outcome)) return FENCED
+          leaveOut(sending, outcome)
+          if (sending.batch.records.length === 0) return FENCED
+          this.#resends += 1
           continue
         case 'poison': {
           const poison: BatchOutcome = { kind: 'poison', cause: outcome.cause }
@@ -119,21 +135,9 @@ export class BatchSender {
     }
   }
 
-  #batchOf(records: readonly NumberedRecord[]): BatchToAppend {
+  #batchOf<R extends NumberedRecord>(records: readonly R[]): BatchOf<R> {
     const shards = [...new Set(records.map(({ shard }) => shard))].sort((a, b) => a - b)
     return { shards: shards.map((shard) => ({ shard, epoch: this.epochOf(shard) })), records }
-  }
-
-  /** Takes the records of fenced shards out of the batch. @returns whether nothing is left */
-  #isAllFenced(sending: Sending, { shards, cause }: AppendFailure & { readonly kind: 'fenced' }): boolean {
-    const { batch, isInDoubt } = sending
-    const isFenced = ({ shard }: { readonly shard: number }) => shards.includes(shard)
-    const fenced = { shards: batch.shards.filter(isFenced), records: batch.records.filter(isFenced) }
-    assert(fenced.shards.length > 0, 'Cannot take fenced shards out of a batch: it has none of them')
-    const isLeft = (of: { readonly shard: number }) => !isFenced(of)
-    sending.batch = { shards: batch.shards.filter(isLeft), records: batch.records.filter(isLeft) }
-    sending.onFenced({ batch: fenced, cause, isInDoubt })
-    return sending.batch.records.length === 0
   }
 
   /**
@@ -141,8 +145,10 @@ export class BatchSender {
    * send can commit any more (J5), so what is stored then is final.
    * @param unwritten the outcome of the batch if it is not stored
    */
-  async #settleDoubt(sending: Sending, unwritten: BatchOutcome): Promise<BatchOutcome> {
-    let renewal = this.#newRenewalId()
+  async #settleDoubt<R extends NumberedRecord>(sending: Sending<R>, unwritten: BatchOutcome): Promise<BatchOutcome> {
+    // One for all attempts, whichever shards are left: an attempt whose reply was lost may have raised epochs, and a retry under
+    // another id would take those for another writer's.
+    const renewal = this.#newRenewalId()
     for (;;) {
       const renewed = await this.#store.renewEpochs(sending.batch.shards, renewal)
       if (!('kind' in renewed)) {
@@ -150,8 +156,8 @@ export class BatchSender {
         break
       }
       if (renewed.kind === 'fenced') {
-        if (this.#isAllFenced(sending, renewed)) return FENCED
-        renewal = this.#newRenewalId()
+        leaveOut(sending, renewed)
+        if (sending.batch.records.length === 0) return FENCED
         continue
       }
       if (renewed.kind !== 'retry') this.#store.reconnect()
@@ -167,4 +173,15 @@ export class BatchSender {
   #noteEpochs(renewed: readonly ShardEpoch[]): void {
     for (const { shard, epoch } of renewed) this.#epochs[shard] = epoch
   }
+}
+
+/** Takes the records of fenced shards out of the batch, and says so. */
+function leaveOut<R extends NumberedRecord>(sending: Sending<R>, { shards, cause }: ShardsFenced): void {
+  const { batch, isInDoubt } = sending
+  const isFenced = ({ shard }: { readonly shard: number }) => shards.includes(shard)
+  const isLeft = (of: { readonly shard: number }) => !isFenced(of)
+  const fenced = { shards: batch.shards.filter(isFenced), records: batch.records.filter(isFenced) }
+  assert(fenced.shards.length > 0, 'Cannot leave fenced shards out of a batch: it has none of them')
+  sending.batch = { shards: batch.shards.filter(isLeft), records: batch.records.filter(isLeft) }
+  sending.onFenced({ batch: fenced, cause, isInDoubt })
 }

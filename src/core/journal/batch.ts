@@ -19,24 +19,19 @@ export interface ShardHead {
   readonly lastLink: Link
 }
 
-export interface EncodedBatch {
-  readonly records: readonly NumberedRecord[]
-  /** Of the shards that the batch has entries of, as they are once it is durable. */
-  readonly heads: ReadonlyMap<number, ShardHead>
+/** What the log has, and what the next entries of it are made with. */
+export interface LogEnd {
+  /** By shard. */
+  readonly heads: readonly ShardHead[]
+  /** Of the chains, by shard. */
+  readonly chainKeys: readonly Uint8Array[]
+  readonly newestMonth: Month
 }
 
-/** Each entry is encoded once, here. */
-export function encodeBatch(
-  records: readonly JournalRecord[],
-  log: {
-    readonly heads: readonly ShardHead[]
-    /** By shard. */
-    readonly chainKeys: readonly Uint8Array[]
-    readonly newestMonth: Month
-  },
-): EncodedBatch {
+/** Each entry is encoded once, here, to follow what the log has. */
+export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): NumberedRecord[] {
   const heads = new Map<number, ShardHead>()
-  const numbered = records.map((record): NumberedRecord => {
+  return records.map((record) => {
     const { agencyId, entry } = record
     const shard = shardOf(agencyId)
     if (entry === undefined) return { shard, record, entry: null }
@@ -46,8 +41,12 @@ export function encodeBatch(
     const seq = head.lastSeq + 1
     const month = storageMonth(entry.at, { last: head.lastMonth, newest: log.newestMonth })
     const encoded = encodeEntry(agencyId, entry, { shard, seq, month, previousLink: head.lastLink, chainKey })
-    heads.set(shard, { lastSeq: seq, lastMonth: month, lastLink: encoded.link })
+    heads.set(shard, headAt(encoded))
     return { shard, record, entry: encoded }
   })
-  return { records: numbered, heads }
+}
+
+/** The end of a shard's log whose last entry this is. */
+export function headAt({ seq, month, link }: { seq: number; month: Month; link: Link }): ShardHead {
+  return { lastSeq: seq, lastMonth: month, lastLink: link }
 }

@@ -70,7 +70,8 @@ export function unitsOf(event: LoggedEvent): { unitId: string; otherUnitId: stri
 
 /** An entry as it is stored at `place`. */
 export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): EncodedEntry {
-  const { event, caller } = entry
+  const { event } = entry
+  const { actor, route, requestId } = entry.caller
   const { shard, seq, month } = place
   const { unitId, otherUnitId } = unitsOf(event)
   const booking = event.kind === 'unit_set' ? null : encodeBooking(event.after)
@@ -78,7 +79,7 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
     ...{ shard, seq, month, at: entry.at, agencyId, unitId, otherUnitId, bookingId: booking?.id ?? null, id: entry.id },
     kind: event.kind,
     isAnnounced: webhookEventOf(event) !== null,
-    ...caller,
+    ...{ actor, route, requestId },
     payload: payloadOf(entry, booking),
   }
   const link = nextLink(place.chainKey, place.previousLink, draft)

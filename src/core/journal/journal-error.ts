@@ -19,3 +19,30 @@ export class JournalError extends Error {
     this.kind = kind
   }
 }
+
+export function journalFull(waiting: number): JournalError {
+  return new JournalError('full', `Cannot append: ${waiting} records already wait`)
+}
+
+export function heldTooLong(queuedMsMax: number): JournalError {
+  return new JournalError(
+    'held_too_long',
+    `Cannot append: the database did not accept the record within ${queuedMsMax} ms`,
+  )
+}
+
+export function fenced(cause: unknown): JournalError {
+  return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })
+}
+
+export function journalClosed(): JournalError {
+  return new JournalError('closed', 'Cannot append: the journal is closed')
+}
+
+export function poisoned(cause: unknown): JournalError {
+  return new JournalError('poisoned', 'Cannot append: the database refused the record', { cause })
+}
+
+export function outcomeUnknown(cause: unknown): JournalError {
+  return new JournalError('outcome_unknown', 'Cannot tell whether the record was appended', { cause })
+}

@@ -14,18 +14,19 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
  *   This send was not written; the connection must be discarded.
  * - `too_slow`: the server cancelled the statement at its timeout. This send was not written; a smaller batch may pass.
  * - `poison`: the data broke a rule of the database. This send was not written (J4).
- * - `fenced`: another writer has taken over some of its shards (J5). This send was not written.
+ * - `fenced`: another writer has taken over some of its shards, or has written under its numbers, or the entries before them are
+ *   not there (J3, J5). This send was not written.
  */
 export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison'
 
-export type AppendFailure =
-  | { readonly kind: AppendFailureKind; readonly cause: unknown }
-  | {
-      readonly kind: 'fenced'
-      readonly cause: unknown
-      /** Those of the batch that belong to another writer; at least one. */
-      readonly shards: readonly number[]
-    }
+export type AppendFailure = { readonly kind: AppendFailureKind; readonly cause: unknown } | ShardsFenced
+
+export interface ShardsFenced {
+  readonly kind: 'fenced'
+  readonly cause: unknown
+  /** Those of the batch that belong to another writer; at least one. */
+  readonly shards: readonly number[]
+}
 
 /** A shard of which this process is the writer. */
 export interface ShardEpoch {
@@ -83,13 +84,15 @@ export interface JournalStore {
   /**
    * Raises this writer's own epoch of each shard by one, after everything in progress there has ended: no batch of the old epochs
    * can commit afterwards. All of them, or none. Never rejects.
+   * A shard that already has the next epoch by the same renewal stays as it is.
    * @param renewal a UUID of this call and its retries, so that a retry after a lost reply finds what the first call did
    * @returns the new epochs, or why it is not known whether they were raised
    */
   renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure>
   /**
-   * Whether a batch is durable; null when this could not be found out within a few seconds. The fences of its shards are locked
-   * first: what still commits has then ended. The answer is final only when the fences have higher epochs.
+   * Whether a batch is durable. The fences of its shards are locked first: what still commits has then ended. Final, because it is
+   * told only when all of them have higher epochs.
+   * @returns null when this could not be found out within a few seconds
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */

@@ -6,19 +6,20 @@
  * - J3 Sequence numbers are assigned here, without gaps in each shard. batch-sender.ts finds out the outcome of a batch that was
  *   sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 A fenced writer writes nothing more. It stops serving first, then answers the callers that wait.
+ * - J5 A fenced writer writes nothing more than what is left of the batch in flight: the shards that are still its own. It stops
+ *   serving first, then answers the callers that wait.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
-import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { Histogram, type HistogramReading } from '../../lib/histogram.ts'
-import { encodeBatch, type ShardHead } from './batch.ts'
+import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
-import { JournalError, type JournalErrorKind } from './journal-error.ts'
+import { fenced, type JournalError, journalClosed, journalFull, outcomeUnknown, poisoned } from './journal-error.ts'
+import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, NumberedRecord, WriterTerm } from './journal-store.ts'
 import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
 import { SHARDS, shardOf } from './shard.ts'
+import { type WaitingRecord, WaitingRecords } from './waiting-records.ts'
 
 export interface JournalLimits {
   /** Records that may wait for a batch; one more is refused. */
@@ -29,25 +30,17 @@ export interface JournalLimits {
   readonly queuedMsMax: number
 }
 
-const OVERDUE_CHECK_MS = 250
 /** After batches were too slow, a batch that took less than this lets the limit grow again. */
 const QUICK_APPEND_MS = 500
 
 export interface Appended {
-  /** The entry's sequence number; null for a record without an entry. */
+  /** The entry's sequence number in its shard; null for a record without an entry. */
   readonly seq: number | null
-}
-
-interface Waiting {
-  readonly record: JournalRecord
-  readonly since: number
-  readonly resolve: (appended: Appended) => void
-  readonly reject: (error: JournalError) => void
 }
 
 /** A record of the batch in flight, with who waits for it. */
 interface Sent extends NumberedRecord {
-  readonly waiting: Waiting
+  readonly waiting: WaitingRecord
 }
 
 type State =
@@ -56,54 +49,24 @@ type State =
   | { readonly kind: 'closed' }
   | { readonly kind: 'fenced'; readonly cause: unknown }
 
-/** What the metrics and the readiness probe read. */
-export interface JournalStats {
-  readonly state: State['kind']
-  readonly waiting: number
-  /** Entries that became durable, of all shards, since this process took over. */
-  readonly entries: number
-  readonly batches: number
-  readonly records: number
-  readonly resends: number
-  /** Milliseconds since the batch in flight was first sent; 0 when there is none. */
-  readonly inFlightMs: number
-  /** Milliseconds since the oldest record that is not settled came, in flight or not; 0 when there is none. */
-  readonly oldestMs: number
-  /** The current limit of records in one batch: below the configured one after batches were too slow for the database. */
-  readonly batchMax: number
-  /** Records of each durable batch. */
-  readonly batchSizes: HistogramReading
-  /** From a batch's first send until it was known to be durable, milliseconds. */
-  readonly appendMs: HistogramReading
-  /** Records that did not become durable, by reason. */
-  readonly refused: Readonly<Record<JournalErrorKind, number>>
-}
-
-const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] as const
-const APPEND_BOUNDS_MS = [0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000] as const
-
 export class Journal {
   readonly #store: JournalStore
   readonly #sender: BatchSender
   readonly #clock: Clock
-  readonly #limits: JournalLimits
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
-  readonly #waiting: BoundedQueue<Waiting>
+  readonly #waiting: WaitingRecords
+  /** Called once nothing that was appended is open. */
   readonly #drained: (() => void)[] = []
   #state: State = { kind: 'idle' }
   /** By shard. */
   readonly #heads: ShardHead[]
   readonly #chainKeys: readonly Uint8Array[]
   #newestMonth: Month
+  readonly #batchLimit: number
   #batchMax: number
-  #entries = 0
   /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
-  #sent: { readonly at: number; readonly oldest: number } | null = null
-  #batches = 0
-  #records = 0
-  readonly #batchSizes = new Histogram(BATCH_SIZE_BOUNDS)
-  readonly #appendMs = new Histogram(APPEND_BOUNDS_MS)
-  readonly #refused = { full: 0, held_too_long: 0, fenced: 0, closed: 0, poisoned: 0, outcome_unknown: 0 }
+  #inFlight: { readonly at: number; readonly oldest: number } | null = null
+  readonly #counters = new JournalCounters()
 
   constructor(options: {
     store: JournalStore
@@ -114,26 +77,24 @@ export class Journal {
     chainKeys: readonly Uint8Array[]
     /**
      * Called once, immediately: the process must stop serving, and exit non-zero when `settled` resolves. By then every caller
-     * has its outcome; this may take as long as `wasWritten`.
+     * has its outcome; this may take as long as `wasWritten`, and longer while what is left of the batch is in doubt.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
     newRenewalId: () => string
   }) {
-    this.#store = options.store
-    this.#clock = options.clock
-    this.#limits = options.limits
+    const { store, clock, limits, chainKeys } = options
     const { shards, newestMonth } = options.term
-    assert(
-      shards.length === SHARDS && options.chainKeys.length === SHARDS,
-      'Cannot open the journal: a shard is missing',
-    )
+    assert(shards.length === SHARDS && chainKeys.length === SHARDS, 'Cannot open the journal: a shard is missing')
+    this.#store = store
+    this.#clock = clock
     this.#heads = shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink }))
-    this.#chainKeys = options.chainKeys
+    this.#chainKeys = chainKeys
     this.#newestMonth = newestMonth
-    this.#batchMax = options.limits.batchMax
+    this.#batchLimit = limits.batchMax
+    this.#batchMax = limits.batchMax
     this.#onFenced = options.onFenced
     this.#sender = new BatchSender({ ...options, epochs: shards.map(({ epoch }) => epoch) })
-    this.#waiting = new BoundedQueue(options.limits.waitingMax)
+    this.#waiting = new WaitingRecords({ clock, ...limits })
   }
 
   /** The epoch of this writer for the agency's shard. It rises whenever a doubt has to be settled. */
@@ -146,27 +107,22 @@ export class Journal {
     return this.#sender.epochOf(0)
   }
 
-  /** There are partitions up to this month now. */
+  /** There are partitions up to this month now. An older one than was known changes nothing. */
   setNewestMonth(month: Month): void {
-    this.#newestMonth = month
+    if (month > this.#newestMonth) this.#newestMonth = month
   }
 
   get stats(): JournalStats {
     const now = this.#clock.monotonicMs()
-    const oldest = this.#sent?.oldest ?? this.#waiting.peek()?.since ?? now
+    const oldest = this.#inFlight?.oldest ?? this.#waiting.oldest ?? now
     return {
+      ...this.#counters.read(),
       state: this.#state.kind,
       waiting: this.#waiting.size,
-      entries: this.#entries,
-      batches: this.#batches,
-      records: this.#records,
       resends: this.#sender.resends,
-      inFlightMs: this.#sent === null ? 0 : now - this.#sent.at,
+      inFlightMs: this.#inFlight === null ? 0 : now - this.#inFlight.at,
       oldestMs: now - oldest,
       batchMax: this.#batchMax,
-      batchSizes: this.#batchSizes.read(),
-      appendMs: this.#appendMs.read(),
-      refused: { ...this.#refused },
     }
   }
 
@@ -176,23 +132,20 @@ export class Journal {
    * @throws JournalError when the record was not written
    */
   append(record: JournalRecord, since = this.#clock.monotonicMs()): Promise<Appended> {
-    switch (this.#state.kind) {
-      case 'closed':
-        return Promise.reject(this.#counted(new JournalError('closed', 'Cannot append: the journal is closed')))
-      case 'fenced':
-        return Promise.reject(this.#counted(fenced(this.#state.cause)))
-      case 'idle':
-      case 'flushing':
-        break
-      default:
-        unreachable(this.#state)
-    }
-    return new Promise((resolve, reject) => {
-      const taken = this.#waiting.push({ record, since, resolve, reject })
-      if (!taken) {
-        reject(this.#counted(new JournalError('full', `Cannot append: ${this.#waiting.size} records already wait`)))
-        return
+    return new Promise((resolve, rejectPromise) => {
+      const reject = (error: JournalError): void => rejectPromise(this.#counters.countRefusal(error))
+      switch (this.#state.kind) {
+        case 'closed':
+          return reject(journalClosed())
+        case 'fenced':
+          return reject(fenced(this.#state.cause))
+        case 'idle':
+        case 'flushing':
+          break
+        default:
+          unreachable(this.#state)
       }
+      if (!this.#waiting.push({ record, since, resolve, reject })) return reject(journalFull(this.#waiting.size))
       if (this.#state.kind === 'idle') {
         this.#state = { kind: 'flushing' }
         // One turn of the loop later, so that records of the same tick share the first batch.
@@ -203,209 +156,126 @@ export class Journal {
 
   /** Waits until everything appended so far is settled, then refuses what comes later. */
   async close(): Promise<void> {
-    if (this.#state.kind === 'flushing') await new Promise<void>((resolve) => this.#drained.push(resolve))
+    if (this.#state.kind === 'flushing') await this.#untilDrained()
     if (this.#state.kind === 'idle') this.#state = { kind: 'closed' }
   }
 
+  #untilDrained(): Promise<void> {
+    return new Promise((resolve) => this.#drained.push(resolve))
+  }
+
   async #flush(): Promise<void> {
-    const stopChecking = this.#checkOverdue()
-    while (this.#state.kind === 'flushing' && this.#waiting.size > 0) await this.#send(this.#takeBatch())
-    stopChecking()
+    const stopWatching = this.#waiting.watch()
+    while (this.#state.kind === 'flushing' && this.#waiting.size > 0) {
+      await this.#send(this.#waiting.take(this.#batchMax))
+    }
+    stopWatching()
     if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }
     for (const resolve of this.#drained.splice(0)) resolve()
   }
 
-  #takeBatch(): Waiting[] {
-    const batch: Waiting[] = []
-    while (batch.length < this.#batchMax) {
-      const next = this.#waiting.shift()
-      if (next === undefined) break
-      batch.push(next)
-    }
-    return batch
-  }
-
-  async #send(batch: readonly Waiting[]): Promise<void> {
+  async #send(batch: readonly WaitingRecord[]): Promise<void> {
     const [first] = batch
-    if (first === undefined) return
-    const encoded = encodeBatch(
-      batch.map(({ record }) => record),
-      { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth },
-    )
-    const numbered = encoded.records.map((record, i): Sent => ({ ...record, waiting: batch[i] as Waiting }))
+    assert(first !== undefined, 'Cannot send a batch: it is empty')
     const sentAt = this.#clock.monotonicMs()
-    this.#sent = { at: sentAt, oldest: first.since }
-    const fencedParts: FencedPart[] = []
-    let finish = (): void => {}
-    const outcome = await this.#sender.send(numbered, {
-      isOverdue: () => batch.some((waiting) => this.#isOverdue(waiting)),
+    this.#inFlight = { at: sentAt, oldest: first.since }
+    const fencedParts: FencedPart<Sent>[] = []
+    const { outcome, left } = await this.#sender.send(this.#numbered(batch), {
+      isOverdue: () => batch.some((waiting) => this.#waiting.isOverdue(waiting)),
       onFenced: (part) => {
         fencedParts.push(part)
-        if (fencedParts.length > 1) return
-        const settled = new Promise<void>((resolve) => {
-          finish = resolve
-        })
-        this.#stopServing(part.cause, settled)
+        this.#stopServing(part.cause)
       },
     })
-    this.#sent = null
+    this.#inFlight = null
 
-    const fencedShards = new Set(fencedParts.flatMap(({ batch: { shards } }) => shards.map(({ shard }) => shard)))
-    const rest = numbered.filter(({ shard }) => !fencedShards.has(shard))
-    const waiting = rest.map((sent) => sent.waiting)
     switch (outcome.kind) {
       case 'durable':
-        this.#noteDuration(batch.length, this.#clock.monotonicMs() - sentAt)
-        this.#batches += 1
-        this.#batchSizes.count(rest.length)
-        this.#settleDurable(rest)
+        this.#noteDuration(left.length, this.#clock.monotonicMs() - sentAt)
+        this.#settleDurable(left)
         break
       case 'fenced':
         break
       case 'given_back':
-        this.#requeue(waiting)
+        this.#requeue(left)
         break
       case 'too_slow':
-        this.#batchMax = Math.max(1, batch.length >> 1)
-        this.#requeue(waiting)
+        this.#batchMax = Math.max(1, left.length >> 1)
+        this.#requeue(left)
         break
       case 'poison':
-        await this.#bisect(waiting, outcome.cause)
+        await this.#bisect(left, outcome.cause)
         break
       default:
         unreachable(outcome)
     }
-    for (const part of fencedParts) await this.#settleFenced(part, numbered)
-    finish()
+    for (const part of fencedParts) await this.#settleFenced(part)
+  }
+
+  #numbered(batch: readonly WaitingRecord[]): Sent[] {
+    const log: LogEnd = { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth }
+    const encoded = encodeBatch(
+      batch.map(({ record }) => record),
+      log,
+    )
+    return encoded.map((numbered, i) => ({ ...numbered, waiting: batch[i] as WaitingRecord }))
   }
 
   /** The batch limit grows again, by an eighth at a time, while the database is quick. */
   #noteDuration(size: number, ms: number): void {
-    this.#appendMs.count(ms)
+    this.#counters.countBatch(size, ms)
     if (size < this.#batchMax || ms >= QUICK_APPEND_MS) return
-    this.#batchMax = Math.min(this.#limits.batchMax, this.#batchMax + Math.ceil(this.#batchMax / 8))
+    this.#batchMax = Math.min(this.#batchLimit, this.#batchMax + Math.ceil(this.#batchMax / 8))
   }
 
   #settleDurable(sent: readonly Sent[]): void {
-    this.#records += sent.length
-    for (const { shard, entry, waiting } of sent) {
-      if (entry !== null) {
-        this.#entries += 1
-        this.#heads[shard] = { lastSeq: entry.seq, lastMonth: entry.month, lastLink: entry.link }
-      }
-      waiting.resolve({ seq: entry?.seq ?? null })
-    }
+    const entries = sent.flatMap(({ entry }) => entry ?? [])
+    this.#counters.countRecords({ records: sent.length, entries: entries.length })
+    for (const entry of entries) this.#heads[entry.shard] = headAt(entry)
+    for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
   }
 
   /** Serving ends before anything is looked up: until then reads come from memory that may be stale (J5). */
-  #stopServing(cause: unknown, settled: Promise<void>): void {
+  #stopServing(cause: unknown): void {
+    if (this.#state.kind === 'fenced') return
     this.#state = { kind: 'fenced', cause }
-    this.#rejectWaiting(
-      () => true,
-      () => fenced(cause),
-    )
-    this.#onFenced(cause, settled)
+    this.#waiting.refuseAll(() => fenced(cause))
+    this.#onFenced(cause, this.#untilDrained())
   }
 
   /** After the fence nothing of the old epochs can commit any more, so whether an earlier send got through can be read. */
-  async #settleFenced({ batch, cause, isInDoubt }: FencedPart, numbered: readonly Sent[]): Promise<void> {
-    const shards = new Set(batch.shards.map(({ shard }) => shard))
-    const sent = numbered.filter(({ shard }) => shards.has(shard))
+  async #settleFenced({ batch, cause, isInDoubt }: FencedPart<Sent>): Promise<void> {
     const written = isInDoubt ? await this.#store.wasWritten(batch) : false
-    if (written === true) this.#settleDurable(sent)
-    else {
-      const error = () => (written === false ? fenced(cause) : outcomeUnknown(cause))
-      this.#rejectAll(
-        sent.map(({ waiting }) => waiting),
-        error,
-      )
-    }
+    if (written === true) this.#settleDurable(batch.records)
+    else rejectAll(batch.records, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
   }
 
   /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
-  async #bisect(batch: readonly Waiting[], cause: unknown): Promise<void> {
-    if (batch.length === 1) {
-      this.#rejectAll(
-        batch,
-        () => new JournalError('poisoned', 'Cannot append: the database refused the record', { cause }),
-      )
-      return
-    }
+  async #bisect(batch: readonly Sent[], cause: unknown): Promise<void> {
+    if (batch.length === 1) return rejectAll(batch, () => poisoned(cause))
     const middle = batch.length >> 1
-    if (this.#state.kind === 'fenced') {
-      const { cause: fence } = this.#state
-      return this.#rejectAll(batch, () => fenced(fence))
+    // The second half may overtake a first half that was requeued: a unit never has two records waiting (U2).
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      if (this.#isFenced(half)) continue
+      await this.#send(half.map(({ waiting }) => waiting))
     }
-    await this.#send(batch.slice(0, middle))
-    // Once the first half has found the fence, nothing more is sent. The second half may overtake a first half that was requeued:
-    // a unit never has two records waiting (U2).
-    if (this.#state.kind === 'flushing') await this.#send(batch.slice(middle))
-    else this.#rejectAll(batch.slice(middle), () => fenced(cause))
   }
 
-  #isOverdue(waiting: Waiting): boolean {
-    return this.#clock.monotonicMs() - waiting.since >= this.#limits.queuedMsMax
+  /** The batch was not written, and is sent again later. */
+  #requeue(batch: readonly Sent[]): void {
+    if (this.#isFenced(batch)) return
+    this.#waiting.putBack(batch.map(({ waiting }) => waiting))
   }
 
-  /**
-   * The batch was not written: records that have waited too long are refused, the others go back to the front of the queue. After
-   * a fence nothing is sent any more.
-   */
-  #requeue(batch: readonly Waiting[]): void {
-    if (this.#state.kind === 'fenced') {
-      const { cause } = this.#state
-      this.#rejectAll(batch, () => fenced(cause))
-      return
-    }
-    // Checked once per record: a record that becomes overdue between two checks would be neither refused nor sent.
-    const overdue = new Set(batch.filter((waiting) => this.#isOverdue(waiting)))
-    this.#rejectAll([...overdue], () => heldTooLong(this.#limits))
-    this.#waiting.unshiftAll(batch.filter((waiting) => !overdue.has(waiting)))
-  }
-
-  /** While a batch keeps the journal busy, refuses those behind it that have waited too long. */
-  #checkOverdue(): () => void {
-    const check = (): void => {
-      this.#rejectWaiting(
-        (waiting) => this.#isOverdue(waiting),
-        () => heldTooLong(this.#limits),
-      )
-      stop = this.#clock.after(OVERDUE_CHECK_MS, check)
-    }
-    let stop = this.#clock.after(OVERDUE_CHECK_MS, check)
-    return () => stop()
-  }
-
-  #rejectWaiting(which: (waiting: Waiting) => boolean, error: () => JournalError): void {
-    const kept: Waiting[] = []
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      if (which(next)) next.reject(this.#counted(error()))
-      else kept.push(next)
-    }
-    this.#waiting.unshiftAll(kept)
-  }
-
-  #rejectAll(batch: readonly Waiting[], error: () => JournalError): void {
-    for (const waiting of batch) waiting.reject(this.#counted(error()))
-  }
-
-  #counted(error: JournalError): JournalError {
-    this.#refused[error.kind] += 1
-    return error
+  /** After a fence nothing is sent any more. @returns whether these records have been refused for this reason */
+  #isFenced(batch: readonly Sent[]): boolean {
+    if (this.#state.kind !== 'fenced') return false
+    const { cause } = this.#state
+    rejectAll(batch, () => fenced(cause))
+    return true
   }
 }
 
-function fenced(cause: unknown): JournalError {
-  return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })
-}
-
-function outcomeUnknown(cause: unknown): JournalError {
-  return new JournalError('outcome_unknown', 'Cannot tell whether the record was appended', { cause })
-}
-
-function heldTooLong(limits: JournalLimits): JournalError {
-  return new JournalError(
-    'held_too_long',
-    `Cannot append: the database did not accept the record within ${limits.queuedMsMax} ms`,
-  )
+function rejectAll(batch: readonly Sent[], error: () => JournalError): void {
+  for (const { waiting } of batch) waiting.reject(error())
 }

@@ -45,7 +45,7 @@ export async function migrate(
     const done = await readApplied(sql)
     checkApplied(done, migrations)
     const next = migrations[done.length]
-    if (next === undefined) return { applied, version: done.length }
+    if (next === undefined) return { applied, version: newestOf(migrations) }
     if (applied.length === 0) await mustHaveExtensions(sql)
     onStep(`Applying migration ${fileOf(next)}`)
     if (await apply(sql, next, onStep)) applied.push(next.version)
@@ -150,9 +150,10 @@ function lineOf(error: unknown, migration: Migration, script: string): string {
 
 function checkNumbers(migrations: readonly Migration[]): void {
   for (const [index, migration] of migrations.entries()) {
-    if (migration.version !== index + 1) {
+    const number = oldestOf(migrations) + index
+    if (migration.version !== number) {
       throw new MigrationError(
-        `Cannot migrate: ${fileOf(migration)} should have number ${index + 1}. Number the files in sql/ from 0001 without gaps.`,
+        `Cannot migrate: ${fileOf(migration)} should have number ${number}. Number the files in sql/ without gaps.`,
       )
     }
     if (!/^[a-z0-9_]+$/.test(migration.name)) {
@@ -164,17 +165,24 @@ function checkNumbers(migrations: readonly Migration[]): void {
 }
 
 function checkApplied(done: readonly Applied[], migrations: readonly Migration[]): void {
-  const newest = done.at(-1)?.version ?? 0
-  if (newest > migrations.length) {
+  const oldest = oldestOf(migrations)
+  const newest = newestOf(migrations)
+  const last = done.at(-1)?.version ?? 0
+  if (last > newest) {
     throw new MigrationError(
-      `Cannot start on this database: its schema is at version ${newest}, but this program supports versions up to ${migrations.length}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
+      `Cannot start on this database: its schema is at version ${last}, but this program supports versions up to ${newest}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
+    )
+  }
+  if (last > 0 && last < oldest) {
+    throw new MigrationError(
+      `Cannot start on this database: its schema is at version ${last}, but this program supports versions from ${oldest} on. Set DATABASE_URL to another database.`,
     )
   }
   for (const [index, row] of done.entries()) {
     const migration = migrations[index]
-    if (row.version !== index + 1 || migration === undefined) {
+    if (row.version !== oldest + index || migration === undefined) {
       throw new MigrationError(
-        `Cannot migrate: schema_migration lacks version ${index + 1} but has ${row.version}. Restore that row, or the database from a backup.`,
+        `Cannot migrate: schema_migration lacks version ${oldest + index} but has ${row.version}. Restore that row, or the database from a backup.`,
       )
     }
     if (row.checksum !== checksumOf(migration)) {
@@ -183,6 +191,14 @@ function checkApplied(done: readonly Applied[], migrations: readonly Migration[]
       )
     }
   }
+}
+
+function oldestOf(migrations: readonly Migration[]): number {
+  return migrations[0]?.version ?? 1
+}
+
+function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.version ?? 0
 }
 
 function fileOf({ version, name }: Migration): string {

@@ -8,15 +8,24 @@ import secretKeyCheck from '../../../sql/0007_secret_key_check.sql' with { type:
 import fencedPortalWrites from '../../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
 import countedRequests from '../../../sql/0009_counted_requests.sql' with { type: 'text' }
 import guestSearch from '../../../sql/0010_guest_search.sql' with { type: 'text' }
+import shards from '../../../sql/0011_shards.sql' with { type: 'text' }
+import appends from '../../../sql/0012_appends.sql' with { type: 'text' }
 
-/** One step of the schema. `version` counts from 1 without gaps; `sql` runs in one transaction. */
+/** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
 
 /**
- * Every file of sql/, in order, embedded so that the compiled binary carries them. Forward only: an applied migration is
- * never edited, a mistake is fixed by the next one. A test compares this list with the folder.
+ * What a new database consists of: the files of sql/ from 0011 on, in order, embedded so that the compiled binary carries them.
+ * Forward only: an applied migration is never edited, a mistake is fixed by the next one. A test compares this list, after the
+ * old ones, with the folder.
  */
 export const MIGRATIONS: readonly Migration[] = [
+  { version: 11, name: 'shards', sql: shards },
+  { version: 12, name: 'appends', sql: appends },
+]
+
+/** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */
+export const OLD_MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'webhooks', sql: webhooks },
   { version: 3, name: 'calendar_feed', sql: calendarFeed },

@@ -2,8 +2,8 @@ import type { Sql } from '../client/connect.ts'
 
 /**
  * The schema as SQL text, read from the catalogs: the same for every database on which the same migrations ran, whatever
- * the server's minor version. For people and for diffs; not meant to be run. Leaves out what extensions own, and the
- * migration table.
+ * the server's minor version. For people and for diffs; not meant to be run. Leaves out what extensions own, the migration
+ * table, and partitions, which depend on the date.
  */
 export async function dumpSchema(sql: Sql): Promise<string> {
   const parts = [extensions, types, sequences, tables, indexes, views, functions, triggers]
@@ -84,11 +84,11 @@ async function tables(sql: Sql): Promise<string[]> {
              format('  constraint %I %s', k.conname, pg_get_constraintdef(k.oid))
            from pg_constraint k where k.conrelid = c.oid and k.contype in ('p', 'u', 'x', 'f', 'c')
          ) parts),
-        case when c.relkind = 'p' then ' partition by ' || pg_get_partkeydef(c.oid)
-             when c.relispartition then ' partition ' || pg_get_expr(c.relpartbound, c.oid) else '' end,
+        case when c.relkind = 'p' then ' partition by ' || pg_get_partkeydef(c.oid) else '' end,
         coalesce(' with (' || array_to_string(c.reloptions, ', ') || ')', '')) as line
       from pg_class c
       where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and c.relname <> 'schema_migration'
+        and not c.relispartition
         and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
       order by c.relname collate "C"`,
   )
@@ -102,6 +102,7 @@ async function indexes(sql: Sql): Promise<string[]> {
       from pg_index i join pg_class c on c.oid = i.indexrelid
       where c.relnamespace = current_schema()::regnamespace
         and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
+        and not c.relispartition
       order by i.indrelid::regclass::text collate "C", c.relname collate "C"`,
   )
 }

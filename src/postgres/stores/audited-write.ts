@@ -1,6 +1,7 @@
 import { WriteError } from '../../core/bookings/write-error.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
+import { shardOf } from '../../core/journal/shard.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite } from '../client/failed-write.ts'
 import { auditRow } from './batch-text.ts'
@@ -8,8 +9,9 @@ import { columnNames, compositeText } from './table.ts'
 import { AUDIT_ROW } from './tables.ts'
 
 /**
- * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence (J5): a stale writer
- * must not change what the new one has in memory.
+ * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence of its shard (J5): a
+ * stale writer must not change what the new one has in memory.
+ * @param epoch of this writer for the agency's shard (Journal.epochOf)
  * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome
  * @param change ends with a `returning` clause, and returns one row at most
  * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
@@ -38,11 +40,12 @@ export async function auditedWrite<R extends object>(
 ): Promise<R | null> {
   const [row] = await fencedWrite(
     sql<(R & { isChanged: boolean })[]>`
-      with fence as (select check_fence(${epoch}, ${alone}) as held),
+      with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}, ${alone}) as held),
       ${before} changed as (${change}), audited as (
-        insert into audit (${columnNames(sql, AUDIT_ROW)})
-        select line.* from changed, unnest(${compositeText(AUDIT_ROW, [auditRow(agencyId, audit)])}::text::audit_row[]) line
-        on conflict (agency_id, audit_id) do nothing)
+        insert into audit_line (${columnNames(sql, AUDIT_ROW)}, month)
+        select line.*, storage_month(line.at)
+        from changed, unnest(${compositeText(AUDIT_ROW, [auditRow(agencyId, audit)])}::text::audit_row[]) line
+        on conflict (agency_id, line_id, month) do nothing)
       select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
   )
   if (row?.isChanged !== true) return null

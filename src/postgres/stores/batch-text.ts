@@ -7,24 +7,36 @@
 import type { Unit } from '../../core/domain/unit.ts'
 import { type EncodedEntry, encodeRates } from '../../core/journal/entry-codec.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
-import type { NumberedRecord } from '../../core/journal/journal-store.ts'
+import type { BatchToAppend, NumberedRecord, ShardEpoch } from '../../core/journal/journal-store.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
 import { assert } from '../../lib/assert.ts'
 import { compositeText, jsonRow, type RowOf } from './table.ts'
-import { AUDIT_ROW, BOOKING_ROW, EVENT_ROW, GUEST_ROW, IDEMPOTENCY_ROW, JOURNAL_ROW, UNIT } from './tables.ts'
+import { AUDIT_ROW, BOOKING_ROW, GUEST_ROW, IDEMPOTENCY_ROW, JOURNAL_ROW, UNIT } from './tables.ts'
 
 /** Between long texts: JSON never contains it unescaped. */
 const BETWEEN_TEXTS = '\x1e'
 
+/** The shards that a statement writes to, and their epochs: arrays. */
+export interface FencesText {
+  readonly shards: string
+  readonly epochs: string
+}
+
+export function fencesText(fences: readonly ShardEpoch[]): FencesText {
+  return {
+    shards: `{${fences.map(({ shard }) => shard).join(',')}}`,
+    epochs: `{${fences.map(({ epoch }) => epoch).join(',')}}`,
+  }
+}
+
 /** By parameter of `append_batch`; null where the batch has none. */
-export interface BatchText {
+export interface BatchText extends FencesText {
   readonly entries: string | null
   readonly payloads: string | null
+  readonly links: string | null
   readonly created: string | null
   readonly changed: string | null
   readonly guests: string | null
-  readonly events: string | null
-  readonly bodies: string | null
   readonly auditLines: string | null
   readonly idempotencies: string | null
   readonly answers: string | null
@@ -32,20 +44,27 @@ export interface BatchText {
 }
 
 /** The same text for the same batch (J3). */
-export function batchText(records: readonly NumberedRecord[]): BatchText {
+export function batchText({ shards, records }: BatchToAppend): BatchText {
   const rows = new BatchRows()
   for (const record of records) rows.add(record)
-  return rows.text()
+  return { ...fencesText(shards), ...rows.text() }
+}
+
+/** The entries of a batch as an array of `journal_row`; null when it has none. */
+export function entriesText(records: readonly NumberedRecord[]): string | null {
+  return compositeText(
+    JOURNAL_ROW,
+    records.flatMap(({ entry }) => (entry === null ? [] : [entryRow(entry)])),
+  )
 }
 
 class BatchRows {
   readonly #journal: RowOf<typeof JOURNAL_ROW>[] = []
   readonly #payloads: string[] = []
+  #links = ''
   readonly #created: RowOf<typeof BOOKING_ROW>[] = []
   readonly #changed: RowOf<typeof BOOKING_ROW>[] = []
   readonly #guests: RowOf<typeof GUEST_ROW>[] = []
-  readonly #events: RowOf<typeof EVENT_ROW>[] = []
-  readonly #bodies: string[] = []
   readonly #idempotency: RowOf<typeof IDEMPOTENCY_ROW>[] = []
   readonly #answers: string[] = []
   readonly #units: Readonly<Record<string, unknown>>[] = []
@@ -62,38 +81,34 @@ class BatchRows {
     }
   }
 
-  #addEntry({ record, body }: NumberedRecord, encoded: EncodedEntry): void {
-    const { agencyId, entry, guest, notes, announcement } = record
+  #addEntry({ record }: NumberedRecord, encoded: EncodedEntry): void {
+    const { agencyId, entry, guest, notes } = record
     assert(entry !== undefined, 'Cannot write an entry: its record has none')
-    const { seq, unitId, otherUnitId, kind, payload, checksum, booking } = encoded
-    const { event, requestId } = entry
-    const at = encodeInstant(entry.at)
-    const bookingId = booking?.id ?? null
-    this.#journal.push({ agencyId, unitId, seq, otherUnitId, kind, bookingId, checksum, requestId, at })
-    this.#payloads.push(payload)
+    const { seq, booking } = encoded
+    const { event } = entry
+    this.#journal.push(entryRow(encoded))
+    this.#payloads.push(encoded.payload)
+    this.#links += Buffer.from(encoded.link).toString('hex')
     if (event.kind === 'unit_set') this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
     if (booking === null) return
     const row = { ...booking, agencyId, notes: notes ?? null, seq }
     if (event.kind === 'booking_created') this.#created.push(row)
     else this.#changed.push(row)
     if (guest !== undefined)
-      this.#guests.push({ ...guest, agencyId, id: guest.guestId, bookingId: booking.id, createdAt: at })
-    if (announcement !== undefined && body !== null) {
-      const { eventId, kind: eventKind } = announcement
-      this.#events.push({ agencyId, eventId, seq, kind: eventKind, bookingId: booking.id, occurredAt: at })
-      this.#bodies.push(body)
-    }
+      this.#guests.push({
+        ...{ ...guest, agencyId, id: guest.guestId },
+        ...{ bookingId: booking.id, createdAt: encodeInstant(entry.at) },
+      })
   }
 
-  text(): BatchText {
+  text(): Omit<BatchText, keyof FencesText> {
     return {
       entries: compositeText(JOURNAL_ROW, this.#journal),
       payloads: texts(this.#payloads),
+      links: this.#journal.length === 0 ? null : `\\x${this.#links}`,
       created: compositeText(BOOKING_ROW, this.#created),
       changed: compositeText(BOOKING_ROW, this.#changed),
       guests: compositeText(GUEST_ROW, this.#guests),
-      events: compositeText(EVENT_ROW, this.#events),
-      bodies: texts(this.#bodies),
       auditLines: compositeText(AUDIT_ROW, [...this.#audit.values()]),
       idempotencies: compositeText(IDEMPOTENCY_ROW, this.#idempotency),
       answers: texts(this.#answers),
@@ -104,6 +119,10 @@ class BatchRows {
 
 function texts(each: readonly string[]): string | null {
   return each.length === 0 ? null : each.join(BETWEEN_TEXTS)
+}
+
+function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
+  return { ...entry, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
 }
 
 export function auditRow(agencyId: string, line: AuditDraft): RowOf<typeof AUDIT_ROW> {

@@ -1,16 +1,17 @@
 import type { BookingFilter, Listed } from '../../core/bookings/booking-list.ts'
 import { formatNight } from '../../core/domain/night.ts'
+import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 
 /** The condition of every list of bookings (docs/contract.md#get-bookings). */
 export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter): Fragment {
   return sql`
-    booking.agency_id = ${agencyId}
+    booking.agency_id = ${uuidOf(agencyId)}
     ${filter.from === null ? sql`` : sql`and booking.departure >= ${formatNight(filter.from)}::text::date`}
     ${filter.to === null ? sql`` : sql`and booking.arrival <= ${formatNight(filter.to)}::text::date`}
     ${filter.status === null ? sql`` : sql`and booking.status = ${filter.status}`}
-    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${filter.unitId}`}`
+    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${uuidIn('unt', filter.unitId)}`}`
 }
 
 /**

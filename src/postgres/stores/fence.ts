@@ -3,7 +3,7 @@ import { readOnlyFault, type SessionState } from '../client/writable.ts'
 
 /** What the readiness probe reads from the database. */
 export interface FenceProbe {
-  /** The epoch that may write. */
+  /** The epoch that may write to shard 0, which stands for all: one process owns them. */
   readonly epoch: number
   /** Why the server does not accept writes; null when it does. */
   readonly readOnly: string | null
@@ -17,7 +17,7 @@ export async function probeFence(sql: Sql): Promise<FenceProbe> {
   const [row] = await sql<(SessionState & { epoch: number })[]>`
     select epoch::float8 as "epoch", current_setting('transaction_read_only')::boolean as "isReadOnly",
            pg_is_in_recovery() as "isInRecovery"
-    from writer_fence`
+    from shard where shard = 0`
   if (row === undefined) throw new Error('Cannot read the fence: its row is missing')
   return { epoch: row.epoch, readOnly: readOnlyFault(row) }
 }

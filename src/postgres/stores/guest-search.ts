@@ -1,4 +1,5 @@
 /** Turns a guest search into a condition that the trigram index answers with few reads. */
+import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
 /**
@@ -29,12 +30,12 @@ export function guestMatches(sql: Sql, agencyId: string, search: string): Fragme
     : sql``
   // An index scan without any trigram would read all of the index, so the concatenation keeps the planner from it.
   if (!hasTrigram(search))
-    return sql`agency_id = ${agencyId} and (search_text || '') like lower(${pattern}) ${isInOneColumn}`
+    return sql`agency_id = ${uuidOf(agencyId)} and (search_text || '') like lower(${pattern}) ${isInOneColumn}`
   const parts = indexedParts(search)
   // GIN takes the conditions in their order, and looks the next one up only for guests that meet those before it.
   return sql`
     ${parts.map((part) => sql`search_text like lower(${patternOf(part)}) and `)}
-    (agency_id || '') = ${agencyId}
+    agency_id::text = ${uuidOf(agencyId)}::text::uuid::text
     ${parts.includes(search) ? sql`` : sql`and (search_text || '') like lower(${pattern})`} ${isInOneColumn}`
 }
 

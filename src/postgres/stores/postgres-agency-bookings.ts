@@ -1,6 +1,7 @@
 import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
 import type { Encoded } from '../../core/journal/fields.ts'
+import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
@@ -26,7 +27,7 @@ export class PostgresAgencyBookings implements AgencyBookings {
     const sql = this.#sql
     const [row] = await sql<StoredAgencyBooking[]>`
       select ${bookingColumns(sql)}, ${guestColumn(sql)} from booking ${guestJoin(sql)}
-      where booking.agency_id = ${agencyId} and booking.booking_id = ${bookingId}`
+      where booking.agency_id = ${uuidOf(agencyId)} and booking.booking_id = ${uuidIn('bkg', bookingId)}`
     return row === undefined ? null : agencyBookingOf(row)
   }
 
@@ -41,7 +42,7 @@ export class PostgresAgencyBookings implements AgencyBookings {
       ${filter.type === null ? sql`` : sql`and booking.type = ${filter.type}`}
       ${filter.source === null ? sql`` : sql`and booking.source = ${filter.source}`}
       ${filter.sourceRef === null ? sql`` : sql`and booking.source_ref = ${filter.sourceRef}`}
-      ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${filter.guestId}`}`
+      ${filter.guestId === null ? sql`` : sql`and booking.guest_id = ${uuidIn('gst', filter.guestId)}`}`
     const columns = sql`${bookingColumns(sql)}, ${guestColumn(sql)}`
     const selection = { columns, joined: guestJoin(sql), wanted }
     const { total, rows } = await bookingPage<StoredAgencyBooking>(this.#lists, agencyId, selection, page)

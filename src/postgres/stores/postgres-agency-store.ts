@@ -6,6 +6,8 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import { encodeInstant, encoderOf } from '../../core/journal/fields.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
+import { shardOf } from '../../core/journal/shard.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
 import { PostgresCatalogueStore } from './postgres-catalogue-store.ts'
@@ -20,12 +22,12 @@ const encodeKey = encoderOf(API_KEY.fields)
 export class PostgresAgencyStore implements AgencyStore {
   readonly #sql: Sql
   readonly #catalogue: PostgresCatalogueStore
-  readonly #epoch: () => number
+  readonly #epochOf: (agencyId: string) => number
 
-  /** @param epoch returns the current epoch of this writer, which may rise (Journal.epoch) */
-  constructor(sql: Sql, epoch: () => number) {
+  /** @param epochOf returns the current epoch of this writer for the agency, which may rise (Journal.epochOf) */
+  constructor(sql: Sql, epochOf: (agencyId: string) => number) {
     this.#sql = sql
-    this.#epoch = epoch
+    this.#epochOf = epochOf
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
@@ -42,7 +44,7 @@ export class PostgresAgencyStore implements AgencyStore {
       update agency set name = ${agency.name}, status = ${agency.status}, api_access = ${plan.apiAccess},
              requests_per_minute = ${plan.requestsPerMinute}, requests_per_month = ${plan.requestsPerMonth},
              default_hold_hours = ${agency.defaultHoldHours}
-      where agency_id = ${agency.id}`
+      where agency_id = ${uuidOf(agency.id)}`
     await this.#write(agency.id, audit, update)
   }
 
@@ -54,7 +56,7 @@ export class PostgresAgencyStore implements AgencyStore {
   async revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void> {
     const update = this.#sql`
       update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
-      where agency_id = ${key.agencyId} and key_id = ${key.id}`
+      where agency_id = ${uuidOf(key.agencyId)} and key_id = ${uuidOf(key.id)}`
     await this.#write(key.agencyId, audit, update)
   }
 
@@ -67,7 +69,7 @@ export class PostgresAgencyStore implements AgencyStore {
       update fee_type set label = ${feeType.label}, kind = ${feeType.kind}, amount = ${feeType.amount},
              basis_points = ${feeType.basisPoints}, includes_weekly_cleaning = ${feeType.includesWeeklyCleaning},
              application = ${feeType.application}, active = ${feeType.active}
-      where agency_id = ${agencyId} and fee_type_id = ${feeType.id}`
+      where agency_id = ${uuidOf(agencyId)} and fee_type_id = ${uuidOf(feeType.id)}`
     await this.#write(agencyId, audit, update)
   }
 
@@ -75,7 +77,7 @@ export class PostgresAgencyStore implements AgencyStore {
     const update = this.#sql`
       update guest set first_name = ${guest.firstName}, last_name = ${guest.lastName}, email = ${guest.email},
              phone = ${guest.phone}, nationality = ${guest.nationality}
-      where agency_id = ${agencyId} and guest_id = ${guest.id}`
+      where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidOf(guest.id)}`
     try {
       await this.#write(agencyId, audit, update)
       return true
@@ -86,8 +88,8 @@ export class PostgresAgencyStore implements AgencyStore {
     }
   }
 
-  async settle(): Promise<void> {
-    await fencedWrite(this.#sql`select check_fence(${this.#epoch()}, true)`)
+  async settle(agencyId: string): Promise<void> {
+    await fencedWrite(this.#sql`select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}, true)`)
   }
 
   loadAgencies(): Promise<readonly Agency[]> {
@@ -105,6 +107,8 @@ export class PostgresAgencyStore implements AgencyStore {
   /** @returns whether a row changed */
   async #write(agencyId: string, audit: AuditDraft, change: Fragment): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
-    return (await auditedWrite(this.#sql, { agencyId, epoch: this.#epoch(), audit, change: returning })) !== null
+    return (
+      (await auditedWrite(this.#sql, { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning })) !== null
+    )
   }
 }

@@ -1,13 +1,14 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import { decoderOf, type Stored } from '../../core/journal/fields.ts'
+import type { Actor } from '../../core/journal/record.ts'
+import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
-import { selected } from './table.ts'
-import { AUDIT } from './tables.ts'
 
-type StoredAudit = Stored<typeof AUDIT.fields> & { readonly total: number }
-
-/** The audit trail, by its index on (agency, newest, id). */
+/**
+ * The audit trail: the entries of the journal, and the lines that no entry tells. Both have an index on (agency, newest, id), and
+ * the two are merged in that order.
+ */
 export class PostgresAuditList implements AuditList {
   readonly #lists: ListReads
 
@@ -20,35 +21,81 @@ export class PostgresAuditList implements AuditList {
     filter: AuditFilter,
     page: { offset: number; limit: number },
   ): Promise<Listed<AuditEntry>> {
-    const { sql } = this.#lists
-    const wanted = sql`
-      agency_id = ${agencyId}
-      ${filter.from === null ? sql`` : sql`and at >= ${new Date(filter.from)}`}
-      ${filter.to === null ? sql`` : sql`and at < ${new Date(filter.to)}`}
-      ${filter.actorKind === null ? sql`` : sql`and actor_kind = ${filter.actorKind}`}
-      ${filter.actorId === null ? sql`` : sql`and actor_id = ${filter.actorId}`}
-      ${filter.outcome === null ? sql`` : sql`and outcome = ${filter.outcome}`}
-      ${filter.bookingId === null ? sql`` : sql`and booking_id = ${filter.bookingId}`}
-      ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
-    const rows = await this.#lists.read(
-      agencyId,
-      sql<StoredAudit[]>`
-        select counted.total, page.*
-        from (select count(*)::float8 as total from audit where ${wanted}) counted
-        left join lateral (
-          select ${selected(sql, AUDIT)} from audit where ${wanted}
-          order by at desc, audit_id desc offset ${page.offset}::text::bigint limit ${page.limit}
-        ) page on true
-        order by page.at desc, page."id" desc`,
-    )
+    const rows = await this.#lists.read(agencyId, auditPage(this.#lists.sql, agencyId, filter, page))
     const found = rows.filter((row) => row.id !== null)
     return { total: rows[0]?.total ?? 0, rows: found.map(entryOf) }
   }
 }
 
-const decodeLine = decoderOf(AUDIT.fields)
+interface StoredLine {
+  readonly total: number
+  readonly id: string
+  readonly at: Date
+  readonly actorKind: Actor['kind']
+  readonly actorId: string | null
+  readonly route: string
+  readonly outcome: string
+  /** As the caller gave it; of an entry, its UUID. */
+  readonly bookingId: string | null
+  readonly isEntry: boolean
+  readonly requestId: string | null
+  readonly count: number
+}
 
-function entryOf(row: StoredAudit): AuditEntry {
-  const { actorKind, actorId, ...line } = decodeLine(row)
-  return { ...line, actor: { kind: actorKind, id: actorId } }
+/** One page and the count of all; a page beyond the end has only the count. */
+export function auditPage(
+  sql: Sql,
+  agencyId: string,
+  filter: AuditFilter,
+  { offset, limit }: { offset: number; limit: number },
+) {
+  const common = commonCondition(sql, agencyId, filter)
+  const { bookingId } = filter
+  const booking = bookingId === null ? null : uuidIn('bkg', bookingId)
+  const entries = sql`
+    ${common}
+    ${filter.outcome === null || filter.outcome === 'OK' ? sql`` : sql`and false`}
+    ${bookingId === null ? sql`` : sql`and booking_id = ${booking}::text::uuid`}`
+  const lines = sql`
+    ${common}
+    ${filter.outcome === null ? sql`` : sql`and outcome = ${filter.outcome}`}
+    ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`
+  return sql<StoredLine[]>`
+    select counted.total, page.*
+    from (select ((select count(*) from journal where ${entries}) + (select count(*) from audit_line where ${lines}))::float8 as total
+         ) counted
+    left join lateral (
+      select id, at, actor_kind as "actorKind", actor_id as "actorId", route, outcome, booking_id as "bookingId",
+             is_entry as "isEntry", request_id as "requestId", count::float8 as "count"
+      from (
+        select entry_id as id, at, actor_kind, actor_id, route, 'OK' as outcome, booking_id::text as booking_id, true as is_entry,
+               request_id, 1::bigint as count
+        from journal where ${entries}
+        union all
+        select line_id, at, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count
+        from audit_line where ${lines}
+      ) trail
+      order by at desc, id desc offset ${offset}::text::bigint limit ${limit}
+    ) page on true
+    order by page.at desc, page."id" desc`
+}
+
+function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragment {
+  return sql`
+    agency_id = ${uuidOf(agencyId)}
+    ${filter.from === null ? sql`` : sql`and at >= ${new Date(filter.from)}`}
+    ${filter.to === null ? sql`` : sql`and at < ${new Date(filter.to)}`}
+    ${filter.actorKind === null ? sql`` : sql`and actor_kind = ${filter.actorKind}`}
+    ${filter.actorId === null ? sql`` : sql`and actor_id = ${uuidIn('key', filter.actorId)}::text::uuid`}
+    ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
+}
+
+function entryOf({ total: _, isEntry, actorKind, actorId, bookingId, ...line }: StoredLine): AuditEntry {
+  return {
+    ...line,
+    id: idOf('aud', line.id),
+    at: line.at.getTime(),
+    actor: { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) },
+    bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
+  }
 }

@@ -1,5 +1,6 @@
 import type { BookingFilter, BookingList, Listed } from '../../core/bookings/booking-list.ts'
 import type { Booking } from '../../core/domain/booking.ts'
+import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { bookingFilter, bookingPage } from './booking-page.ts'
 import type { ListReads } from './list-reads.ts'
@@ -32,7 +33,7 @@ export class PostgresBookingList implements BookingList {
     const sql = this.#sql
     const rows = await sql<StoredBooking[]>`
       select ${bookingColumns(sql)} from booking
-      where agency_id = ${agencyId} and guest_id = ${guestId}
+      where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidIn('gst', guestId)}
       order by booking.arrival desc, booking.booking_id limit ${limit}`
     return rows.map((row) => bookingRowOf(row).booking)
   }

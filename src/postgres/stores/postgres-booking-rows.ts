@@ -2,6 +2,7 @@ import type { BookingRow, BookingRows } from '../../core/bookings/booking-rows.t
 import type { Instant } from '../../core/domain/booking.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { ExpiredHold } from '../../core/units/expired-hold.ts'
+import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import { BOOKING } from './tables.ts'
@@ -21,6 +22,9 @@ export function bookingRowOf(row: StoredBooking): BookingRow {
   return { agencyId, seq, booking }
 }
 
+/** Before every hold. */
+const NO_HOLD = { expiry: '-infinity', bookingId: '00000000000000000000000000000000' }
+
 /** What the booking commands look up before they change a booking. */
 export class PostgresBookingRows implements BookingRows {
   readonly #sql: Sql
@@ -32,19 +36,24 @@ export class PostgresBookingRows implements BookingRows {
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
     const sql = this.#sql
     const [row] = await sql<StoredBooking[]>`
-      select ${bookingColumns(sql)} from booking where agency_id = ${agencyId} and booking_id = ${bookingId}`
+      select ${bookingColumns(sql)} from booking
+      where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidIn('bkg', bookingId)}`
     return row === undefined ? null : bookingRowOf(row)
   }
 
   /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
   async expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
-    const { expiry, bookingId } = after ?? { expiry: '-infinity', bookingId: '' }
-    return this.#sql<ExpiredHold[]>`
+    const last = after === null ? NO_HOLD : { expiry: after.expiry, bookingId: uuidOf(after.bookingId) }
+    const rows = await this.#sql<ExpiredHold[]>`
       select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
       from booking
       where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
-        and (hold_expires_at, booking_id) > (${expiry}::text::timestamptz, ${bookingId}::text)
+        and (hold_expires_at, booking_id) > (${last.expiry}::text::timestamptz, ${last.bookingId}::text::uuid)
       order by hold_expires_at, booking_id limit ${limit}`
+    return rows.map(({ agencyId, unitId, bookingId, expiry }) => ({
+      ...{ agencyId: idOf('agc', agencyId), unitId: idOf('unt', unitId), bookingId: idOf('bkg', bookingId) },
+      expiry,
+    }))
   }
 
   async nextExpiry(at: Instant): Promise<Instant | null> {

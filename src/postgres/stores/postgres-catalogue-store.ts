@@ -5,6 +5,7 @@ import type { FeeType } from '../../core/domain/rules.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { decodeRates } from '../../core/journal/entry-codec.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import {
@@ -43,7 +44,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
   async #loadUnits(agencyId: string): Promise<readonly Unit[]> {
     const rows = await this.#sql<Stored<typeof UNIT.fields>[]>`
-      select ${selected(this.#sql, UNIT)} from unit where agency_id = ${agencyId}`
+      select ${selected(this.#sql, UNIT)} from unit where agency_id = ${uuidOf(agencyId)}`
     return rows.map((row) => ({
       ...decodeUnit(row),
       rules: { ...decodeUnitRules(row), rates: decodeRates(row.rates) },
@@ -52,7 +53,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
   async #loadFeeTypes(agencyId: string): Promise<readonly FeeType[]> {
     const rows = await this.#sql<Stored<typeof FEE_TYPE.fields>[]>`
-      select ${selected(this.#sql, FEE_TYPE)} from fee_type where agency_id = ${agencyId} order by position`
+      select ${selected(this.#sql, FEE_TYPE)} from fee_type where agency_id = ${uuidOf(agencyId)} order by position`
     return rows.map((row) => {
       const { agencyId: _, ...feeType } = decodeFeeType(row)
       return feeType

@@ -25,15 +25,21 @@ export class PostgresChainKeys {
    */
   async open(): Promise<readonly Uint8Array[]> {
     if ((await sealedChainKeys(this.#sql)).length === 0) await this.#make()
-    return (await this.read()).map(({ key }) => key)
+    return (await this.read()).map((opened, shard) => {
+      if (opened !== null) return opened.key
+      throw new ChainKeyError(
+        `Cannot open the journal: the chain key of shard ${shard} is missing, or SECRET_KEY does not open it`,
+      )
+    })
   }
 
-  /**
-   * The keys and where each begins, by shard. Writes nothing.
-   * @throws ChainKeyError when one is missing or was modified
-   */
-  async read(): Promise<readonly ChainKey[]> {
-    return openedChainKeys(await sealedChainKeys(this.#sql), this.#secretKey)
+  /** The keys, by shard; null where one is missing or was modified. Writes nothing. */
+  async read(): Promise<readonly (ChainKey | null)[]> {
+    const sealed = new Map((await sealedChainKeys(this.#sql)).map(({ shard, keySealed }) => [shard, keySealed]))
+    return Array.from({ length: SHARDS }, (_, shard) => {
+      const text = sealed.get(shard)
+      return text === undefined ? null : openChainKey(this.#secretKey, shard, text)
+    })
   }
 
   /** When two first starts race, the keys of one of them are stored, all of them: both insert in the order of the shards. */
@@ -53,17 +59,4 @@ export class PostgresChainKeys {
 /** In the order of the shards. */
 export async function sealedChainKeys(sql: Sql): Promise<readonly SealedChainKey[]> {
   return await sql<SealedChainKey[]>`select shard, key_sealed as "keySealed" from shard_chain order by shard`
-}
-
-/** @throws ChainKeyError */
-function openedChainKeys(rows: readonly SealedChainKey[], secretKey: Uint8Array): readonly ChainKey[] {
-  const sealed = new Map(rows.map(({ shard, keySealed }) => [shard, keySealed]))
-  return Array.from({ length: SHARDS }, (_, shard) => {
-    const text = sealed.get(shard)
-    if (text === undefined) throw new ChainKeyError(`Cannot open the log: shard ${shard} has no chain key`)
-    const opened = openChainKey(secretKey, shard, text)
-    if (opened === null)
-      throw new ChainKeyError(`Cannot open the log: SECRET_KEY does not open the chain key of shard ${shard}`)
-    return opened
-  })
 }

@@ -1,6 +1,7 @@
 import type { Listed } from '../../core/bookings/booking-list.ts'
 import type { Guest, GuestList } from '../../core/bookings/guest-list.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
+import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { guestMatches } from './guest-search.ts'
 import type { ListReads } from './list-reads.ts'
@@ -29,7 +30,8 @@ export class PostgresGuestList implements GuestList {
   async find(agencyId: string, guestId: string): Promise<Guest | null> {
     const sql = this.#sql
     const [row] = await sql<StoredGuest[]>`
-      select ${selected(sql, GUEST)} from guest where agency_id = ${agencyId} and guest_id = ${guestId}`
+      select ${selected(sql, GUEST)} from guest
+      where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidIn('gst', guestId)}`
     return row === undefined ? null : guestOf(row)
   }
 }
@@ -43,9 +45,9 @@ interface Page {
 function allGuests(sql: Sql, agencyId: string, { offset, limit }: Page) {
   return sql<(StoredGuest & { total: number })[]>`
     select counted.total, page.*
-    from (select count(*)::float8 as total from guest where agency_id = ${agencyId}) counted
+    from (select count(*)::float8 as total from guest where agency_id = ${uuidOf(agencyId)}) counted
     left join lateral (
-      select ${selected(sql, GUEST)} from guest where agency_id = ${agencyId}
+      select ${selected(sql, GUEST)} from guest where agency_id = ${uuidOf(agencyId)}
       order by created_at desc, guest_id offset ${offset}::text::bigint limit ${limit}
     ) page on true
     order by page."createdAt" desc, page."id"`

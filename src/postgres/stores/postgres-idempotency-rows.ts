@@ -1,4 +1,5 @@
 import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /**
@@ -20,7 +21,7 @@ export class PostgresIdempotencyRows {
     const { agencyId, keyId, route, idempotencyKey } = scope
     const [row] = await this.#sql<KeptAnswer[]>`
       select request_hash as "requestHash", status, body from idempotency
-      where agency_id = ${agencyId} and key_id = ${keyId} and route = ${route}
+      where agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
         and idempotency_key = ${idempotencyKey}
         and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }

@@ -1,17 +1,19 @@
 import type { StoredEntry } from '../../core/journal/entry-codec.ts'
 import type {
   AppendFailure,
-  AppendFailureKind,
   BatchToAppend,
   JournalStore,
+  ShardEpoch,
   StoredUnit,
   WriterTerm,
 } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
-import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
+import { classifyDatabaseError, FENCED_SQLSTATE, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
 import { appendBatch } from './append-batch.ts'
+import { entriesText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
@@ -51,19 +53,22 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async takeOver(holder: string): Promise<WriterTerm> {
-    const sql = this.#journal
-    const [row] = await sql<{ epoch: number; lastSeq: number }[]>`
-      select epoch::float8 as "epoch", last_seq::float8 as "lastSeq" from take_over(${holder})`
-    if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with an epoch')
-    return row
+    const rows = await this.#journal<TakenRow[]>`
+      select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
+             last_link as "lastLink", newest_month::text as "newestMonth"
+      from take_over(${holder})`
+    const [first] = rows
+    if (first === undefined) throw new Error('Cannot take the ledger over: the database did not answer with its shards')
+    const shards = rows.map(({ newestMonth: _, ...shard }) => shard)
+    return { shards, newestMonth: first.newestMonth }
   }
 
-  async appendBatch({ epoch, batchId, records }: BatchToAppend): Promise<'durable' | AppendFailure> {
+  async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit
     let statement: ReturnType<typeof appendBatch>
     try {
-      statement = appendBatch(this.#journal, epoch, batchId, records)
+      statement = appendBatch(this.#journal, batch)
     } catch (error) {
       // The rows could not be encoded: nothing was sent.
       return { kind: 'poison', cause: error }
@@ -72,36 +77,38 @@ export class PostgresJournalStore implements JournalStore {
       await statement
       return 'durable'
     } catch (error) {
-      return { kind: failureKind(error), cause: error }
+      return appendFailure(error, batch.shards)
     }
   }
 
-  async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
+  async renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure> {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit
+    const fences = fencesText(shards)
     try {
-      const [row] = await this.#journal<{ renewed: number }[]>`
-        select renew_epoch(${epoch}::text::bigint, ${renewal}::text::uuid)::float8 as "renewed"`
-      if (row === undefined) throw new Error('Cannot raise the epoch: the database did not answer with it')
-      return row.renewed
+      await this.#journal`
+        select renew_epochs(${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[], ${renewal}::text::uuid)`
+      return shards.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
     } catch (error) {
-      return { kind: failureKind(error), cause: error }
+      return appendFailure(error, shards)
     }
   }
 
   /**
-   * Final, because the server that is asked has the higher epoch: whatever of the old one it will ever have, it has. A server
-   * that was replaced does not have it.
+   * Final, because the server that is asked has the higher epochs: whatever of the old ones it will ever have, it has. A server
+   * that was replaced does not have them.
    */
-  async wasWritten({ batchId, firstSeq, epoch }: BatchToAppend): Promise<boolean | null> {
+  async wasWritten({ shards, records }: BatchToAppend): Promise<boolean | null> {
+    const fences = fencesText(shards)
+    const entries = entriesText(records)
     const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
     do {
       if ((await this.#unfit()) === null) {
         try {
-          const [row] = await this.#journal<{ isWritten: boolean }[]>`
-            select exists (select from journal where seq = ${firstSeq} and batch_id = ${batchId}::text::uuid) as "isWritten"
-            from writer_fence where epoch > ${epoch}::text::bigint`
-          if (row !== undefined) return row.isWritten
+          const [row] = await this.#journal<{ isWritten: boolean | null }[]>`
+            select was_written(${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[],
+                               ${entries}::text::journal_row[]) as "isWritten"`
+          if (typeof row?.isWritten === 'boolean') return row.isWritten
         } catch {
           // Whatever failed, nothing is known yet.
         }
@@ -132,65 +139,83 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
+    const unit = uuidOf(unitId)
     const rows = await this.#queries<LoadedRow[]>`
       with kept as (
         select seq, format, hash, state from snapshot
-        where agency_id = ${agencyId} and unit_id = ${unitId}
+        where unit_id = ${unit}
         order by seq desc limit ${SNAPSHOTS_KEPT}
       ), start as (
         select coalesce(max(seq), 0) as seq from kept
       ), tail as (
-        select j.* from journal j, start
-        where j.agency_id = ${agencyId} and j.unit_id = ${unitId} and j.seq > start.seq
+        select j.* from journal j, start where j.unit_id = ${unit} and j.seq > start.seq
         union all
-        select j.* from journal j, start
-        where j.agency_id = ${agencyId} and j.other_unit_id = ${unitId} and j.seq > start.seq
+        select j.* from journal j, start where j.other_unit_id = ${unit} and j.seq > start.seq
       )
       select seq::float8 as "seq", format, hash as "checksum", state as "payload",
-             null as "kind", null as "unitId", null as "otherUnitId"
+             null as "kind", null as "unitId", null as "otherUnitId", null as "bookingId"
       from kept
       union all
-      select seq::float8, null, checksum, payload, kind, unit_id, other_unit_id from tail
+      select seq::float8, null, checksum::text, payload, kind, unit_id, other_unit_id, booking_id from tail
       order by "seq"`
     const snapshots: StoredSnapshot[] = []
     const tail: StoredEntry[] = []
     for (const row of rows) {
-      if (row.kind === null || row.unitId === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
-      else tail.push({ ...row, kind: row.kind, unitId: row.unitId })
+      const { kind, unitId: of } = row
+      if (kind === null || of === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
+      else tail.push(entryOf({ ...row, kind, unitId: of }))
     }
     return { snapshots, tail }
   }
 
-  async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
-    return this.#queries<StoredEntry[]>`
-      select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", kind, payload, checksum
-      from journal
-      where agency_id = ${agencyId} and (unit_id = ${unitId} or other_unit_id = ${unitId}) and seq > ${afterSeq}
-      order by seq`
+  async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
+    const unit = uuidOf(unitId)
+    const rows = await this.#queries<StoredEntry[]>`
+      select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
+             checksum::text as "checksum"
+      from journal where unit_id = ${unit} and seq > ${afterSeq}
+      union all
+      select seq::float8, unit_id, other_unit_id, booking_id, kind, payload, checksum::text
+      from journal where other_unit_id = ${unit} and seq > ${afterSeq}
+      order by "seq"`
+    return rows.map(entryOf)
   }
 
   async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
-    const rows = JSON.stringify(snapshots)
+    const rows = JSON.stringify(
+      snapshots.map(({ agencyId, unitId, ...snapshot }) => ({
+        ...{ agencyId: uuidOf(agencyId), unitId: uuidOf(unitId) },
+        ...snapshot,
+      })),
+    )
     await this.#queries`
       with written as (
         insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
         select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
         from jsonb_to_recordset(${rows}::text::jsonb) as s (
-          "agencyId" text, "unitId" text, seq bigint, format integer, hash text, state text)
-        on conflict (agency_id, unit_id, seq) do update set
+          "agencyId" uuid, "unitId" uuid, seq bigint, format integer, hash text, state text)
+        on conflict (unit_id, seq) do update set
           format = excluded.format, hash = excluded.hash, state = excluded.state, taken_at = excluded.taken_at
-        returning agency_id, unit_id, seq
+        returning unit_id, seq
       )
       delete from snapshot old using written
-      where old.agency_id = written.agency_id and old.unit_id = written.unit_id and old.seq < written.seq
-        and (select count(*) from snapshot newer
-             where newer.agency_id = old.agency_id and newer.unit_id = old.unit_id and newer.seq > old.seq)
+      where old.unit_id = written.unit_id and old.seq < written.seq
+        and (select count(*) from snapshot newer where newer.unit_id = old.unit_id and newer.seq > old.seq)
             >= ${SNAPSHOTS_KEPT - 1}`
   }
 
   async close(): Promise<void> {
     await this.#journal.end({ timeout: 1 })
   }
+}
+
+interface TakenRow {
+  shard: number
+  epoch: number
+  lastSeq: number
+  lastMonth: string
+  lastLink: Uint8Array
+  newestMonth: string
 }
 
 interface LoadedRow {
@@ -202,23 +227,49 @@ interface LoadedRow {
   kind: string | null
   unitId: string | null
   otherUnitId: string | null
+  bookingId: string | null
 }
 
 function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSnapshot {
   return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
 }
 
+/** @param row with UUIDs */
+function entryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredEntry): StoredEntry {
+  return {
+    ...{ seq, kind, payload, checksum },
+    unitId: idOf('unt', unitId),
+    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
+    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+  }
+}
+
 /** Only an answer of the server proves that a statement had no effect; anything else leaves the outcome unknown (J3). */
-function failureKind(error: unknown): AppendFailureKind {
-  if (!isErrorResponse(error)) return 'unknown'
+function appendFailure(error: unknown, sent: readonly ShardEpoch[]): AppendFailure {
+  if (!isErrorResponse(error)) return { kind: 'unknown', cause: error }
   const of = classifyDatabaseError(error)
   switch (of) {
     case 'connection':
-      return 'unknown'
+      return { kind: 'unknown', cause: error }
     case 'unfit':
     case 'other':
-      return 'refused'
+      return { kind: 'refused', cause: error }
+    case 'fenced':
+      return { kind: 'fenced', cause: error, shards: fencedShards(error, sent) }
     default:
-      return of
+      return { kind: of, cause: error }
   }
+}
+
+/**
+ * The shards that the error's detail lists. All that were sent when it lists none of them, or when the numbers of entries were
+ * refused: then the database is not the one that this process has taken over.
+ */
+function fencedShards(error: unknown, sent: readonly ShardEpoch[]): readonly number[] {
+  const all = sent.map(({ shard }) => shard)
+  if (!(error instanceof Error && 'code' in error && error.code === FENCED_SQLSTATE)) return all
+  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
+  const listed = new Set(detail.split(',').map(Number))
+  const fenced = all.filter((shard) => detail !== '' && listed.has(shard))
+  return fenced.length === 0 ? all : fenced
 }

@@ -19,6 +19,7 @@ export class PostgresRateRows {
   }
 
   /**
+   * @param epoch of this writer for shard 0
    * @param term the epoch in which this process began to write
    * @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers
    */

@@ -35,8 +35,8 @@ export class PostgresRefusalRows {
   async #insert(lines: readonly RefusalLine[]): Promise<void> {
     const rows = lines.map(({ agencyId, ...line }) => auditRow(agencyId, line))
     await this.#sql`
-      insert into audit (${columnNames(this.#sql, AUDIT_ROW)})
-      select line.* from unnest(${compositeText(AUDIT_ROW, rows)}::text::audit_row[]) line
-      on conflict (agency_id, audit_id) do update set count = greatest(audit.count, excluded.count)`
+      insert into audit_line (${columnNames(this.#sql, AUDIT_ROW)}, month)
+      select line.*, storage_month(line.at) from unnest(${compositeText(AUDIT_ROW, rows)}::text::audit_row[]) line
+      on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)`
   }
 }

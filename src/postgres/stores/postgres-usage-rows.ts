@@ -1,5 +1,9 @@
 import type { MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
+import type { ShardEpoch } from '../../core/journal/journal-store.ts'
+import { shardOf } from '../../core/journal/shard.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
+import { fencesText } from './batch-text.ts'
 
 /** Ten years. */
 const MONTHS_MAX = 120
@@ -17,20 +21,33 @@ export class PostgresUsageRows {
    * @param month `YYYY-MM`; later months come too, in case the clock of an earlier process was ahead
    */
   async loadFrom(month: string): Promise<readonly UsageDraft[]> {
-    return this.#sql<UsageDraft[]>`
+    const rows = await this.#sql<UsageDraft[]>`
       select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month}`
+    return rows.map((row) => ({ ...row, agencyId: idOf('agc', row.agencyId) }))
   }
 
-  /** @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers */
-  async keep(epoch: number, totals: readonly UsageDraft[]): Promise<void> {
-    const rows = JSON.stringify(totals)
-    await this.#sql`select keep_usage(${epoch}::text::bigint, ${rows}::text::jsonb)`
+  /**
+   * Under the fences of the agencies' shards, because a total belongs to its agency.
+   * @param epochOf returns the current epoch of this writer for the agency, which may rise (Journal.epochOf)
+   * @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers
+   */
+  async keep(epochOf: (agencyId: string) => number, totals: readonly UsageDraft[]): Promise<void> {
+    const rows = JSON.stringify(totals.map((total) => ({ ...total, agencyId: uuidOf(total.agencyId) })))
+    const { shards, epochs } = fencesText(fencesOf(totals, epochOf))
+    await this.#sql`
+      select keep_usage(${shards}::text::smallint[], ${epochs}::text::bigint[], ${rows}::text::jsonb)`
   }
 
   /** The agency's months, newest first, the last ten years at most; the current one as of the meter's last flush. */
   async usageOf(agencyId: string): Promise<readonly MonthUsed[]> {
     return this.#sql<MonthUsed[]>`
       select month, used::float8 as "used" from usage_month
-      where agency_id = ${agencyId} order by month desc limit ${MONTHS_MAX}`
+      where agency_id = ${uuidOf(agencyId)} order by month desc limit ${MONTHS_MAX}`
   }
+}
+
+/** One of each shard, in order. */
+function fencesOf(totals: readonly UsageDraft[], epochOf: (agencyId: string) => number): readonly ShardEpoch[] {
+  const epochs = new Map(totals.map(({ agencyId }) => [shardOf(agencyId), epochOf(agencyId)]))
+  return [...epochs].map(([shard, epoch]) => ({ shard, epoch })).sort((a, b) => a.shard - b.shard)
 }

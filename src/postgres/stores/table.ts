@@ -1,8 +1,9 @@
 /**
  * A table, or a composite type, as TypeScript sees it: its columns are declared once (tables.ts), and the select list, the texts
- * that are written and the types of both follow from the declaration.
+ * that are written and the types of both follow from the declaration. An id is text in TypeScript, and a UUID in the database.
  */
 import type { Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
 export interface Column {
@@ -79,17 +80,20 @@ export function inserted<F extends Fields>(sql: Sql, into: Table<F>, row: Encode
 
 /** A row with the names of the database. */
 export function jsonRow<F extends Fields>({ columns }: Table<F>, row: Encoded<F>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(columns.map(({ name, field }) => [name, row[field]]))
+  return Object.fromEntries(columns.map(({ name, field, kind }) => [name, storedValue(kind, row[field])]))
+}
+
+function storedValue(kind: FieldKind, value: unknown): unknown {
+  return kind === 'id' && typeof value === 'string' ? uuidOf(value) : value
 }
 
 /** The text of an array of a composite type: `{"(a,,\"b c\")"}`, null for no rows. The same text for the same rows. */
 export function compositeText<F extends Fields>({ columns }: Table<F>, rows: readonly Encoded<F>[]): string | null {
   if (rows.length === 0) return null
-  const fields = columns.map(({ field }) => field)
   let text = ''
   for (const row of rows) {
     let members = ''
-    for (const field of fields) members += `,${member(row[field])}`
+    for (const { field, kind } of columns) members += `,${member(storedValue(kind, row[field]))}`
     text += `,"(${members.slice(1)})"`
   }
   return `{${text.slice(1)}}`

@@ -9,6 +9,7 @@ import {
   boolean,
   double,
   type Field,
+  id,
   instant,
   integer,
   json,
@@ -23,31 +24,39 @@ import { table } from './table.ts'
 
 type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }
 
-const ofAgency = { agencyId: text() }
+const ofAgency = { agencyId: id('agc') }
 
-const bookingRow = {
-  ...ofAgency,
-  ...withAfter(BOOKING_FIELDS, 'totalAmount', { notes: nullable(text()) }),
-  seq: bigint(),
-}
+const bookingRow = { ...ofAgency, ...BOOKING_FIELDS, notes: nullable(text()), seq: bigint() }
 export const BOOKING_ROW = table('booking_row', bookingRow, { id: 'booking_id' })
 /** The guest of a booking is found by the database. */
-export const BOOKING = table('booking', { ...bookingRow, guestId: nullable(text()) }, { id: 'booking_id' })
+export const BOOKING = table('booking', { ...bookingRow, guestId: nullable(id('gst')) }, { id: 'booking_id' })
 
-export const JOURNAL_ROW = table('journal_row', {
-  ...ofAgency,
-  unitId: text(),
-  seq: bigint(),
-  otherUnitId: nullable(text()),
-  kind: text(),
-  bookingId: nullable(text()),
-  checksum: text(),
-  requestId: nullable(text()),
-  at: instant(),
-})
+/** An entry. Its payload and its link are sent separately. */
+export const JOURNAL_ROW = table(
+  'journal_row',
+  {
+    shard: integer(),
+    seq: bigint(),
+    month: text(),
+    at: instant(),
+    ...ofAgency,
+    unitId: id('unt'),
+    otherUnitId: nullable(id('unt')),
+    bookingId: nullable(id('bkg')),
+    id: id('evt'),
+    kind: text(),
+    isAnnounced: boolean(),
+    actorKind: text<Actor['kind']>(),
+    actorId: nullable(id('key')),
+    route: text(),
+    requestId: nullable(text()),
+    checksum: text(),
+  },
+  { id: 'entry_id' },
+)
 
 const guest = {
-  id: text(),
+  id: id('gst'),
   firstName: text(),
   lastName: text(),
   email: nullable(text()),
@@ -58,36 +67,31 @@ const guest = {
 export const GUEST = table('guest', guest, { id: 'guest_id' })
 export const GUEST_ROW = table(
   'guest_row',
-  { ...ofAgency, ...withAfter(guest, 'id', { bookingId: text() }) },
+  { ...ofAgency, ...withAfter(guest, 'id', { bookingId: id('bkg') }) },
   { id: 'guest_id' },
 )
 
-export const EVENT_ROW = table('event_row', {
-  ...ofAgency,
-  eventId: text(),
-  seq: bigint(),
-  kind: text(),
-  bookingId: text(),
-  occurredAt: instant(),
-})
-
-const auditLine = {
-  id: text(),
-  at: instant(),
-  actorKind: text<Actor['kind']>(),
-  actorId: nullable(text()),
-  route: text(),
-  outcome: text(),
-  bookingId: nullable(text()),
-  requestId: nullable(text()),
-  count: bigint(),
-}
-export const AUDIT = table('audit', auditLine, { id: 'audit_id' })
-export const AUDIT_ROW = table('audit_row', { ...ofAgency, ...auditLine }, { id: 'audit_id' })
+/** The booking as the caller gave it. */
+export const AUDIT_ROW = table(
+  'audit_row',
+  {
+    ...ofAgency,
+    id: id('aud'),
+    at: instant(),
+    actorKind: text<Actor['kind']>(),
+    actorId: nullable(id('key')),
+    route: text(),
+    outcome: text(),
+    bookingId: nullable(text()),
+    requestId: nullable(text()),
+    count: bigint(),
+  },
+  { id: 'line_id' },
+)
 
 export const IDEMPOTENCY_ROW = table('idempotency_row', {
   ...ofAgency,
-  keyId: text(),
+  keyId: id('key'),
   route: text(),
   idempotencyKey: text(),
   requestHash: text(),
@@ -96,7 +100,7 @@ export const IDEMPOTENCY_ROW = table('idempotency_row', {
 })
 
 export const UNIT_MASTER_FIELDS = {
-  id: text(),
+  id: id('unt'),
   slug: text(),
   name: text(),
   status: text<UnitStatus>(),
@@ -131,7 +135,7 @@ export const PLAN_FIELDS = {
   requestsPerMonth: bigint(),
 } as const satisfies FieldsOf<Plan>
 export const AGENCY_OWN_FIELDS = {
-  id: text(),
+  id: id('agc'),
   slug: text(),
   name: text(),
   currency: text(),
@@ -145,8 +149,8 @@ export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS }, 
 export const API_KEY = table(
   'api_key',
   {
-    id: text(),
-    agencyId: text(),
+    id: id('key'),
+    ...ofAgency,
     name: nullable(text()),
     prefix: text(),
     secretSha256: text(),
@@ -159,7 +163,7 @@ export const API_KEY = table(
 )
 
 const feeType = {
-  id: text(),
+  id: id('fee'),
   label: text(),
   kind: text<FeeType['kind']>(),
   amount: nullable(bigint()),
@@ -174,7 +178,7 @@ export const ENDPOINT = table(
   'webhook_endpoint',
   {
     ...ofAgency,
-    id: text(),
+    id: id('whe'),
     url: text(),
     description: nullable(text()),
     status: text<StoredEndpoint['status']>(),

@@ -118,7 +118,7 @@ describe('a booking', () => {
     const grew = (name: string, labels?: Record<string, string>) =>
       after.value(name, labels) - before.value(name, labels)
     expect([grew(REQUESTS, { ...BOOK, status: '201' }), grew(REQUESTS, { ...BOOK, status: '409' })]).toEqual([1, 1])
-    expect(grew('nightledger_journal_durable_seq')).toBe(1)
+    expect(grew('nightledger_journal_entries_total')).toBe(1)
     const batches = 'nightledger_journal_batch_records'
     // What was used of the quota is written twice a second as well.
     expect(after.countOf(batches) - before.countOf(batches)).toBeGreaterThanOrEqual(2)

@@ -1,0 +1,54 @@
+import type { Month } from '../core/journal/month.ts'
+import type { Clock } from '../lib/clock.ts'
+
+const EVERY_MS = 86_400_000
+
+/**
+ * Has the partitions of the next months created, once a day. When it fails, writing goes on: a month without partitions is never
+ * written to (storageMonth).
+ */
+export class MonthsAhead {
+  readonly #ensure: () => Promise<Month>
+  readonly #clock: Clock
+  readonly #onNewest: (month: Month) => void
+  readonly #onFailure: (error: unknown) => void
+  #cancel: (() => void) | null = null
+  #round: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: {
+    /** Returns the newest month that has partitions. */
+    ensure: () => Promise<Month>
+    clock: Clock
+    onNewest: (month: Month) => void
+    onFailure: (error: unknown) => void
+  }) {
+    this.#ensure = options.ensure
+    this.#clock = options.clock
+    this.#onNewest = options.onNewest
+    this.#onFailure = options.onFailure
+  }
+
+  /** The first round is a day from now. */
+  start(): void {
+    this.#cancel = this.#clock.after(EVERY_MS, () => {
+      this.#round = this.#runRound()
+    })
+  }
+
+  /** Waits for the statement that runs. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#round
+  }
+
+  async #runRound(): Promise<void> {
+    try {
+      this.#onNewest(await this.#ensure())
+    } catch (error) {
+      this.#onFailure(error)
+    }
+    if (!this.#stopped) this.start()
+  }
+}
