@@ -61,11 +61,11 @@ export function openWebhooks(
   )
   const commands = openWebhookCommands(ledger, {
     ...options,
-    onChange: ({ endpointId }) => sender.endpointChanged(endpointId),
+    onChange: (changed) => sender.endpointChanged(changed),
     onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
   })
   const bookingChanged = (agencyId: string) => {
-    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake()
+    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
   }
   return { commands, sender, bookingChanged }
 }

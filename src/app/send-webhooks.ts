@@ -109,6 +109,7 @@ class SenderRun {
         onSwitchedOff: (fields) => log.warn(fields, 'webhook endpoint switched off'),
         onFailure: (fields) => log.warn(fields, 'webhook sender cannot reach the database'),
         onSecretUnreadable: (fields) => log.error(fields, 'webhook secret cannot be opened'),
+        onEventUnreadable: (fields) => log.error(fields, 'webhook event cannot be read'),
         onReplaced: (cause) => {
           log.warn({ err: cause }, 'webhook sender was replaced')
           process.exit(EXIT_REPLACED)
@@ -122,8 +123,8 @@ class SenderRun {
   }
 
   onMessage(message: ToSender): void {
-    if (message.kind === 'wake') this.#sender.wake()
-    else if (message.kind === 'endpoint_changed') this.#sender.endpointChanged(message.endpointId)
+    if (message.kind === 'wake') this.#sender.wake(message.agencyIds)
+    else if (message.kind === 'endpoint_changed') this.#sender.endpointChanged(message)
     else if (message.kind === 'stop') void this.end(message.withinMs)
   }
 

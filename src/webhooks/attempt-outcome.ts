@@ -12,6 +12,9 @@ export const COARSE_REASONS = [
 ] as const
 export type CoarseReason = (typeof COARSE_REASONS)[number]
 
+/** Why nothing could be sent: the event's journal entry is damaged, or its month was removed. */
+export const UNREADABLE_REASON = 'event could not be read'
+
 /**
  * How one attempt ended. The detailed causes are internal: the service does not describe a receiver's network to
  * others.

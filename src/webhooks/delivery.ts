@@ -1,5 +1,5 @@
 import type { Instant } from '../core/domain/booking.ts'
-import type { CoarseReason } from './attempt-outcome.ts'
+import type { CoarseReason, UNREADABLE_REASON } from './attempt-outcome.ts'
 
 /**
  * `held`: pending, and its endpoint is disabled. `dead`: every attempt failed, or it was a ping that failed. `dropped`:
@@ -13,7 +13,7 @@ export interface Attempt {
   readonly at: Instant
   readonly durationMs: number
   readonly httpStatus: number | null
-  readonly reason: CoarseReason | null
+  readonly reason: CoarseReason | typeof UNREADABLE_REASON | null
 }
 
 /** One event to be delivered to one endpoint, with all attempts so far. */

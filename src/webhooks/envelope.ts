@@ -1,59 +1,55 @@
-import type { Agency } from '../core/catalogue/agency.ts'
-import type { Booking } from '../core/domain/booking.ts'
+import type { BookingFacts, Instant } from '../core/domain/booking.ts'
 import { bookedStay, bookingIdentity } from '../core/domain/booking-summary.ts'
-import type { BookingEvent } from '../core/domain/event.ts'
+import { type LoggedEvent, type WebhookEventKind, webhookEventOf } from '../core/domain/event.ts'
+import { CorruptLedgerError } from '../core/journal/corrupt-ledger-error.ts'
+import { decodeEntry, envelopeIn, type StoredEntry } from '../core/journal/entry-codec.ts'
+import type { Envelope } from '../core/journal/record.ts'
 
-import type { Unit } from '../core/domain/unit.ts'
-import type { Announcement } from '../core/journal/record.ts'
+/** A webhook event: what its journal entry says, and the booking's reference, which is in no entry. */
+export interface WebhookEvent {
+  /** `evt_…` */
+  readonly id: string
+  readonly kind: WebhookEventKind
+  readonly at: Instant
+  readonly seq: number
+  /** After the change. */
+  readonly booking: BookingFacts
+  readonly sourceRef: string | null
+  readonly envelope: Envelope
+}
 
 /**
- * The webhook event of a change (docs/contract.md#events): a snapshot of the booking without guest data. The body is built
- * once, when the journal's sequence number is known, and is identical in every delivery.
- * @returns null when status, dates and unit are unchanged, because no event is sent then (docs/contract.md#event-kinds)
+ * The body of a webhook event (docs/contract.md#events): the booking as of the event, without guest data. The same event has the
+ * same text, byte for byte, on every attempt (W3): do not reorder its members.
  */
-export function announce(input: {
-  readonly event: BookingEvent
-  readonly agency: Agency
-  readonly unit: Unit
-  readonly eventId: string
-}): Announcement | null {
-  const { event, agency, unit, eventId } = input
-  const kind = eventKind(event)
-  if (kind === null) return null
-  const booking = event.after
-  return {
-    eventId,
-    kind,
-    body: (seq) =>
-      JSON.stringify({
-        id: eventId,
-        event: kind,
-        occurredAt: new Date(booking.updatedAt).toISOString(),
-        seq,
-        data: bookingData(booking, agency, unit),
-      }),
-  }
+export function webhookBody({ id, kind, at, seq, booking, sourceRef, envelope }: WebhookEvent): string {
+  return JSON.stringify({
+    id,
+    event: kind,
+    occurredAt: new Date(at).toISOString(),
+    seq,
+    data: {
+      ...bookingIdentity(booking, { slug: envelope.unitSlug, name: envelope.unitName }),
+      sourceRef,
+      ...bookedStay(booking),
+      currency: envelope.currency,
+      version: booking.version,
+    },
+  })
 }
 
-/** The contract's event kind of a change; null when the change sends no event (docs/contract.md#event-kinds). */
-export function eventKind(event: BookingEvent): Announcement['kind'] | null {
-  if (event.kind === 'booking_created') return 'booking.created'
-  if (event.kind === 'booking_cancelled') return 'booking.cancelled'
-  const { before, after } = event
-  const isAnnounced =
-    before.status !== after.status ||
-    before.arrival !== after.arrival ||
-    before.departure !== after.departure ||
-    before.unitId !== after.unitId
-  return isAnnounced ? 'booking.updated' : null
-}
-
-function bookingData(booking: Booking, agency: Agency, unit: Unit): Record<string, unknown> {
-  return {
-    ...bookingIdentity(booking, unit),
-    sourceRef: booking.sourceRef,
-    ...bookedStay(booking),
-    currency: agency.currency,
-    version: booking.version,
-  }
+/**
+ * The body of the webhook event that an entry of the journal fires.
+ * @throws CorruptLedgerError when the entry is not as it was written, or fires none
+ */
+export function bodyOfEntry(
+  entry: StoredEntry & { readonly id: string; readonly at: Instant },
+  sourceRef: string | null,
+): string {
+  const event: LoggedEvent = decodeEntry(entry)
+  const kind = webhookEventOf(event)
+  if (event.kind === 'unit_set' || kind === null)
+    throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq} as a webhook event: it fires none`)
+  const { id, at, seq } = entry
+  return webhookBody({ id, kind, at, seq, booking: event.after, sourceRef, envelope: envelopeIn(entry) })
 }

@@ -1,4 +1,5 @@
 import type { SenderStats } from './sender-stats.ts'
+import type { WokenAgencies } from './woken-agencies.ts'
 
 /**
  * Everything the sender process needs. It reads none of our environment variables, so none of them has to contain a
@@ -19,8 +20,9 @@ export interface SenderSettings {
 /** Messages from the service to its sender. */
 export type ToSender =
   | { readonly kind: 'start'; readonly settings: SenderSettings }
-  | { readonly kind: 'wake' }
-  | { readonly kind: 'endpoint_changed'; readonly endpointId: string }
+  /** These agencies have new entries in the journal. */
+  | { readonly kind: 'wake'; readonly agencyIds: WokenAgencies }
+  | { readonly kind: 'endpoint_changed'; readonly agencyId: string; readonly endpointId: string }
   | { readonly kind: 'stop'; readonly withinMs: number }
 
 /** Messages from the sender to its service. */

@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
 import type { SenderStats } from './sender-stats.ts'
+import { WakeCollector } from './woken-agencies.ts'
 
 /** Wakes within this time are combined into one message. */
 const WAKE_GAP_MS = 2
@@ -44,7 +45,7 @@ export class SenderProcess {
   #failuresInARow = 0
   #stats: SenderStats | null = null
   #wakeTimer: (() => void) | null = null
-  #isWakePending = false
+  readonly #woken = new WakeCollector()
   #cancelRestart = () => {}
 
   constructor(options: {
@@ -88,24 +89,23 @@ export class SenderProcess {
     }
   }
 
-  /** A delivery may be due. Can be called for every booking: calls within 2 ms become one message. */
-  wake(): void {
-    if (this.#wakeTimer !== null) {
-      this.#isWakePending = true
-      return
-    }
-    this.#send({ kind: 'wake' })
-    this.#wakeTimer = this.#clock.after(WAKE_GAP_MS, () => {
-      this.#wakeTimer = null
-      if (!this.#isWakePending) return
-      this.#isWakePending = false
-      this.wake()
-    })
+  /** The agency has a new entry in the journal. Can be called for every booking: calls within 2 ms become one message. */
+  wake(agencyId: string): void {
+    this.#woken.add([agencyId])
+    if (this.#wakeTimer === null) this.#sendWoken()
+  }
+
+  #sendWoken(): void {
+    this.#wakeTimer = null
+    const agencyIds = this.#woken.take()
+    if (agencyIds === null) return
+    this.#send({ kind: 'wake', agencyIds })
+    this.#wakeTimer = this.#clock.after(WAKE_GAP_MS, () => this.#sendWoken())
   }
 
   /** The agency changed an endpoint: queued deliveries must not be sent with its old settings. */
-  endpointChanged(endpointId: string): void {
-    this.#send({ kind: 'endpoint_changed', endpointId })
+  endpointChanged(changed: { agencyId: string; endpointId: string }): void {
+    this.#send({ kind: 'endpoint_changed', ...changed })
   }
 
   /** Gives attempts in flight this long to finish, then kills the process. */
@@ -143,14 +143,14 @@ export class SenderProcess {
   }
 
   /**
-   * A message to a sender that is not running is dropped, which is safe: a new sender starts by looking for due deliveries.
+   * A message to a sender that is not running is dropped, which is safe: a new sender starts by looking at all agencies.
    */
   #send(message: ToSender): void {
     if (!this.#isUp || this.#child === null) return
     try {
       this.#child.send(message)
     } catch {
-      // The sender has just ended. The next one looks for due deliveries itself.
+      // The sender has just ended. The next one looks at all agencies itself.
     }
   }
 }

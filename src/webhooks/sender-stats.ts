@@ -8,9 +8,14 @@ export interface SenderStats {
   /** By cause. `status`: the receiver's response was not 2xx. All others are internal causes. */
   failures: Readonly<Record<string, number>>
   dead: number
+  /** Of the dead ones, those whose event could not be read. */
+  unreadable: number
   switchedOff: number
   /** Not sent, because the secret could not be decrypted. */
   postponed: number
+  /** Deliveries made from the journal. */
+  made: number
+  makeFailures: number
   claims: number
   claimFailures: number
   recordFailures: number
@@ -32,8 +37,11 @@ export function newStats(term: number): SenderStats {
     delivered: 0,
     failures: {},
     dead: 0,
+    unreadable: 0,
     switchedOff: 0,
     postponed: 0,
+    made: 0,
+    makeFailures: 0,
     claims: 0,
     claimFailures: 0,
     recordFailures: 0,

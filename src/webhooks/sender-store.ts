@@ -1,5 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
+import type { Month } from '../core/journal/month.ts'
 import type { Attempt, WebhookDelivery } from './delivery.ts'
+import type { WokenAgencies } from './woken-agencies.ts'
 
 /** A due delivery that only this sender may attempt, with the endpoint as of the claim. */
 export interface ClaimedDelivery {
@@ -7,11 +9,13 @@ export interface ClaimedDelivery {
   readonly deliveryId: string
   readonly eventId: string
   readonly event: WebhookDelivery['event']
-  /** The request body, identical on every attempt. */
-  readonly body: string
+  /** The request body, identical on every attempt; null when the event's journal entry cannot be read. */
+  readonly body: string | null
   readonly attempts: number
   readonly tries: number
   readonly nextAttemptAt: Instant
+  /** The month that its row is stored in. */
+  readonly month: Month
   readonly endpoint: {
     readonly id: string
     readonly url: string
@@ -28,6 +32,7 @@ export interface ClaimedDelivery {
 export interface Settled {
   readonly agencyId: string
   readonly deliveryId: string
+  readonly month: Month
   readonly attemptsBefore: number
   readonly attempts: number
   readonly tries: number
@@ -53,7 +58,7 @@ export class SenderReplacedError extends Error {
 
 /**
  * The port behind the sender. A sender that was replaced but still runs does no harm: its claims are void for the next
- * one, and its outcomes are ignored. Every method may reject with an operational error. `record` is idempotent and can
+ * one, its outcomes are ignored, and it makes no deliveries. Every method may reject with an operational error. `record` is idempotent and can
  * then be repeated.
  */
 export interface SenderStore {
@@ -63,6 +68,20 @@ export interface SenderStore {
    * @throws SenderReplacedError when `epoch` is no longer the writer's
    */
   takeOver(epoch: number): Promise<number>
+  /**
+   * Makes deliveries of the entries that came after the cursors of active endpoints, and moves these cursors, in one statement: after
+   * a lost reply it is either done or not, and may be repeated. Agencies take turns.
+   * @param options.now a delivery is due when its event happened, or its endpoint was last changed, but never after this time
+   * @param options.room entries considered, at most, whether they are announced or not
+   * @returns the number of deliveries, and whether more entries may wait
+   * @throws SenderReplacedError when another sender has taken over
+   */
+  makeDeliveries(options: {
+    term: number
+    agencyIds: WokenAgencies
+    now: Instant
+    room: number
+  }): Promise<{ readonly made: number; readonly mayHaveMore: boolean }>
   /**
    * Claims at most `room` due deliveries of active endpoints. Agencies take turns.
    * @param windows how many more deliveries an endpoint may have; `windowFresh` for endpoints not listed

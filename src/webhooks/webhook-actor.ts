@@ -1,7 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
 import { assert } from '../lib/assert.ts'
 import { afterAttempt } from './after-attempt.ts'
-import { causeName, coarseReason, isAccepted } from './attempt-outcome.ts'
+import { causeName, coarseReason, isAccepted, UNREADABLE_REASON } from './attempt-outcome.ts'
 import type { PostResult } from './post-once.ts'
 import type { ClaimedDelivery, Settled } from './sender-store.ts'
 
@@ -11,6 +11,9 @@ import type { ClaimedDelivery, Settled } from './sender-store.ts'
  */
 export const WINDOW_FRESH = 2
 export const WINDOW_MAX = 16
+
+/** What the log says of a delivery whose event cannot be read. */
+const UNREADABLE = { reason: UNREADABLE_REASON, detail: 'entry_unreadable' } as const
 
 /** An attempt in flight. `revision`: the endpoint's revision when the attempt started. */
 export interface StartedAttempt {
@@ -126,6 +129,7 @@ export class WebhookActor {
     return {
       agencyId: this.agencyId,
       deliveryId: delivery.deliveryId,
+      month: delivery.month,
       attemptsBefore: delivery.attempts,
       ...after.delivery,
       attempt: {
@@ -146,6 +150,18 @@ export class WebhookActor {
     this.#ended(false, now)
     this.#unrecorded += 1
     return { ...this.#unchanged(delivery), nextAttemptAt: until }
+  }
+
+  /** Its event cannot be read: nothing was sent, and nothing ever will be. Says nothing about the endpoint. */
+  giveUp({ delivery }: StartedAttempt, now: Instant): Settled {
+    this.#ended(false, now)
+    this.#unrecorded += 1
+    const attempts = delivery.attempts + 1
+    const attempt = { attempt: attempts, at: now, durationMs: 0, httpStatus: null, ...UNREADABLE }
+    return {
+      ...{ ...this.#unchanged(delivery), status: 'dead', attempts, tries: delivery.tries + 1 },
+      ...{ nextAttemptAt: null, finishedAt: now, attempt },
+    }
   }
 
   /**
@@ -177,6 +193,7 @@ export class WebhookActor {
     return {
       agencyId: this.agencyId,
       deliveryId: delivery.deliveryId,
+      month: delivery.month,
       attemptsBefore: delivery.attempts,
       attempts: delivery.attempts,
       tries: delivery.tries,

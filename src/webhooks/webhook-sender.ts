@@ -2,6 +2,7 @@ import type { Instant } from '../core/domain/booking.ts'
 import { assert } from '../lib/assert.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { causeName } from './attempt-outcome.ts'
+import { DeliveryMaker } from './delivery-maker.ts'
 import { FairTurns } from './fair-turns.ts'
 import { OutcomeRecorder } from './outcome-recorder.ts'
 import type { PostOnce, PostResult } from './post-once.ts'
@@ -12,12 +13,13 @@ import { type ClaimedDelivery, SenderReplacedError, type SenderStore, type Settl
 import { signedHeaders } from './signature.ts'
 import { openSecrets } from './signing-secret.ts'
 import { type StartedAttempt, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
+import type { WokenAgencies } from './woken-agencies.ts'
 
 /*
  * W1  An attempt counts once it is finished and recorded. An attempt interrupted by a crash is repeated with the same
  *     number.
- * W2  Only the claims of the newest sender are valid. What a replaced sender still sends may arrive twice; nothing is
- *     lost.
+ * W2  Only the claims of the newest sender are valid, and only it makes deliveries. What a replaced sender still sends may
+ *     arrive twice; nothing is lost.
  * W3  The id and body bytes of an event are identical on every attempt. Only the time in the signature changes.
  * W4  No attempt is made before it is due, and none to a disabled endpoint.
  */
@@ -40,15 +42,17 @@ const ACTOR_IDLE_MS = 60_000
 /** Events the sender reports, one log line each. Fields never contain a secret, a URL or a body. */
 export interface SenderWatch {
   onSwitchedOff(fields: { agencyId: string; endpointId: string; reason: string | null }): void
-  onFailure(fields: { action: 'claim' | 'record'; err: unknown }): void
+  onFailure(fields: { action: 'make' | 'claim' | 'record'; err: unknown }): void
   onSecretUnreadable(fields: { agencyId: string; endpointId: string }): void
+  /** The journal entry of an event is damaged, or its month was removed: the delivery is dead. */
+  onEventUnreadable(fields: { agencyId: string; deliveryId: string; eventId: string }): void
   /** Another sender has replaced this one, which sends nothing more. */
   onReplaced(cause: unknown): void
 }
 
 /**
- * Sends due deliveries: claims them, attempts them, records the outcomes. One per service; serves many endpoints
- * concurrently.
+ * Makes deliveries of what the journal announces, and sends those that are due: claims them, attempts them, records the outcomes.
+ * One per service; serves many endpoints concurrently.
  */
 export class WebhookSender {
   readonly #store: SenderStore
@@ -59,6 +63,7 @@ export class WebhookSender {
   readonly #watch: SenderWatch
   readonly #term: number
   readonly #pool: SendPool
+  readonly #maker: DeliveryMaker
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
   readonly #settledBy = new WeakMap<Settled, WebhookActor>()
@@ -112,6 +117,18 @@ export class WebhookSender {
     this.#term = options.term
     this.#stats = newStats(options.term)
     this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#startAttempts())
+    this.#maker = new DeliveryMaker({
+      store: options.store,
+      clock: options.clock,
+      term: options.term,
+      onMade: (deliveries) => {
+        this.#stats.made += deliveries
+      },
+      onFailure: (err) => {
+        this.#stats.makeFailures += 1
+        this.#watch.onFailure({ action: 'make', err })
+      },
+    })
     this.#recorder = new OutcomeRecorder({
       store: options.store,
       clock: options.clock,
@@ -135,17 +152,22 @@ export class WebhookSender {
     }
   }
 
-  /** Something may be due. Cheap: can be called at any rate. */
-  wake(): void {
+  /**
+   * Something may be due, or to be made. Cheap: can be called at any rate.
+   * @param agencies which have new entries in the journal
+   */
+  wake(agencies: WokenAgencies = []): void {
+    this.#maker.wake(agencies)
     this.#isClaimWanted = true
     if (this.#state === 'running' && !this.#isClaiming) void this.#claimAll()
   }
 
   /** The agency changed an endpoint. Requeues its deliveries, so that none is sent with the old settings. */
-  endpointChanged(endpointId: string): void {
+  endpointChanged({ agencyId, endpointId }: { agencyId: string; endpointId: string }): void {
     const actor = this.#actors.get(endpointId)
     if (actor !== undefined) this.#requeue(actor)
-    this.wake()
+    // If it was enabled, events have waited for it.
+    this.wake([agencyId])
   }
 
   /** Starts no more attempts and waits for those in flight. The next sender repeats attempts that are cut off (W1). */
@@ -194,6 +216,8 @@ export class WebhookSender {
   /** @returns milliseconds until the next claim, unless a wake comes first */
   async #claimOnce(): Promise<number> {
     await this.#releaseLost()
+    const making = await this.#maker.make()
+    if (making === 'more') this.#isClaimWanted = true
     const dueUntil = this.#clock.now()
     const room = CLAIMED_MAX - this.#claimed.size
     const windows = this.#windows()
@@ -213,6 +237,7 @@ export class WebhookSender {
       this.#take(claimed, windows)
     }
     this.#forgetIdle()
+    if (making === 'failed') return AFTER_FAILURE_MS
     if (!isEmpty || this.#clock.monotonicMs() - this.#lookedAheadAt < LOOK_AHEAD_MS) return LOOK_AHEAD_MS
     this.#lookedAheadAt = this.#clock.monotonicMs()
     const next = await this.#store.nextDue(dueUntil)
@@ -292,7 +317,12 @@ export class WebhookSender {
   #startAttempt(actor: WebhookActor, place: 'fast' | 'parked'): void {
     const startedAt = this.#clock.now()
     const started = actor.takeAttempt(startedAt)
-    const headers = this.#headers(actor, started, startedAt)
+    const { body } = started.delivery
+    if (body === null) {
+      this.#giveUp(actor, started, startedAt)
+      return
+    }
+    const headers = this.#headers(actor, { eventId: started.delivery.eventId, body, at: startedAt })
     if (headers === null) {
       this.#stats.postponed += 1
       this.#settle(actor, [actor.postpone(started, { now: startedAt, until: startedAt + POSTPONE_MS })])
@@ -305,7 +335,7 @@ export class WebhookSender {
       actor.slowed()
       slot.park()
     })
-    void this.#post(started.url, { headers, body: started.delivery.body }).then((result) => {
+    void this.#post(started.url, { headers, body }).then((result) => {
       cancelSlowTimer()
       this.#finish(actor, started, result, { startedAt, wasSlow })
       slot.end()
@@ -313,11 +343,24 @@ export class WebhookSender {
     this.#enqueue(actor)
   }
 
-  #headers(actor: WebhookActor, { delivery }: StartedAttempt, at: Instant): Record<string, string> | null {
+  #giveUp(actor: WebhookActor, started: StartedAttempt, at: Instant): void {
+    const { deliveryId, eventId } = started.delivery
+    this.#stats.unreadable += 1
+    this.#stats.dead += 1
+    this.#watch.onEventUnreadable({ agencyId: actor.agencyId, deliveryId, eventId })
+    this.#settle(actor, [actor.giveUp(started, at)])
+    this.#enqueue(actor)
+    this.#claimMoreFor(actor)
+  }
+
+  #headers(
+    actor: WebhookActor,
+    { eventId, body, at }: { eventId: string; body: string; at: Instant },
+  ): Record<string, string> | null {
     try {
       const owner = { agencyId: actor.agencyId, endpointId: actor.endpointId }
       const secrets = openSecrets(actor.endpoint, { owner, at, box: this.#box })
-      return signedHeaders({ eventId: delivery.eventId, body: delivery.body, at, secrets })
+      return signedHeaders({ eventId, body, at, secrets })
     } catch (error) {
       if (!(error instanceof SecretBoxError)) throw error
       this.#watch.onSecretUnreadable({ agencyId: actor.agencyId, endpointId: actor.endpointId })
@@ -341,6 +384,11 @@ export class WebhookSender {
       this.#requeue(actor)
     }
     this.#enqueue(actor)
+    this.#claimMoreFor(actor)
+  }
+
+  /** One of its deliveries is finished, so it may have another. */
+  #claimMoreFor(actor: WebhookActor): void {
     if (actor.mayHaveMore || this.#wasClaimFull) this.wake()
   }
 

@@ -1,8 +1,25 @@
+import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
+import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
 import { senderStoreContract } from './sender-store.contract.ts'
-import { MemorySenderStore } from './support/memory-sender-store.ts'
+import { type MemoryEntry, MemorySenderStore } from './support/memory-sender-store.ts'
+import type { SampleEntry } from './support/sample-entries.ts'
+
+function memoryEntryOf(entry: SampleEntry): MemoryEntry {
+  const { agencyId, seq, id, at, isAnnounced, after } = entry
+  const body = () => {
+    try {
+      return bodyOfEntry(entry, after.sourceRef)
+    } catch (error) {
+      if (error instanceof CorruptLedgerError) return null
+      throw error
+    }
+  }
+  return { agencyId, seq, id, at, isAnnounced, body }
+}
 
 senderStoreContract('in memory', async () => {
-  const store = new MemorySenderStore()
+  const journal: MemoryEntry[] = []
+  const store = new MemorySenderStore(() => journal)
   const delivery = (id: string) => {
     const found = store.deliveries.get(id)
     if (found === undefined) throw new Error(`No delivery ${id}`)
@@ -16,11 +33,13 @@ senderStoreContract('in memory', async () => {
   return {
     store,
     epoch: store.epoch,
-    addEndpoint: async (one) => void store.addEndpoint(one),
-    addDelivery: async (deliveryId, { id, agencyId }, at) => {
-      const added = store.addDelivery(id, at, { deliveryId, agencyId })
-      store.deliveries.set(deliveryId, added)
+    addEntry: async (entry) => void journal.push(memoryEntryOf(entry)),
+    damageEntry: async (entry) => {
+      const found = journal.find(({ id }) => id === entry.id)
+      Object.assign(found ?? {}, memoryEntryOf({ ...entry, payload: `${entry.payload} ` }))
     },
+    addEndpoint: async (one) => void store.addEndpoint(one),
+    addDelivery: async (deliveryId, { id, agencyId }, at) => void store.addDelivery(id, at, { deliveryId, agencyId }),
     delivery: async (id) => {
       const { status, attempts, tries, nextAttemptAt, finishedAt, claimedBy, log } = delivery(id)
       return { status, attempts, tries, nextAttemptAt, finishedAt, claimedBy, log }

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { SenderReplacedError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
 import { sampleId } from '../support/samples.ts'
-import type { MemoryDelivery, MemoryEndpoint } from './support/memory-sender-store.ts'
+import { MEMORY_MONTH, type MemoryDelivery, type MemoryEndpoint } from './support/memory-sender-store.ts'
+import { type SampleEntry, sampleEntry } from './support/sample-entries.ts'
 
 const AGENCY_A = sampleId('agc', 'a')
 const DELIVERY_1 = sampleId('dlv', '1')
@@ -15,7 +16,12 @@ export interface SenderTables {
   readonly store: SenderStore
   /** The epoch of the current writer, with which a sender can take over. */
   readonly epoch: number
+  addEntry(entry: SampleEntry): Promise<void>
+  /** Changes what the entry says, so that its checksum no longer matches. */
+  damageEntry(entry: SampleEntry): Promise<void>
+  /** Its cursor is at the beginning of the journal. */
   addEndpoint(endpoint: { id: string; agencyId: string; status?: 'active' | 'disabled' }): Promise<void>
+  /** In the month `MEMORY_MONTH`. */
   addDelivery(deliveryId: string, endpoint: { id: string; agencyId: string }, at: number): Promise<void>
   delivery(
     deliveryId: string,
@@ -23,7 +29,7 @@ export interface SenderTables {
     Pick<MemoryDelivery, 'status' | 'attempts' | 'tries' | 'nextAttemptAt' | 'finishedAt' | 'claimedBy' | 'log'>
   >
   endpoint(id: string): Promise<Pick<MemoryEndpoint, 'status' | 'consecutiveFailures' | 'disabledReason' | 'revision'>>
-  setEndpoint(id: string, change: Partial<Pick<MemoryEndpoint, 'status' | 'revision'>>): Promise<void>
+  setEndpoint(id: string, change: Partial<Pick<MemoryEndpoint, 'status' | 'revision' | 'updatedAt'>>): Promise<void>
   setDelivery(deliveryId: string, change: Pick<MemoryDelivery, 'status'>): Promise<void>
 }
 
@@ -54,6 +60,7 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       return {
         agencyId: AGENCY_A,
         deliveryId,
+        month: MEMORY_MONTH,
         attemptsBefore: 0,
         attempts: 1,
         tries: 1,
@@ -79,6 +86,101 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
         ...change,
       }
     }
+
+    const make = (change: Partial<Parameters<SenderStore['makeDeliveries']>[0]> = {}) =>
+      store.makeDeliveries({ term, agencyIds: 'all', now: NOW, room: 100, ...change })
+    const madeFor = (claimed: readonly { eventId: string; endpoint: { id: string } }[]) =>
+      claimed.map(({ eventId, endpoint }) => `${eventId} to ${endpoint.id}`).sort()
+
+    async function addEntries(agencyId: string, count: number, change: { at?: number } = {}): Promise<SampleEntry[]> {
+      const entries = Array.from({ length: count }, (_, i) =>
+        sampleEntry(agencyId, i + 1, { at: NOW - 60_000, ...change }),
+      )
+      for (const entry of entries) await tables.addEntry(entry)
+      return entries
+    }
+
+    test('makes one delivery of an entry for each active endpoint of its agency, due when it happened, and only once', async () => {
+      await tables.addEndpoint({ id: sampleId('whe', 'off'), agencyId: A.agencyId, status: 'disabled' })
+      const [entry] = await addEntries(A.agencyId, 1)
+      expect(await make()).toEqual({ made: 2, mayHaveMore: false })
+      expect(await make()).toEqual({ made: 0, mayHaveMore: false })
+      const claimed = await claim()
+      expect(madeFor(claimed)).toEqual([`${entry?.id} to ${A.id}`, `${entry?.id} to ${A2.id}`])
+      expect(claimed[0]).toMatchObject({ agencyId: A.agencyId, event: 'booking.created', attempts: 0, tries: 0 })
+      expect(claimed[0]?.nextAttemptAt).toBe(NOW - 60_000)
+      expect(JSON.parse(claimed[0]?.body ?? '')).toMatchObject({ id: entry?.id, seq: 1, data: { sourceRef: 'REF-1' } })
+      expect(claimed[1]?.body).toBe(claimed[0]?.body ?? '')
+      expect(new Set(ids(claimed)).size).toBe(2)
+    })
+
+    test('passes entries that are not announced', async () => {
+      for (let seq = 1; seq <= 5; seq++)
+        await tables.addEntry(sampleEntry(B.agencyId, seq, { at: NOW, isAnnounced: seq === 4 }))
+      expect(await make({ room: 3 })).toEqual({ made: 0, mayHaveMore: true })
+      expect(await make({ room: 3 })).toEqual({ made: 1, mayHaveMore: false })
+    })
+
+    test('makes nothing for an endpoint that is off; once it is on, of all that happened meanwhile, due since then', async () => {
+      await tables.setEndpoint(A.id, { status: 'disabled' })
+      await tables.setEndpoint(A2.id, { status: 'deleted' })
+      await addEntries(A.agencyId, 3)
+      expect(await make()).toEqual({ made: 0, mayHaveMore: false })
+      await tables.setEndpoint(A.id, { status: 'active', updatedAt: NOW - 1_000 })
+      expect(await make()).toEqual({ made: 3, mayHaveMore: false })
+      const claimed = await claim({ windowFresh: 10 })
+      expect(claimed.map(({ nextAttemptAt }) => nextAttemptAt)).toEqual([NOW - 1_000, NOW - 1_000, NOW - 1_000])
+    })
+
+    test('a delivery is due when it is made, even if its event seems to come later: clocks jump', async () => {
+      await addEntries(B.agencyId, 1, { at: NOW + 60_000 })
+      await make()
+      expect((await claim())[0]?.nextAttemptAt).toBe(NOW)
+    })
+
+    test('makes deliveries for the agencies it is given, and none for others', async () => {
+      await addEntries(A.agencyId, 1)
+      await addEntries(B.agencyId, 1)
+      expect(await make({ agencyIds: [B.agencyId, sampleId('agc', 'nobody')] })).toEqual({
+        made: 1,
+        mayHaveMore: false,
+      })
+      expect(await make({ agencyIds: [] })).toEqual({ made: 0, mayHaveMore: false })
+      expect(await make()).toEqual({ made: 2, mayHaveMore: false })
+    })
+
+    test('agencies take turns: one with many entries does not delay another', async () => {
+      await addEntries(A.agencyId, 40, { at: NOW - 3_600_000 })
+      const [entry] = await addEntries(B.agencyId, 1)
+      expect(await make({ room: 8 })).toMatchObject({ mayHaveMore: true })
+      expect(madeFor(await claim({ windows: { [A.id]: 0, [A2.id]: 0 } }))).toEqual([`${entry?.id} to ${B.id}`])
+      let made = 0
+      for (;;) {
+        const answer = await make({ room: 8 })
+        expect(answer.made).toBeLessThanOrEqual(8)
+        made += answer.made
+        if (!answer.mayHaveMore) break
+      }
+      expect(made).toBeGreaterThan(72)
+      expect(await claim({ windowFresh: 100 })).toHaveLength(80)
+    })
+
+    test('a sender that was replaced makes nothing', async () => {
+      await addEntries(A.agencyId, 1)
+      const newer = await store.takeOver(tables.epoch)
+      await expect(make()).rejects.toBeInstanceOf(SenderReplacedError)
+      expect(await make({ term: newer })).toMatchObject({ made: 2 })
+    })
+
+    test('an entry that cannot be read is claimed without a body, and the others with theirs', async () => {
+      const [, damaged] = await addEntries(B.agencyId, 3)
+      if (damaged === undefined) throw new Error('Expected three entries')
+      await make()
+      await tables.damageEntry(damaged)
+      const claimed = await claim({ windowFresh: 10 })
+      expect(claimed).toHaveLength(3)
+      expect(claimed.filter(({ body }) => body === null).map(({ eventId }) => eventId)).toEqual([damaged.id])
+    })
 
     test('returns a due delivery once, with everything needed to send it', async () => {
       await tables.addDelivery(DELIVERY_1, A, NOW)

@@ -46,6 +46,7 @@ class Harness {
         onSwitchedOff: ({ endpointId }) => this.seen.push(`off ${endpointId}`),
         onFailure: ({ action }) => this.seen.push(`cannot ${action}`),
         onSecretUnreadable: ({ endpointId }) => this.seen.push(`closed ${endpointId}`),
+        onEventUnreadable: ({ eventId }) => this.seen.push(`unreadable ${eventId}`),
         onReplaced: () => this.seen.push('replaced'),
       },
       ...(limits === undefined ? {} : { limits }),
@@ -184,7 +185,7 @@ describe('disabling an endpoint', () => {
     await deliver(harness, 20, FAIL)
     expect(endpoint.status).toBe('disabled')
     Object.assign(endpoint, { status: 'active', consecutiveFailures: 0, revision: endpoint.revision + 1 })
-    harness.sender.endpointChanged('whe_a')
+    harness.sender.endpointChanged({ agencyId: 'agc_a', endpointId: 'whe_a' })
     await deliver(harness, 19, FAIL)
     expect(endpoint).toMatchObject({ status: 'active', consecutiveFailures: 19 })
     await deliver(harness, 1, FAIL)
@@ -198,7 +199,7 @@ describe('disabling an endpoint', () => {
     harness.store.addDelivery('whe_a', harness.clock.now())
     await harness.begin()
     Object.assign(endpoint, { url: 'https://new.example/', revision: 1 })
-    harness.sender.endpointChanged('whe_a')
+    harness.sender.endpointChanged({ agencyId: 'agc_a', endpointId: 'whe_a' })
     harness.store.addDelivery('whe_a', harness.clock.now())
     await harness.wake()
     harness.sent[0]?.answer(FAIL)
@@ -296,7 +297,7 @@ describe('nothing is lost, and little is sent twice,', () => {
     await harness.wake()
     await harness.clock.advance(10_000)
     expect(harness.sent).toHaveLength(3)
-    expect(harness.sent[2]?.body).toBe(taken.body)
+    expect(harness.sent[2]?.body).toBe(taken.body() ?? '')
   })
 
   test('stopping requeues queued deliveries, and waits for and records those in flight', async () => {
@@ -352,7 +353,7 @@ describe('a secret', () => {
     expect(harness.sent).toHaveLength(2)
     expect(harness.sender.stats.claimed).toBe(4)
     endpoint.secretSealed = BOX.seal('whsec_AAAA', { agencyId: 'agc_a', endpointId: 'whe_a' })
-    harness.sender.endpointChanged('whe_a')
+    harness.sender.endpointChanged({ agencyId: 'agc_a', endpointId: 'whe_a' })
     await harness.wake()
     for (const sent of [...harness.sent]) sent.answer(OK)
     await harness.wake()

@@ -1,10 +1,10 @@
-import type { Booking } from './booking.ts'
+import type { BookingFacts } from './booking.ts'
 import { formatNight } from './night.ts'
 import { nightsOf } from './stay.ts'
 import type { Unit } from './unit.ts'
 
 /** What every published form of a booking says of it: which booking, of which unit, and where it stands. */
-export function bookingIdentity(booking: Booking, unit: Unit) {
+export function bookingIdentity(booking: BookingFacts, unit: Pick<Unit, 'slug' | 'name'>) {
   return {
     id: booking.id,
     unitSlug: unit.slug,
@@ -16,7 +16,7 @@ export function bookingIdentity(booking: Booking, unit: Unit) {
 }
 
 /** What every published form says of the stay. Dates are `YYYY-MM-DD`; `totalAmount` is in minor units of the agency's currency. */
-export function bookedStay(booking: Booking) {
+export function bookedStay(booking: BookingFacts) {
   return {
     arrival: formatNight(booking.arrival),
     departure: formatNight(booking.departure),

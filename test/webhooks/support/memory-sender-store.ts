@@ -6,9 +6,24 @@ import {
 } from '../../../src/webhooks/sender-store.ts'
 import { sampleId } from '../../support/samples.ts'
 
+/** What the sender reads of an entry of the journal. */
+export interface MemoryEntry {
+  readonly agencyId: string
+  readonly seq: number
+  /** `evt_…` */
+  readonly id: string
+  readonly at: number
+  readonly isAnnounced: boolean
+  /** Called at every claim, which is when the body is rendered; null when the entry cannot be read. */
+  body(): string | null
+}
+
 export interface MemoryEndpoint {
   readonly agencyId: string
   readonly id: string
+  /** The last entry of its agency that was considered. */
+  madeSeq: number
+  updatedAt: number
   url: string
   secretSealed: string
   previousSecretSealed: string | null
@@ -23,7 +38,8 @@ export interface MemoryDelivery {
   readonly agencyId: string
   readonly endpointId: string
   readonly deliveryId: string
-  readonly body: string
+  readonly eventId: string
+  readonly body: () => string | null
   status: 'pending' | 'delivered' | 'dead' | 'dropped'
   attempts: number
   tries: number
@@ -33,20 +49,29 @@ export interface MemoryDelivery {
   readonly log: NonNullable<Settled['attempt']>[]
 }
 
+/** That of every delivery here. */
+export const MEMORY_MONTH = '2027-01-01'
+
 /** An in-memory implementation of the sender's store, with the same answers as Postgres. */
 export class MemorySenderStore implements SenderStore {
   epoch = 1
   term = 0
   readonly endpoints = new Map<string, MemoryEndpoint>()
   readonly deliveries = new Map<string, MemoryDelivery>()
+  readonly makes: Parameters<SenderStore['makeDeliveries']>[0][] = []
   readonly claims: Parameters<SenderStore['claim']>[0][] = []
   /** Errors to throw, each once, before or after the call takes effect. */
-  failures: { call: 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
+  failures: { call: 'make' | 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
+
+  /** @param journal returns the entries so far, in order */
+  constructor(readonly journal: () => readonly MemoryEntry[] = () => []) {}
 
   addEndpoint(change: Partial<MemoryEndpoint> & { id: string }): MemoryEndpoint {
     const endpoint: MemoryEndpoint = {
       agencyId: sampleId('agc', 'a'),
       url: 'https://hooks.example/in',
+      madeSeq: 0,
+      updatedAt: 0,
       secretSealed: 'sealed',
       previousSecretSealed: null,
       previousSecretUntil: null,
@@ -62,11 +87,14 @@ export class MemorySenderStore implements SenderStore {
 
   addDelivery(endpointId: string, at: number, change: Partial<MemoryDelivery> = {}): MemoryDelivery {
     const number = String(this.deliveries.size + 1).padStart(32, '0')
+    const { deliveryId = `dlv_${number}` } = change
+    const { eventId = deliveryId.replace('dlv', 'evt') } = change
     const delivery: MemoryDelivery = {
       agencyId: this.#endpoint(endpointId).agencyId,
       endpointId,
-      deliveryId: `dlv_${number}`,
-      body: `{"id":"evt_${number}"}`,
+      deliveryId,
+      eventId,
+      body: () => `{"id":"${eventId}"}`,
       status: 'pending',
       attempts: 0,
       tries: 0,
@@ -84,6 +112,41 @@ export class MemorySenderStore implements SenderStore {
     if (epoch !== this.epoch) throw new SenderReplacedError('fenced')
     this.term += 1
     return this.term
+  }
+
+  async makeDeliveries(options: Parameters<SenderStore['makeDeliveries']>[0]) {
+    this.makes.push(options)
+    this.#fail('make', 'before')
+    if (options.term !== this.term) throw new SenderReplacedError('the term is over')
+    const { agencyIds, room, now } = options
+    const waiting = [...this.endpoints.values()].flatMap((endpoint) => {
+      const isAsked = agencyIds === 'all' || agencyIds.includes(endpoint.agencyId)
+      const entries = isAsked && endpoint.status === 'active' ? this.#entriesAfterCursor(endpoint) : []
+      return entries.length === 0 ? [] : [{ endpoint, entries }]
+    })
+    const before = this.deliveries.size
+    let considered = 0
+    for (let turn = 0; considered < room && waiting.some(({ entries }) => turn < entries.length); turn++) {
+      for (const { endpoint, entries } of waiting) {
+        const entry = entries[turn]
+        if (entry === undefined || considered >= room) continue
+        considered += 1
+        endpoint.madeSeq = entry.seq
+        if (entry.isAnnounced) this.#make(entry, endpoint, Math.min(Math.max(entry.at, endpoint.updatedAt), now))
+      }
+    }
+    this.#fail('make', 'after')
+    const mayHaveMore = waiting.some(({ endpoint }) => this.#entriesAfterCursor(endpoint).length > 0)
+    return { made: this.deliveries.size - before, mayHaveMore }
+  }
+
+  #entriesAfterCursor({ agencyId, madeSeq }: MemoryEndpoint): MemoryEntry[] {
+    return this.journal().filter((entry) => entry.agencyId === agencyId && entry.seq > madeSeq)
+  }
+
+  #make(entry: MemoryEntry, endpoint: MemoryEndpoint, at: number): void {
+    const deliveryId = `${entry.id} to ${endpoint.id}`
+    this.addDelivery(endpoint.id, at, { deliveryId, eventId: entry.id, body: () => entry.body() })
   }
 
   async claim(options: Parameters<SenderStore['claim']>[0]): Promise<readonly ClaimedDelivery[]> {
@@ -158,12 +221,13 @@ export class MemorySenderStore implements SenderStore {
     return {
       agencyId: delivery.agencyId,
       deliveryId: delivery.deliveryId,
-      eventId: delivery.deliveryId.replace('dlv', 'evt'),
+      eventId: delivery.eventId,
       event: 'booking.created',
-      body: delivery.body,
+      body: delivery.body(),
       attempts: delivery.attempts,
       tries: delivery.tries,
       nextAttemptAt: delivery.nextAttemptAt ?? 0,
+      month: MEMORY_MONTH,
       endpoint: {
         id: endpoint.id,
         url: endpoint.url,
@@ -182,7 +246,7 @@ export class MemorySenderStore implements SenderStore {
     return endpoint
   }
 
-  #fail(call: 'claim' | 'record', when: 'before' | 'after'): void {
+  #fail(call: 'make' | 'claim' | 'record', when: 'before' | 'after'): void {
     const index = this.failures.findIndex((failure) => failure.call === call && failure.when === when)
     if (index === -1) return
     const [failure] = this.failures.splice(index, 1)
