@@ -2,23 +2,23 @@
  * Copies the journal of an old ledger, in the order of its numbers. Every entry keeps its number, gets who did it from its line in
  * the audit trail and the unit's name from its webhook event, and is linked to the chain of its shard.
  */
-import type { Entry, Envelope } from '../../core/journal/record.ts'
-import type { Caller } from '../../core/journal/record.ts'
+
 import type { ShardHead } from '../../core/journal/batch.ts'
 import { NO_LINK } from '../../core/journal/chain.ts'
 import { type EncodedEntry, encodeEntry } from '../../core/journal/entry-codec.ts'
 import { type Month, monthOf, storageMonth } from '../../core/journal/month.ts'
+import type { Caller, Entry, Envelope } from '../../core/journal/record.ts'
 import { SHARDS, shardOf } from '../../core/journal/shard.ts'
 import { assert } from '../../lib/assert.ts'
-import { sha256Hex } from '../../lib/sha256-hex.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
+import { sha256Hex } from '../../lib/sha256-hex.ts'
 import { bodyOfEntry } from '../../webhooks/envelope.ts'
 import type { Sql } from '../client/connect.ts'
 import { entryRow } from '../stores/batch-text.ts'
 import { compositeText } from '../stores/table.ts'
 import { JOURNAL_ROW } from '../stores/tables.ts'
-import { ToldLines } from './told-lines.ts'
 import { decodeOldEvent, type OldEntry } from './old-entries.ts'
+import { ToldLines } from './told-lines.ts'
 
 /** Entries copied by one statement. */
 export const ENTRIES_PER_CHUNK = 2_000

@@ -20,7 +20,7 @@ export function mirrorScript(mirror: Mirror, columns: readonly MirrorColumn[], m
   const { name, from, to, key, identity } = mirror
   const written = columns.filter(({ name: column, oldType }) => column in mirror.columns || oldType !== null)
   const names = written.map((column) => column.name).join(', ')
-  const values = written.map((column) => valueOf(mirror, column)).join(', ')
+  const values = written.map((column) => expressionOf(mirror, column)).join(', ')
   const changes = written.map((column) => column.name).filter((column) => !identity.includes(column))
   const select = (rows: string) =>
     `select ${values} from ${rows} o ${mirror.join.replaceAll('main_schema', main)} where ${mirror.where}`
@@ -118,7 +118,7 @@ export function triggerStatements({ name, from }: Mirror, main: string): readonl
   ]
 }
 
-function valueOf({ columns }: Mirror, { name, isId }: MirrorColumn): string {
+function expressionOf({ columns }: Mirror, { name, isId }: MirrorColumn): string {
   return columns[name] ?? (isId ? `ledger_upgrade.uuid_of(o.${name})` : `o.${name}`)
 }
 

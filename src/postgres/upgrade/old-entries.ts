@@ -91,11 +91,12 @@ export function encodeOldEvent(event: UnitEvent, seq: number): OldEntry {
 
 function payloadOf(event: UnitEvent): object {
   if (event.kind === 'unit_set') return { unit: { ...event.unit, rules: encodeRules(event.unit.rules) } }
-  const after = encodedInOrder(event.after)
-  return event.kind === 'booking_created' ? { after } : { before: encodedInOrder(event.before), after }
+  const after = encodeOldBooking(event.after)
+  return event.kind === 'booking_created' ? { after } : { before: encodeOldBooking(event.before), after }
 }
 
-function encodedInOrder(booking: Booking): object {
+/** As payloads have it. */
+export function encodeOldBooking(booking: Booking): object {
   const encoded = encodeBooking(booking)
   return Object.fromEntries(OLD_BOOKING_NAMES.map((name) => [name, encoded[name]]))
 }

@@ -2,19 +2,6 @@
 
 create schema ledger_upgrade;
 
--- How far the copy is. `state`: `copying` until the switch. `copied_seq`: the last entry of the old journal that is copied.
-create table ledger_upgrade.progress (
-  is_only          boolean primary key default true check (is_only),
-  state            text not null default 'copying' check (state in ('copying', 'switched')),
-  started_at       timestamptz not null default now(),
-  switched_at      timestamptz,
-  copied_seq       bigint not null default 0,
-  -- Entries without a line in the audit trail, and events whose body is now another one.
-  unknown_callers  bigint not null default 0,
-  different_bodies bigint not null default 0
-);
-insert into ledger_upgrade.progress default values;
-
 -- The tables whose rows are copied as they are (mirrors.ts). `estimate`: of their rows. `last_key`: the last row that is copied.
 create table ledger_upgrade.mirror (
   name      text primary key,
