@@ -83,6 +83,7 @@ async function start(
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   const openingLedger = openLedger({
     databaseUrl: database.url,
+    secretKey: secrets.secretKey,
     clock: systemClock,
     limits: config.limits,
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),

@@ -247,8 +247,8 @@ describe('GET /bookings', () => {
     await service.database.sql`
       insert into booking (agency_id, booking_id, unit_id, type, status, source, arrival, departure, adults, children, extra_bed,
                            total_amount, created_at, updated_at, version, seq)
-      select agency_id, booking_id || '_' || n, unit_id, type, 'cancelled', source, arrival, departure, adults, children, extra_bed,
-             total_amount, created_at, updated_at, version, seq
+      select agency_id, 'bkg_' || md5(booking_id || n), unit_id, type, 'cancelled', source, arrival, departure, adults, children,
+             extra_bed, total_amount, created_at, updated_at, version, seq
       from booking, generate_series(1, 100) n where agency_id = ${agency.id}`
     const seen: string[] = []
     for (let page = 1; page <= 5; page++)
