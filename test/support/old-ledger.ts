@@ -86,7 +86,12 @@ export class OldWriter {
       })
       if (record.idempotencyKey !== undefined)
         add('idempotency', {
-          ...{ agency_id: agency.id, key_id: caller.actor.id, route: caller.route, idempotency_key: record.idempotencyKey },
+          ...{
+            agency_id: agency.id,
+            key_id: caller.actor.id,
+            route: caller.route,
+            idempotency_key: record.idempotencyKey,
+          },
           ...{ request_hash: 'hash', status: 201, body: `{"id":"${bookingId}"}`, created_at: isoAt },
         })
     }
@@ -149,7 +154,10 @@ function oldBody(of: { id: string; kind: string; seq: number; event: BookingEven
 
 function inSnakeCase(row: object): Row {
   return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
+    Object.entries(row).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
   )
 }
 
@@ -169,11 +177,15 @@ const START = Date.UTC(2026, 8, 20, 10)
 
 /** Three agencies with everything that the last version stores, written over three months. */
 export async function fillOldLedger(sql: Sql, writer: OldWriter): Promise<OldWorld> {
-  const agencies = ['north', 'south', 'west'].map((slug): Agency => ({ ...AGENCY, id: systemIds('agc'), slug, name: `${slug} stays` }))
+  const agencies = ['north', 'south', 'west'].map(
+    (slug): Agency => ({ ...AGENCY, id: systemIds('agc'), slug, name: `${slug} stays` }),
+  )
   const keyIds: string[] = []
   for (const agency of agencies) keyIds.push(await addAgency(sql, agency))
   const units = agencies.map(({ slug }) =>
-    ['sea', 'hill'].map((name) => sampleUnit({ id: systemIds('unt'), slug: `${slug}-${name}`, name: `${name} "${slug}"` })),
+    ['sea', 'hill'].map((name) =>
+      sampleUnit({ id: systemIds('unt'), slug: `${slug}-${name}`, name: `${name} "${slug}"` }),
+    ),
   )
   const endpointId = await addEndpoints(sql, agencies[0] as Agency)
   const erasedId = systemIds('bkg')
@@ -181,7 +193,7 @@ export async function fillOldLedger(sql: Sql, writer: OldWriter): Promise<OldWor
     const keyId = keyIds[i] as string
     const [sea, hill] = units[i] as [Unit, Unit]
     const records = recordsOf({ agency, keyId, sea, hill, erasedId: i === 0 ? erasedId : systemIds('bkg') })
-    for (let at = 0; at < records.length; at += 3) await writer.append(records.slice(at, at + 3))
+    for (const record of records) await writer.append([record])
   }
   await sql`update booking set source_ref = null, cancel_reason = null where booking_id = ${erasedId}`
   await settleDeliveries(sql, endpointId)
@@ -201,7 +213,11 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
     requests += 1
     return { actor: { kind: 'key', id: keyId }, route, requestId: `req-${agency.slug}-${requests}` }
   }
-  const portal: Caller = { actor: { kind: 'portal', id: null }, route: 'PATCH /portal/v1/agencies/{agency}/bookings/{id}', requestId: null }
+  const portal: Caller = {
+    actor: { kind: 'portal', id: null },
+    route: 'PATCH /portal/v1/agencies/{agency}/bookings/{id}',
+    requestId: null,
+  }
   const timer: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
   const make = (change: Partial<Booking>): Booking =>
     sampleBooking({ id: systemIds('bkg'), unitId: sea.id, createdAt: next(), updatedAt: at, ...change })
@@ -212,12 +228,32 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
     version: before.version + 1,
   })
 
-  const stay = make({ id: of.erasedId, sourceRef: 'Ref, of "Zoë"', arrival: night('2027-01-02'), departure: night('2027-01-05') })
+  const stay = make({
+    id: of.erasedId,
+    sourceRef: 'Ref, of "Zoë"',
+    arrival: night('2027-01-02'),
+    departure: night('2027-01-05'),
+  })
   const moved = changed(stay, { unitId: hill.id, totalAmount: 50_000 })
   const ended = changed(moved, { status: 'cancelled', cancelReason: 'family (ill)\nsorry', cancelledAt: at })
-  const option = make({ status: 'option', holdExpiresAt: at + 3_600_000, arrival: night('2027-02-02'), departure: night('2027-02-05') })
-  const expired = changed(option, { status: 'cancelled', holdExpiresAt: null, cancelReason: HOLD_EXPIRED, cancelledAt: at })
-  const guest = make({ status: 'checked_in', arrival: night('2027-03-02'), departure: night('2027-03-05'), source: 'website' })
+  const option = make({
+    status: 'option',
+    holdExpiresAt: at + 3_600_000,
+    arrival: night('2027-02-02'),
+    departure: night('2027-02-05'),
+  })
+  const expired = changed(option, {
+    status: 'cancelled',
+    holdExpiresAt: null,
+    cancelReason: HOLD_EXPIRED,
+    cancelledAt: at,
+  })
+  const guest = make({
+    status: 'checked_in',
+    arrival: night('2027-03-02'),
+    departure: night('2027-03-05'),
+    source: 'website',
+  })
   const expected = changed(guest, { expectedUntil: night('2027-03-08') })
   const kept = make({ sourceRef: 'KEPT-1', arrival: night('2027-04-02'), departure: night('2027-04-05') })
   const set = (unit: Unit): OldRecord => {
@@ -234,7 +270,11 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
     set(sea),
     set(hill),
     write(sea, { kind: 'booking_created', after: stay }, partner(book), {
-      ...{ guest: { firstName: 'Zoë', lastName: 'Brandt', email: 'Zoe@example.com' }, notes: 'late, "very"', idempotencyKey: 'once' },
+      ...{
+        guest: { firstName: 'Zoë', lastName: 'Brandt', email: 'Zoe@example.com' },
+        notes: 'late, "very"',
+        idempotencyKey: 'once',
+      },
     }),
     write(hill, { kind: 'booking_changed', before: stay, after: moved }, portal),
     write(hill, { kind: 'booking_cancelled', before: moved, after: ended }, cancel),
@@ -248,7 +288,14 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
     write(sea, { kind: 'booking_changed', before: guest, after: expected }, portal),
     { agency, unit: sea, at: next(), caller: partner(book), outcome: 'BOOKING_CONFLICT' },
     { agency, unit: sea, at: next(), caller: partner(book), outcome: 'REPLAYED', bookingId: kept.id },
-    { agency, unit: sea, at: next(), caller: { ...partner(book), requestId: null }, outcome: 'RATE_LIMITED', count: 17 },
+    {
+      agency,
+      unit: sea,
+      at: next(),
+      caller: { ...partner(book), requestId: null },
+      outcome: 'RATE_LIMITED',
+      count: 17,
+    },
     { agency, unit: sea, at: next(), caller: { ...portal, route: 'POST /portal/v1/agencies/{agency}/keys' } },
     { agency, unit: sea, at: next(), caller: partner(book), outcome: 'NOT_FOUND', bookingId: 'no such booking' },
     set({ ...sea, name: `${sea.name} renamed` }),

@@ -3,6 +3,7 @@
  * the audit trail and the unit's name from its webhook event, and is linked to the chain of its shard.
  */
 
+import type { UnitEvent } from '../../core/domain/event.ts'
 import type { ShardHead } from '../../core/journal/batch.ts'
 import { NO_LINK } from '../../core/journal/chain.ts'
 import { type EncodedEntry, encodeEntry } from '../../core/journal/entry-codec.ts'
@@ -18,7 +19,7 @@ import { entryRow } from '../stores/batch-text.ts'
 import { compositeText } from '../stores/table.ts'
 import { JOURNAL_ROW } from '../stores/tables.ts'
 import { decodeOldEvent, type OldEntry } from './old-entries.ts'
-import { ToldLines } from './told-lines.ts'
+import { type ToldLine, ToldLines } from './told-lines.ts'
 
 /** Entries copied by one statement. */
 export const ENTRIES_PER_CHUNK = 2_000
@@ -35,8 +36,6 @@ interface OldRow extends OldEntry {
   /** Of its webhook event; null when it has none. */
   readonly eventId: string | null
   readonly body: string | null
-  /** As the booking's row has it now. */
-  readonly sourceRef: string | null
   /** Of the unit and the agency as they are now, for an entry without a webhook event. */
   readonly unitSlug: string | null
   readonly unitName: string | null
@@ -102,12 +101,11 @@ export class JournalCopy {
     return await this.#sql.unsafe<OldRow[]>(
       `select j.seq::float8 as "seq", j.agency_id as "agencyId", j.unit_id as "unitId", j.other_unit_id as "otherUnitId",
               j.kind, j.booking_id as "bookingId", j.payload, j.checksum, j.request_id as "requestId", j.at,
-              j.epoch::float8 as "epoch", e.event_id as "eventId", e.body, b.source_ref as "sourceRef",
+              j.epoch::float8 as "epoch", e.event_id as "eventId", e.body,
               u.slug as "unitSlug", u.name as "unitName", a.currency
        from ${main}.journal j
        join ${main}.agency a on a.agency_id = j.agency_id
        left join ${main}.webhook_event e on e.seq = j.seq
-       left join ${main}.booking b on b.agency_id = j.agency_id and b.booking_id = j.booking_id
        left join ${main}.unit u on u.agency_id = j.agency_id and u.unit_id = j.unit_id
        where j.seq > $1::text::bigint and j.seq <= $2::text::bigint order by j.seq limit ${ENTRIES_PER_CHUNK}`,
       [String(this.#copiedSeq), String(until)],
@@ -123,9 +121,12 @@ export class JournalCopy {
     for (const row of rows) {
       const line = lines.take(row)
       if (line === null) unknown += 1
-      const entry = this.#encode(row, line, heads)
+      const event = decodeOldEvent(row)
+      const entry = this.#encode(row, event, line, heads)
       entries.push(entry)
-      if (entry.isAnnounced && (row.body === null || bodyOfEntry(entry, row.sourceRef) !== row.body)) different += 1
+      // The reference as the entry has it: one that was erased since is not sent any more, and that is meant.
+      const sourceRef = event.kind === 'unit_set' ? null : event.after.sourceRef
+      if (entry.isAnnounced && (row.body === null || bodyOfEntry(entry, sourceRef) !== row.body)) different += 1
     }
     const late = entries
       .filter(({ month, at }) => month !== monthOf(at))
@@ -144,7 +145,7 @@ export class JournalCopy {
     return true
   }
 
-  #encode(row: OldRow, line: { readonly caller: Caller; readonly id: string } | null, heads: Map<number, ShardHead>) {
+  #encode(row: OldRow, event: UnitEvent, line: ToldLine | null, heads: Map<number, ShardHead>): EncodedEntry {
     const { agencyId, seq, eventId } = row
     const shard = shardOf(agencyId)
     const head = heads.get(shard) ?? this.#heads[shard]
@@ -152,7 +153,7 @@ export class JournalCopy {
     assert(head !== undefined && chainKey !== undefined, `Cannot copy an entry: shard ${shard} is not known`)
     const entry: Entry = {
       id: eventId ?? idOf('evt', line === null ? madeUuid(row) : uuidOf(line.id)),
-      event: decodeOldEvent(row),
+      event,
       at: row.at.getTime(),
       caller: line?.caller ?? { ...UNKNOWN_CALLER, requestId: row.requestId },
       envelope: row.kind === 'unit_set' ? null : envelopeOf(row),
