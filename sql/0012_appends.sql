@@ -126,7 +126,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
