@@ -80,7 +80,7 @@ create type idempotency_row as (
 );
 
 -- The fences (J5). Whoever locks several locks them in the order of the shards. What is fenced raises NL001, and the detail lists
--- the fenced shards: `17,203`.
+-- the fenced shards: `17,203`. NL002, from append_batch, lists those whose logs end elsewhere than the writer believes.
 
 -- Locks the fences and compares them. Only after that does a writer read anything.
 create function check_fences(shards smallint[], epochs bigint[]) returns boolean language plpgsql as $$
@@ -126,7 +126,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
@@ -151,9 +151,10 @@ begin
   where s.shard = w.shard and s.epoch = w.epoch;
 end $$;
 
--- Whether entries are there: all of a batch, or none (J2). Null unless all their fences are above `epochs`: only then can nothing
--- of those epochs commit any more. The locks wait for what still commits.
-create function was_written(shards smallint[], epochs bigint[], entries journal_row[]) returns boolean language plpgsql as $$
+-- Whether entries and audit lines are there: all of a batch, or none (J2). Null unless all its fences are above `epochs`: only then
+-- can nothing of those epochs commit any more. The locks wait for what still commits.
+create function was_written(shards smallint[], epochs bigint[], entries journal_row[], audit_lines audit_row[]) returns boolean
+language plpgsql as $$
 declare
   is_final boolean;
 begin
@@ -163,9 +164,16 @@ begin
   if not is_final then
     return null;
   end if;
-  return exists (
+  return not exists (
     select from unnest(entries) e
-    join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id);
+    where not exists (
+      select from journal j
+      where j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id))
+  and not exists (
+    select from unnest(audit_lines) a
+    where not exists (
+      select from audit_line l
+      where l.agency_id = a.agency_id and l.line_id = a.line_id and l.month = storage_month(a.at) and l.count >= a.count));
 end $$;
 
 -- Refuses entries that do not continue the logs of their shards: the number before the first of each shard is there, in the same
@@ -239,8 +247,10 @@ begin
         select count(*) from unnest(entries) e
         join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id);
       if not is_duplicate then
-        raise exception 'Cannot append: % of % numbers are taken', wanted - written, wanted
-          using errcode = 'NL002', detail = array_to_string(shards, ',');
+        raise exception 'Cannot append: % of % numbers are taken', wanted - written, wanted using errcode = 'NL002', detail = (
+          select string_agg(distinct e.shard::text, ',') from unnest(entries) e
+          join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month
+          where j.xmin <> pg_current_xact_id()::xid);
       end if;
     end if;
   end if;
@@ -277,8 +287,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;

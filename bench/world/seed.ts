@@ -10,10 +10,12 @@ import type { Booking } from '../../src/core/domain/booking.ts'
 import type { UnitEvent } from '../../src/core/domain/event.ts'
 import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { AuditDraft, Caller, JournalRecord } from '../../src/core/journal/record.ts'
-import { systemIds, systemIds } from '../../src/lib/ids.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
+import { PostgresChainKeys } from '../../src/postgres/stores/postgres-chain-keys.ts'
+import { TEST_SECRET_KEY } from '../../test/support/service-process.ts'
 import {
   agencyIdOf,
   calendarOf,

@@ -13,7 +13,6 @@ import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
-import { SHARDS } from '../core/journal/shard.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
@@ -26,6 +25,7 @@ import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
@@ -128,6 +128,8 @@ const COUNT_FENCED_AFTER_MS = 50
  */
 export async function openLedger(options: {
   databaseUrl: string
+  /** 32 bytes: opens the keys of the journal's chains. */
+  secretKey: Uint8Array
   clock: Clock
   limits: LedgerLimits
   watch: LedgerWatch
@@ -150,9 +152,12 @@ export async function openLedger(options: {
   const usageRows = new PostgresUsageRows(sql)
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const rateRows = new PostgresRateRows(sql)
+  const sealedKeys = new PostgresChainKeys(sql, options.secretKey)
 
   const { isCancelled = () => false } = options
-  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
+  await Promise.all([
+    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load(), sealedKeys.open()],
+  ])
   // Before the take-over, so that the journal starts with the newest month.
   await ensureMonths(sql).catch(watch.onHousekeepingFailure)
   if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
@@ -170,6 +175,7 @@ export async function openLedger(options: {
       watch.onTakeOverFailure(error)
     },
   })
+  const chainKeys = await retryUntilAnswered(() => sealedKeys.open(), retryOptions)
   await retryUntilAnswered(() => catalogue.load(), retryOptions)
   const used = await retryUntilAnswered(usedSoFar, retryOptions)
   const passed = await retryUntilAnswered(() => rateRows.load(), retryOptions)
@@ -186,8 +192,7 @@ export async function openLedger(options: {
         .catch(watch.onCountersNotWritten)
       watch.onFenced(cause, counted)
     },
-    // STAND-IN until the keys are read from shard_chain.
-    chainKeys: Array.from({ length: SHARDS }, (_, shard) => new Uint8Array(32).fill(shard)),
+    chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
   })
   const directory = new UnitDirectory({
