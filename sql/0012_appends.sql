@@ -126,7 +126,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
@@ -287,8 +287,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;
