@@ -180,8 +180,6 @@ create table calendar_feed (
   primary key (agency_id, unit_id)
 );
 
--- `search_text`: the four columns that GET /guests?search= looks into, one under the other, in lower case. A search without a
--- line break cannot match across two of them.
 create table guest (
   agency_id   uuid not null references agency,
   guest_id    uuid not null,
@@ -189,18 +187,20 @@ create table guest (
   first_name  text not null,
   last_name   text not null,
   email       text,
-  email_key   text generated always as (lower(email)) stored,
   phone       text,
   nationality text,
-  search_text text generated always as (
-    lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, ''))) stored,
   primary key (agency_id, guest_id)
 );
-create unique index guest_email on guest (agency_id, email_key);
+create unique index guest_email on guest (agency_id, lower(email));
 create index guest_newest on guest (agency_id, created_at desc, guest_id);
+-- What GET /guests?search= looks into: four columns, one under the other, in lower case. A search without a line break cannot match
+-- across two of them.
+create function guest_text(first_name text, last_name text, email text, phone text) returns text
+  language sql immutable parallel safe as
+  $$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $$;
 -- The agency comes last, so that it is looked up only for guests that have the trigrams, and as an expression, so that the
 -- planner does not take this index for what has no trigram.
-create index guest_search on guest using gin (search_text gin_trgm_ops, (agency_id::text))
+create index guest_search on guest using gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, (agency_id::text))
   with (gin_pending_list_limit = 512);
 
 -- The bookings as they are now. The journal has their history, and none of their free texts: source_ref, notes and

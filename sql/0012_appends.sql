@@ -287,8 +287,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;

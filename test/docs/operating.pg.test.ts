@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LIMITS, readConfig } from '../../src/app/config.ts'
+import { idOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { readStages } from '../support/dockerfile.ts'
@@ -202,7 +203,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       expect(await bash(restore, env)).toContain('Everything agrees with the journal.')
       // Whatever was acknowledged before the dump began is in it.
       const rows = await restored.sql<{ id: string }[]>`select booking_id as id from booking`
-      const ids = new Set(rows.map(({ id }) => id))
+      const ids = new Set(rows.map(({ id }) => idOf('bkg', id)))
       expect([...told.keys()].filter((id) => !ids.has(id))).toEqual([])
 
       const successor = await startServiceOn(restored.url)

@@ -10,9 +10,9 @@ import { appendBatch } from '../../../src/postgres/stores/append-batch.ts'
 import { batchText } from '../../../src/postgres/stores/batch-text.ts'
 import { compositeText } from '../../../src/postgres/stores/table.ts'
 import { GUEST_ROW } from '../../../src/postgres/stores/tables.ts'
-import { unitRecord } from '../../support/batches.ts'
+import { booked, ENVELOPE, unitSet } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { AGENCY, CALLER, CHAIN_KEYS, sampleBooking, sampleId } from '../../support/samples.ts'
+import { AGENCY, CHAIN_KEYS, sampleId } from '../../support/samples.ts'
 
 const EMPTY = { lastSeq: 0, lastMonth: '2026-01-01', lastLink: NO_LINK }
 /** The end of an empty log. */
@@ -91,7 +91,7 @@ describe('rows as composites', () => {
   })
 
   test('whose long texts are not one for each are refused as a whole', async () => {
-    const [one, two] = encodeBatch([unitRecord(AGENCY.id, 1), unitRecord(AGENCY.id, 2)], LOG)
+    const [one, two] = encodeBatch([unitSet(sampleId('unt', 1)), unitSet(sampleId('unt', 2))], LOG)
     if (one === undefined || one.entry === null || two === undefined) throw new Error('the batch has no entries')
     const shifted = [{ ...one, entry: { ...one.entry, payload: '{}\x1e{}\x1e{}' } }, two]
     const refused = await appendBatch(database.sql, batchOf(shifted)).catch(
@@ -110,14 +110,10 @@ describe('rows as composites', () => {
   })
 
   test('J3: are the same text for the same batch, and each entry is encoded once', () => {
-    const after = sampleBooking()
-    const id = sampleId('evt', 1)
-    const envelope = { unitSlug: 'sea-view', unitName: 'Sea View', currency: 'EUR' }
-    const entry = { id, event: { kind: 'booking_created', after } as const, at: 0, caller: CALLER, envelope }
-    const records = encodeBatch([{ agencyId: AGENCY.id, at: 0, entry }], LOG)
+    const records = encodeBatch([booked('1')], LOG)
     const [first, again] = [batchText(batchOf(records)), batchText(batchOf(records))]
     expect(again).toEqual(first)
-    expect(JSON.parse(first.payloads ?? '')).toMatchObject({ envelope, after: { arrival: '2027-03-01' } })
+    expect(JSON.parse(first.payloads ?? '')).toMatchObject({ after: { arrival: '2027-03-01' }, envelope: ENVELOPE })
     expect(first.links).toBe(`\\x${Buffer.from(records[0]?.entry?.link ?? []).toString('hex')}`)
   })
 })
