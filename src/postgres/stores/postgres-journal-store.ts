@@ -144,7 +144,6 @@ export class PostgresJournalStore implements JournalStore {
       with kept as (
         select seq, format, hash, state from snapshot
         where unit_id = ${unit}
-        order by seq desc limit ${SNAPSHOTS_KEPT + 1}
       ), start as (
         select coalesce(max(seq), 0) as seq from kept
       ), tail as (
