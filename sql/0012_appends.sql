@@ -126,7 +126,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
@@ -224,9 +224,8 @@ begin
   end if;
 end $$;
 
--- What a unit is recovered from: its newest snapshots, `kept` at most, and the entries after the newest of them. A snapshot has a
--- format, and an entry a kind.
-create function load_unit(of_unit uuid, kept integer)
+-- What a unit is recovered from: its snapshots, and the entries after the newest of them. A snapshot has a format, an entry a kind.
+create function load_unit(of_unit uuid)
 returns table (seq bigint, format integer, checksum text, payload text, kind text, unit_id uuid, other_unit_id uuid, booking_id uuid)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -236,7 +235,7 @@ declare
 begin
   return query
   (select s.seq, s.format, s.hash, s.state, null::text, s.unit_id, null::uuid, null::uuid
-   from snapshot s where s.unit_id = of_unit order by s.seq desc limit kept)
+   from snapshot s where s.unit_id = of_unit)
   union all
   select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
   from journal j where j.unit_id = of_unit and j.seq > after_seq
@@ -321,8 +320,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;

@@ -29,9 +29,9 @@ declare
 begin
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
   insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
-                                made_seq, made_month)
+                                made_seq, made_month, from_seq)
   select agency, endpoint, its_url, its_description, 'active', its_secret_sealed, registered_at, registered_at,
-         cursor_seq, cursor_month
+         cursor_seq, cursor_month, cursor_seq
   where (select count(*) from webhook_endpoint e where e.agency_id = agency and e.status <> 'deleted') < endpoints_max;
   return found;
 end $$;
@@ -44,6 +44,7 @@ create function make_deliveries(
   claiming bigint, agencies jsonb, made_at timestamptz, room integer, out made integer, out may_have_more boolean)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -118,19 +119,6 @@ begin
   )
   select (select count(*) from delivery), may_have_more or coalesce((select bool_or(is_full) from passed), false)
   into made, may_have_more;
-end $$;
-
--- Makes the caller's process the only sender, and answers its tenure. Only the writer of the ledger may: that of shard 0, because the
--- sender belongs to no agency. Errors: NL001 the writer is fenced.
-create function take_over_sending(writer_epoch bigint) returns bigint
-language plpgsql as $$
-declare
-  taken bigint;
-begin
-  perform check_fence(0::smallint, writer_epoch);
-  update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
-    returning tenure into taken;
-  return taken;
 end $$;
 
 -- The oldest month that has a pending delivery; null when there is none. One index probe per month.

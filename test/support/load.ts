@@ -3,11 +3,10 @@ import { addNights, formatNight } from '../../src/core/domain/night.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
-import { verify } from '../../src/verify/verify.ts'
 import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
+import { verifyDatabase } from './verify-database.ts'
 
 /** Of the key that the load uses. */
 export const LOAD_SECRET = `hr_live_${'k'.repeat(40)}`
@@ -156,7 +155,7 @@ export async function expectNothingLost(sql: Sql, load: Load): Promise<void> {
      and daterange(a.arrival, a.departure) && daterange(b.arrival, b.departure)
     where a.status <> 'cancelled' and b.status <> 'cancelled'`
   expect([...twice]).toEqual([])
-  expect((await verify(new PostgresVerifyStore(sql))).differences).toEqual([])
+  expect((await verifyDatabase(sql)).differences).toEqual([])
 }
 
 /** The nights that the service answers from memory are those of the rows. */

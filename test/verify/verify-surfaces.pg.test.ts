@@ -26,8 +26,9 @@ afterAll(async () => {
 
 /** Runs the command line as a process and returns its output and exit code. */
 function cli(...args: string[]): Promise<CliRun> {
-  const env = { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, DATABASE_URL: database.url }
-  return runCliProcess(args, { env })
+  const env = { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN }
+  const alone = { DATABASE_URL: database.url, SECRET_KEY: TEST_SECRET_KEY }
+  return runCliProcess(args, { env: { ...env, ...alone } })
 }
 
 test('GET /portal/v1/verification also compares the resident actors, and requires the portal token', async () => {

@@ -102,7 +102,10 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): st
   }
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
-  return JSON.stringify({ after: loggedBooking(after), ...(before === null ? {} : { before }), envelope })
+  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope })
+  const { createdAt, ...logged } = loggedBooking(after)
+  // A new booking was created when it was last changed: the same time is not written twice.
+  return JSON.stringify({ after: createdAt === after.updatedAt ? logged : { createdAt, ...logged }, envelope })
 }
 
 type Json = Record<string, unknown>
@@ -112,23 +115,23 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
   if (kind === 'unit_set')
     return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
-  const after = decodeLoggedBooking(body.after, { id: bookingId, unitId })
+  const ids = { id: bookingId, unitId }
   switch (kind) {
     case 'booking_created':
-      return { kind, after }
+      return { kind, after: decodeLoggedBooking(withCreatedAt(body.after), ids) }
     case 'booking_changed':
-    case 'booking_cancelled':
-      return {
-        kind,
-        before: decodeLoggedBooking(
-          { ...body.after, ...body.before },
-          { id: bookingId, unitId: otherUnitId ?? unitId },
-        ),
-        after,
-      }
+    case 'booking_cancelled': {
+      const before = decodeLoggedBooking({ ...body.after, ...body.before }, { ...ids, unitId: otherUnitId ?? unitId })
+      return { kind, before, after: decodeLoggedBooking(body.after, ids) }
+    }
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)
   }
+}
+
+function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
+  const { createdAt = after.updatedAt } = after
+  return createdAt === undefined ? after : { ...after, createdAt }
 }
 
 export function encodeRules(rules: UnitRules): Json {

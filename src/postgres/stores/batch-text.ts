@@ -113,7 +113,8 @@ function texts(each: readonly string[]): string | null {
   return each.length === 0 ? null : each.join(BETWEEN_TEXTS)
 }
 
-function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
+/** An entry as a row of `journal_row`. */
+export function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
   return { ...entry, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
 }
 

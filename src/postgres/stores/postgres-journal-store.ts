@@ -13,12 +13,13 @@ import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
 import { appendBatch } from './append-batch.ts'
+import { assertHistory, assertNotArchived } from './archived-history.ts'
 import { batchText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
 const WAS_WRITTEN_DELAY_MS = 100
-/** Snapshots kept per unit: the newest, and some to fall back to (S1). */
+/** Snapshots kept per unit: the newest, and some to fall back to (S1). One that archived entries rest on is kept beside them. */
 const SNAPSHOTS_KEPT = 3
 
 /**
@@ -141,7 +142,7 @@ export class PostgresJournalStore implements JournalStore {
     const rows = await this.#queries<LoadedRow[]>`
       select seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId"
-      from load_unit(${uuidOf(unitId)}, ${SNAPSHOTS_KEPT})`
+      from load_unit(${uuidOf(unitId)})`
     const snapshots: StoredSnapshot[] = []
     const tail: StoredEntry[] = []
     for (const row of rows) {
@@ -149,11 +150,13 @@ export class PostgresJournalStore implements JournalStore {
       if (kind === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
       else tail.push(entryOf({ ...row, kind }))
     }
+    if (snapshots.length === 0) await assertHistory(this.#queries, { agencyId, unitId, first: tail[0] ?? null })
     return { snapshots, tail }
   }
 
   async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
     const unit = uuidOf(unitId)
+    await assertNotArchived(this.#queries, { unitId, afterSeq })
     const rows = await this.#queries<StoredEntry[]>`
       select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
              checksum::text as "checksum"
@@ -183,7 +186,7 @@ export class PostgresJournalStore implements JournalStore {
         returning unit_id, seq
       )
       delete from snapshot old using written
-      where old.unit_id = written.unit_id and old.seq < written.seq
+      where old.unit_id = written.unit_id and old.seq < written.seq and not old.is_base
         and (select count(*) from snapshot newer where newer.unit_id = old.unit_id and newer.seq > old.seq)
             >= ${SNAPSHOTS_KEPT - 1}`
   }

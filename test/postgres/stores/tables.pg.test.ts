@@ -29,7 +29,7 @@ const NARROWER: Record<string, string> = { 'journal_row.shard': 'smallint' }
 /** Columns that only the database reads or writes, or that no row of a list has. */
 const UNDECLARED: Record<string, readonly string[]> = {
   fee_type: ['position'],
-  guest: ['agency_id', 'email_key', 'search_text'],
+  guest: ['agency_id'],
   webhook_endpoint: ['revision', 'made_seq', 'made_month'],
 }
 
