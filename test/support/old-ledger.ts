@@ -6,7 +6,7 @@ import { type BookingEvent, type UnitEvent, webhookEventOf } from '../../src/cor
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { encodeRates } from '../../src/core/journal/entry-codec.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
-import { systemIds, uuidOf } from '../../src/lib/ids.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { OLD_MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
@@ -14,8 +14,9 @@ import { encodeOldBooking, encodeOldEvent } from '../../src/postgres/upgrade/old
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { secretKeyCheck } from '../../src/webhooks/secret-key-check.ts'
 import { AGENCY, night, sampleBooking, sampleKey, sampleUnit } from './samples.ts'
+import { TEST_SECRET_KEY } from './service-process.ts'
 
-export const OLD_SECRET_KEY = new Uint8Array(32).fill(7)
+export const OLD_SECRET_KEY = Uint8Array.fromHex(TEST_SECRET_KEY)
 
 /** What the last version writes in one record. */
 export interface OldRecord {
@@ -365,9 +366,4 @@ async function settleDeliveries(sql: Sql, endpointId: string): Promise<void> {
         insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
         values (${row.agencyId}, ${row.id}, ${attempt}, now(), 30, ${status === 'delivered' ? 200 : 500}, 'because', 'why')`
   }
-}
-
-/** The id as PostgreSQL shows the column of the new layout. */
-export function asUuid(id: string): string {
-  return uuidOf(id).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
