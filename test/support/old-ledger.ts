@@ -182,7 +182,7 @@ export async function fillOldLedger(sql: Sql, writer: OldWriter): Promise<OldWor
     (slug): Agency => ({ ...AGENCY, id: systemIds('agc'), slug, name: `${slug} stays` }),
   )
   const keyIds: string[] = []
-  for (const agency of agencies) keyIds.push(await addAgency(sql, agency))
+  for (const agency of agencies) keyIds.push(await addOldAgency(sql, agency))
   const units = agencies.map(({ slug }) =>
     ['sea', 'hill'].map((name) =>
       sampleUnit({ id: systemIds('unt'), slug: `${slug}-${name}`, name: `${name} "${slug}"` }),
@@ -306,7 +306,8 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
   ]
 }
 
-async function addAgency(sql: Sql, agency: Agency): Promise<string> {
+/** An agency with a key, a fee and a usage. Returns the id of the key. */
+export async function addOldAgency(sql: Sql, agency: Agency): Promise<string> {
   const { key } = sampleKey({ agencyId: agency.id })
   const { plan } = agency
   await sql`
@@ -324,18 +325,27 @@ async function addAgency(sql: Sql, agency: Agency): Promise<string> {
   return key.id
 }
 
-/** An active endpoint, a disabled one and a deleted one. Returns the id of the active one. */
+/** Returns its id. */
+export async function addOldEndpoint(
+  sql: Sql,
+  agency: Agency,
+  status: 'active' | 'disabled' | 'deleted',
+): Promise<string> {
+  const id = systemIds('whe')
+  const owner = { agencyId: agency.id, endpointId: id }
+  const sealed = status === 'deleted' ? '' : new SecretBox(OLD_SECRET_KEY).seal('whsec_abc', owner)
+  await sql`
+    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+    values (${agency.id}, ${id}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
+  return id
+}
+
+/** An active endpoint, with a ping, a disabled one and a deleted one. Returns the id of the active one. */
 async function addEndpoints(sql: Sql, agency: Agency): Promise<string> {
-  const box = new SecretBox(OLD_SECRET_KEY)
-  const ids = (['active', 'disabled', 'deleted'] as const).map((status) => ({ status, id: systemIds('whe') }))
-  for (const { status, id } of ids) {
-    const sealed = status === 'deleted' ? '' : box.seal('whsec_abc', { agencyId: agency.id, endpointId: id })
-    await sql`
-      insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-      values (${agency.id}, ${id}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
-  }
+  const active = await addOldEndpoint(sql, agency, 'active')
+  await addOldEndpoint(sql, agency, 'disabled')
+  await addOldEndpoint(sql, agency, 'deleted')
   const [ping, pinged] = [systemIds('evt'), systemIds('dlv')]
-  const active = ids[0]?.id ?? ''
   await sql`
     with event as (
       insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
