@@ -201,13 +201,8 @@ create table guest (
   first_name text not null,
   last_name text not null,
   email text,
-  email_key text generated always as (lower(email)) stored,
   phone text,
   nationality text,
-  search_text text generated always as (lower(((((((first_name || '
-'::text) || last_name) || '
-'::text) || COALESCE(email, ''::text)) || '
-'::text) || COALESCE(phone, ''::text)))) stored,
   constraint guest_pkey PRIMARY KEY (agency_id, guest_id),
   constraint guest_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id)
 );
@@ -288,8 +283,12 @@ create table shard (
   taken_at timestamp with time zone default now() not null,
   renewal uuid,
   mark_link bytea default '\x'::bytea not null,
+  base bigint default 0 not null,
+  base_link bytea default '\x'::bytea not null,
   holder text default ''::text not null,
   constraint shard_pkey PRIMARY KEY (shard),
+  constraint shard_base_check CHECK ((base >= 0)),
+  constraint shard_base_link_check CHECK ((length(base_link) = ANY (ARRAY[0, 32]))),
   constraint shard_mark_check CHECK ((mark >= 0)),
   constraint shard_mark_link_check CHECK ((length(mark_link) = ANY (ARRAY[0, 32]))),
   constraint shard_shard_check CHECK (((shard >= 0) AND (shard <= 255)))
@@ -310,6 +309,7 @@ create table snapshot (
   hash text not null,
   state text not null,
   taken_at timestamp with time zone not null,
+  is_base boolean default false not null,
   constraint snapshot_pkey PRIMARY KEY (unit_id, seq)
 );
 
@@ -408,11 +408,12 @@ create table webhook_endpoint (
   revision integer default 0 not null,
   made_seq bigint default 0 not null,
   made_month date default '2000-01-01'::date not null,
+  from_seq bigint default 0 not null,
   constraint webhook_endpoint_pkey PRIMARY KEY (agency_id, endpoint_id),
   constraint webhook_endpoint_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
   constraint webhook_endpoint_failures CHECK ((consecutive_failures >= 0)),
   constraint webhook_endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'deleted'::text])))
-);
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=500);
 
 create table webhook_sender (
   is_only boolean default true not null,
@@ -433,15 +434,15 @@ CREATE INDEX booking_of_guest ON public.booking USING btree (guest_id, arrival D
 
 CREATE INDEX booking_of_unit ON public.booking USING btree (unit_id, arrival DESC, booking_id);
 
-CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, email_key);
+CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, lower(email));
 
 CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC, guest_id);
 
-CREATE INDEX guest_search ON public.guest USING gin (search_text gin_trgm_ops, ((agency_id)::text)) WITH (gin_pending_list_limit='512');
+CREATE INDEX guest_search ON public.guest USING gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, ((agency_id)::text)) WITH (gin_pending_list_limit='512');
 
 CREATE INDEX idempotency_oldest ON public.idempotency USING btree (created_at);
 
-CREATE INDEX journal_newest ON ONLY public.journal USING btree (agency_id, at DESC, entry_id DESC);
+CREATE INDEX journal_newest ON ONLY public.journal USING btree (agency_id, at DESC);
 
 CREATE INDEX journal_of_agency ON ONLY public.journal USING btree (agency_id, seq);
 
@@ -526,8 +527,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;
@@ -656,6 +657,106 @@ begin
   end if;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until timestamp with time zone, room integer, window_fresh integer, windows jsonb)
+ RETURNS TABLE(agency_id uuid, delivery_id uuid, month date, endpoint_id uuid, event_id uuid, kind text, attempts integer, tries integer, next_attempt_at timestamp with time zone, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamp with time zone, consecutive_failures integer, revision integer, seq bigint, at timestamp with time zone, unit_id uuid, other_unit_id uuid, booking_id uuid, entry_kind text, payload text, checksum bigint, source_ref text)
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  since date;
+begin
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if not found then
+    raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  since := oldest_pending_month();
+  if since is null then
+    return;
+  end if;
+  return query
+  with candidate as (
+    select due.agency_id, due.delivery_id, due.month,
+           row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
+    from webhook_endpoints_waiting(since) w
+    cross join lateral (
+      select from webhook_endpoint e
+      where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
+    cross join lateral (
+      select d.agency_id, d.delivery_id, d.month, d.next_attempt_at,
+             row_number() over (order by d.next_attempt_at, d.delivery_id) as place
+      from webhook_delivery d
+      where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
+        and d.month >= since and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+      order by d.next_attempt_at, d.delivery_id
+      limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
+    order by turn, due.next_attempt_at
+    limit room
+  ), claimed as (
+    update webhook_delivery d set claimed_by = claiming
+    from candidate c
+    where d.agency_id = c.agency_id and d.delivery_id = c.delivery_id and d.month = c.month and d.status = 'pending'
+    returning d.*
+  )
+  select c.agency_id, c.delivery_id, c.month, c.endpoint_id, c.event_id, c.kind, c.attempts, c.tries, c.next_attempt_at,
+         e.url, e.secret_sealed, e.previous_secret_sealed, e.previous_secret_until, e.consecutive_failures, e.revision,
+         t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref
+  from claimed c
+  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
+  left join lateral (
+    select j.seq, j.at, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, b.source_ref
+    from journal j
+    join booking b on b.agency_id = c.agency_id and b.booking_id = j.booking_id
+    where j.shard = shard_of(c.agency_id) and j.seq = c.seq and j.month = c.entry_month and j.entry_id = c.event_id
+      and j.agency_id = c.agency_id
+    limit 1) t on true
+  order by c.next_attempt_at, c.delivery_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.delete_webhook_endpoint(writer_epoch bigint, agency uuid, endpoint uuid, deleted_at timestamp with time zone, dropped_max integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  dropped      integer;
+  is_flood     boolean;
+  last_dropped record;
+begin
+  perform check_fence(shard_of(agency), writer_epoch);
+  update webhook_endpoint e set
+    status = 'deleted', secret_sealed = '', previous_secret_sealed = null, previous_secret_until = null,
+    revision = e.revision + 1, updated_at = deleted_at
+  where e.agency_id = agency and e.endpoint_id = endpoint and e.status <> 'deleted';
+  if not found then
+    return null;
+  end if;
+  -- By the index of what is pending, and without a join: see src/postgres/stores/pending-deliveries.ts.
+  select d.next_attempt_at, d.delivery_id into last_dropped from webhook_delivery d
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+  order by d.next_attempt_at, d.delivery_id offset dropped_max - 1 limit 1;
+  is_flood := found;
+  update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = deleted_at, claimed_by = null
+  where d.agency_id = agency and d.endpoint_id = endpoint and d.status = 'pending'
+    and (not is_flood or (d.next_attempt_at, d.delivery_id) <= (last_dropped.next_attempt_at, last_dropped.delivery_id));
+  get diagnostics dropped = row_count;
+  return dropped;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.end_of_log(agency uuid, writer_epoch bigint, OUT seq bigint, OUT month date)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform check_fence(shard_of(agency), writer_epoch, true);
+  select j.seq, j.month into seq, month from journal j where j.shard = shard_of(agency) order by j.seq desc limit 1;
+  if not found then
+    select s.mark, l.oldest_month into seq, month from shard s, ledger l where s.shard = shard_of(agency);
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.ensure_months(until date)
  RETURNS date
  LANGUAGE plpgsql
@@ -682,6 +783,12 @@ begin
   end loop;
   return month;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, email text, phone text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
  RETURNS void
@@ -717,6 +824,193 @@ begin
   on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies jsonb, made_at timestamp with time zone, room integer, OUT made integer, OUT may_have_more boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+declare
+  agency_ids   uuid[];
+  endpoint_ids uuid[];
+  rooms        integer[];
+begin
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if not found then
+    raise exception 'Cannot make deliveries: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  if agencies is null then
+    select array_agg(distinct e.agency_id) into agency_ids from webhook_endpoint e where e.status = 'active';
+  else
+    select array_agg(distinct a.id::uuid) into agency_ids from jsonb_array_elements_text(agencies) as a (id);
+  end if;
+
+  -- The endpoints that have anything new: one index probe each.
+  with waiting as (
+    select e.agency_id, e.endpoint_id, first.at, count(*) over (partition by e.agency_id) as of_agency
+    from unnest(agency_ids) as a (agency_id)
+    join webhook_endpoint e on e.agency_id = a.agency_id and e.status = 'active'
+    cross join lateral (
+      select j.at from journal j
+      where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
+      order by j.seq limit 1) first
+  ), shared as (
+    select w.*, greatest(1, room / (select count(distinct agency_id) from waiting) / w.of_agency)::integer as its_room,
+           row_number() over (order by w.at, w.endpoint_id) as place
+    from waiting w
+  )
+  select array_agg(s.agency_id) filter (where s.place <= room), array_agg(s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.its_room) filter (where s.place <= room), coalesce(bool_or(s.place > room), false)
+  into agency_ids, endpoint_ids, rooms, may_have_more
+  from shared s;
+  made := 0;
+  if rooms is null then
+    return;
+  end if;
+
+  -- What another statement does to these endpoints, such as an earlier call whose answer was lost, has ended when they are locked.
+  perform from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
+  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
+  order by e.agency_id, e.endpoint_id for no key update of e;
+
+  with entry as materialized (
+    select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
+           least(greatest(j.at, e.updated_at), made_at) as due_at
+    from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
+    join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
+      where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
+      order by j.seq limit c.its_room) j
+  ), delivery as (
+    insert into webhook_delivery (agency_id, endpoint_id, delivery_id, event_id, seq, entry_month, month, kind, status,
+                                  created_at, next_attempt_at)
+    select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
+           storage_month(e.due_at),
+           case e.kind when 'booking_created' then 'booking.created' when 'booking_cancelled' then 'booking.cancelled'
+                       else 'booking.updated' end,
+           'pending', e.due_at, e.due_at
+    from entry e where e.is_announced
+    on conflict do nothing
+    returning true
+  ), passed as (
+    select agency_id, endpoint_id, max(seq) as seq, max(month) as month, count(*) >= max(its_room) as is_full
+    from entry group by agency_id, endpoint_id
+  ), moved as (
+    update webhook_endpoint e set made_seq = p.seq, made_month = p.month
+    from passed p where e.agency_id = p.agency_id and e.endpoint_id = p.endpoint_id
+  )
+  select (select count(*) from delivery), may_have_more or coalesce((select bool_or(is_full) from passed), false)
+  into made, may_have_more;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+declare
+  since date := oldest_pending_month();
+begin
+  return (
+    select min(due.next_attempt_at)
+    from webhook_endpoints_waiting(since) w
+    cross join lateral (
+      select from webhook_endpoint e
+      where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
+    cross join lateral (
+      select d.next_attempt_at from webhook_delivery d
+      where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
+        and d.month >= since and d.next_attempt_at > due_after
+      order by d.next_attempt_at limit 1) due
+    where since is not null);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.oldest_pending_month()
+ RETURNS date
+ LANGUAGE sql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+  select m.month
+  from ledger l
+  cross join lateral (
+    select n::date as month from generate_series(l.oldest_month, l.newest_month, interval '1 month') n) m
+  where exists (select from webhook_delivery d where d.month = m.month and d.status = 'pending')
+  order by m.month limit 1
+$function$;
+
+CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  perform from webhook_endpoint e
+  join jsonb_to_recordset(content -> 'endpoints') as r (agency_id uuid, endpoint_id uuid)
+    on e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id
+  order by e.agency_id, e.endpoint_id for no key update of e;
+
+  with settled as (
+    update webhook_delivery d set
+      status = case when d.status = 'dropped' and r.status = 'pending' then 'dropped' else r.status end,
+      attempts = r.attempts, tries = r.tries, next_attempt_at = r.next_attempt_at, finished_at = r.finished_at,
+      claimed_by = null
+    from jsonb_to_recordset(content -> 'deliveries') as r (
+      agency_id uuid, delivery_id uuid, month date, attempts_before integer, attempts integer, tries integer, status text,
+      next_attempt_at timestamptz, finished_at timestamptz)
+    where d.agency_id = r.agency_id and d.delivery_id = r.delivery_id and d.month = r.month and d.claimed_by = claiming
+      and d.attempts = r.attempts_before
+    returning d.agency_id, d.delivery_id, d.month, d.attempts
+  )
+  insert into webhook_attempt (agency_id, delivery_id, month, attempt, at, duration_ms, http_status, reason, detail)
+  select s.agency_id, s.delivery_id, s.month, a.attempt, a.at, a.duration_ms, a.http_status, a.reason, a.detail
+  from jsonb_to_recordset(content -> 'attempts') as a (
+    agency_id uuid, delivery_id uuid, attempt integer, at timestamptz, duration_ms integer, http_status integer,
+    reason text, detail text)
+  join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
+  on conflict do nothing;
+
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if found then
+    update webhook_endpoint e set
+      consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
+      updated_at = case when e.status = r.status then e.updated_at else r.at end
+    from jsonb_to_recordset(content -> 'endpoints') as r (
+      agency_id uuid, endpoint_id uuid, revision integer, consecutive_failures integer, status text,
+      disabled_reason text, at timestamptz)
+    where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
+      and e.status <> 'deleted';
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.register_endpoint(writer_epoch bigint, agency uuid, endpoint uuid, its_url text, its_description text, its_secret_sealed text, registered_at timestamp with time zone, endpoints_max integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  cursor_seq   bigint;
+  cursor_month date;
+begin
+  select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
+  insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
+                                made_seq, made_month, from_seq)
+  select agency, endpoint, its_url, its_description, 'active', its_secret_sealed, registered_at, registered_at,
+         cursor_seq, cursor_month, cursor_seq
+  where (select count(*) from webhook_endpoint e where e.agency_id = agency and e.status <> 'deleted') < endpoints_max;
+  return found;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid)
  RETURNS void
  LANGUAGE plpgsql
@@ -734,6 +1028,90 @@ begin
   update shard s set epoch = w.epoch + 1, renewal = wanted_renewal, taken_at = clock_timestamp()
   from unnest(shards, epochs) w (shard, epoch)
   where s.shard = w.shard and s.epoch = w.epoch;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.retire_month(retired date)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SET lock_timeout TO '500ms'
+AS $function$
+#variable_conflict use_column
+declare
+  oldest   date;
+  ends     bigint[];
+  lacking  bigint;
+  examples text;
+  parent   text;
+begin
+  perform pg_advisory_xact_lock(7310577216190002);
+  select oldest_month into oldest from ledger;
+  if retired is distinct from oldest then
+    raise exception 'Cannot archive %: the oldest month is %', retired, oldest using errcode = 'NL020';
+  end if;
+  if retired + interval '1 month 1 day' > now() at time zone 'UTC' then
+    raise exception 'Cannot archive %: the month must have been over for a day', retired using errcode = 'NL020';
+  end if;
+  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+    raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
+      using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
+  end if;
+  select string_agg('whe_' || replace(e.endpoint_id::text, '-', ''), ', ') into examples from webhook_endpoint e
+  where e.status <> 'deleted' and exists (
+    select from journal j where j.month = retired and j.agency_id = e.agency_id and j.seq > e.made_seq and j.is_announced);
+  if examples is not null then
+    raise exception 'Cannot archive %: webhook events of this month wait for endpoints: %', retired, examples
+      using errcode = 'NL020', hint = 'Switch the endpoints on, with "resend" or "drop", or delete them.';
+  end if;
+  select array_agg(j.seq order by s.shard) into ends
+  from shard s left join lateral (
+    select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true;
+
+  -- Each unit keeps the oldest intact snapshot that includes all of its entries of this month, and none before it.
+  with last_entry as materialized (
+    select unit_id, max(seq) as seq
+    from (select unit_id, seq from journal where month = retired
+          union all
+          select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
+    group by unit_id
+  ), base as materialized (
+    select distinct on (l.unit_id) l.unit_id, s.seq, l.seq as last_seq
+    from last_entry l join snapshot s on s.unit_id = l.unit_id and s.seq >= l.seq
+    where s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\n' || s.state, 'UTF8')), 'hex')
+    order by l.unit_id, s.seq
+  ), kept as (
+    update snapshot s set is_base = (s.seq = b.seq) from base b
+    where s.unit_id = b.unit_id and s.seq >= b.last_seq and (s.is_base or s.seq = b.seq)
+    returning s.unit_id, s.is_base
+  ), deleted as (
+    delete from snapshot s using last_entry l where s.unit_id = l.unit_id and s.seq < l.seq
+  )
+  select count(*), string_agg('unt_' || replace(l.unit_id::text, '-', ''), ', ') filter (where l.place <= 10) into lacking, examples
+  from (select l.unit_id, row_number() over (order by l.unit_id) as place from last_entry l
+        where not exists (select from kept k where k.unit_id = l.unit_id and k.is_base)) l;
+  if lacking > 0 then
+    raise exception 'Cannot archive %: % units have no snapshot of what they were at its end: %', retired, lacking, examples
+      using errcode = 'NL020', hint = 'The service writes the snapshots once a day.';
+  end if;
+
+  -- From here on nothing is appended; then nothing is read.
+  perform from shard s order by s.shard for update;
+  if ends is distinct from (
+    select array_agg(j.seq order by s.shard)
+    from shard s left join lateral (
+      select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true) then
+    raise exception 'Cannot archive %: entries were added to it', retired using errcode = 'NL020';
+  end if;
+  update shard s set
+    base = j.seq, base_link = j.link, mark = greatest(s.mark, j.seq),
+    mark_link = case when s.mark > j.seq then s.mark_link else j.link end
+  from shard o cross join lateral (
+    select seq, link from journal where shard = o.shard and month = retired order by seq desc limit 1) j
+  where s.shard = o.shard;
+  foreach parent in array array['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'] loop
+    execute format('alter table %I detach partition %I', parent, parent || '_' || to_char(retired, 'YYYY_MM'));
+    return next parent || '_' || to_char(retired, 'YYYY_MM');
+  end loop;
+  update ledger set oldest_month = (retired + interval '1 month')::date;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.rotate_secret_key(known jsonb, new_hmac text, endpoints_read integer, changes jsonb, chain_changes jsonb)
@@ -801,7 +1179,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
@@ -845,3 +1223,22 @@ begin
       select from audit_line l
       where l.agency_id = a.agency_id and l.line_id = a.line_id and l.month = storage_month(a.at) and l.count >= a.count));
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting(since date)
+ RETURNS TABLE(agency_id uuid, endpoint_id uuid)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with recursive waiting as (
+    (select d.agency_id, d.endpoint_id from webhook_delivery d
+     where d.status = 'pending' and d.month >= since order by d.agency_id, d.endpoint_id limit 1)
+    union all
+    select n.agency_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.agency_id, d.endpoint_id from webhook_delivery d
+      where d.status = 'pending' and d.month >= since and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
+      order by d.agency_id, d.endpoint_id limit 1) n
+  )
+  select w.agency_id, w.endpoint_id from waiting w
+$function$;

@@ -13,7 +13,9 @@ import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
+import type { OnDefect } from '../core/journal/recovery.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
+import { MonthSnapshots } from '../core/units/month-snapshots.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
@@ -32,6 +34,7 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { MonthsAhead } from './months-ahead.ts'
 
@@ -195,6 +198,8 @@ export async function openLedger(options: {
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
   })
+  const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
+    watch.onSnapshotDefect({ defect, agencyId, unitId, seq })
   const directory = new UnitDirectory({
     store,
     clock,
@@ -204,7 +209,7 @@ export async function openLedger(options: {
       idleMs: limits.unitIdleMs,
       snapshotEvery: limits.snapshotEvery,
     },
-    onDefect: (defect, { agencyId, unitId, seq }) => watch.onSnapshotDefect({ defect, agencyId, unitId, seq }),
+    onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
   })
   const commands = new BookingCommands({
@@ -293,10 +298,16 @@ export async function openLedger(options: {
     onNewest: (month) => journal.setNewestMonth(month),
     onFailure: watch.onHousekeepingFailure,
   })
+  const monthSnapshots = new MonthSnapshots({
+    units: new PostgresUnitsWithoutSnapshot(sql),
+    ...{ store, clock, onDefect },
+    onFailure: watch.onHousekeepingFailure,
+  })
 
   holdTimer.start()
   expiredAnswers.start()
   monthsAhead.start()
+  monthSnapshots.start()
   const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
   sweep.unref()
 
@@ -337,6 +348,7 @@ export async function openLedger(options: {
       await Promise.all([
         expiredAnswers.stop(),
         monthsAhead.stop(),
+        monthSnapshots.stop(),
         holdTimer.stop(),
         stopCounting(usage, rateSlots, refusals),
       ])

@@ -191,7 +191,10 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const told = new Map(load.booked)
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
-      const env = { DATABASE_URL: server.url, RESTORED_URL: restored.url, PATH: `${programs}:${process.env['PATH']}` }
+      const env = {
+        ...{ DATABASE_URL: server.url, RESTORED_URL: restored.url, SECRET_KEY: TEST_SECRET_KEY },
+        PATH: `${programs}:${process.env['PATH']}`,
+      }
       await bash(dump, env)
       await load.stop()
       // The dump is of a moment under load.

@@ -1,7 +1,7 @@
 /**
  * Units whose oldest entries were archived (retire_month in sql/).
  *
- * - S1 Without the snapshot that takes their place such a unit is not recovered: the entries that are left give another state.
+ * - S2 Without the snapshot that takes their place such a unit is not recovered: the entries that are left give another state.
  */
 import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
 import type { StoredEntry } from '../../core/journal/entry-codec.ts'

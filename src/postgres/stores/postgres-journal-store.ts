@@ -139,31 +139,16 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
-    const unit = uuidOf(unitId)
     const rows = await this.#queries<LoadedRow[]>`
-      with kept as (
-        select seq, format, hash, state from snapshot
-        where unit_id = ${unit}
-        order by seq desc limit ${SNAPSHOTS_KEPT + 1}
-      ), start as (
-        select coalesce(max(seq), 0) as seq from kept
-      ), tail as (
-        select j.* from journal j, start where j.unit_id = ${unit} and j.seq > start.seq
-        union all
-        select j.* from journal j, start where j.other_unit_id = ${unit} and j.seq > start.seq
-      )
-      select seq::float8 as "seq", format, hash as "checksum", state as "payload",
-             null as "kind", null as "unitId", null as "otherUnitId", null as "bookingId"
-      from kept
-      union all
-      select seq::float8, null, checksum::text, payload, kind, unit_id, other_unit_id, booking_id from tail
-      order by "seq"`
+      select seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId", other_unit_id as "otherUnitId",
+             booking_id as "bookingId"
+      from load_unit(${uuidOf(unitId)})`
     const snapshots: StoredSnapshot[] = []
     const tail: StoredEntry[] = []
     for (const row of rows) {
-      const { kind, unitId: of } = row
-      if (kind === null || of === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
-      else tail.push(entryOf({ ...row, kind, unitId: of }))
+      const { kind } = row
+      if (kind === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
+      else tail.push(entryOf({ ...row, kind }))
     }
     if (snapshots.length === 0) await assertHistory(this.#queries, { agencyId, unitId, first: tail[0] ?? null })
     return { snapshots, tail }
@@ -227,7 +212,7 @@ interface LoadedRow {
   payload: string
   /** Null for a snapshot. */
   kind: string | null
-  unitId: string | null
+  unitId: string
   otherUnitId: string | null
   bookingId: string | null
 }

@@ -6,7 +6,7 @@ const AGENCY = { agency_id: 'agc' } as const
 const DELIVERY = { ...AGENCY, delivery_id: 'dlv' } as const
 
 /** The columns of the old tables that become UUIDs, and the prefix of their ids. */
-const ID_COLUMNS: Readonly<Record<string, Readonly<Record<string, IdPrefix>>>> = {
+export const ID_COLUMNS: Readonly<Record<string, Readonly<Record<string, IdPrefix>>>> = {
   agency: AGENCY,
   api_key: { ...AGENCY, key_id: 'key' },
   unit: { ...AGENCY, unit_id: 'unt' },

@@ -62,7 +62,12 @@ begin
     execute format('alter table main_schema.%I set schema ledger_previous', old_tables[i]);
   end loop;
   perform ledger_upgrade.move_routines('main_schema', 'ledger_previous', old_functions);
-  perform ledger_upgrade.move_all('ledger_next', 'main_schema');
+  delete from ledger_upgrade.present;
+  insert into ledger_upgrade.present
+  select oid, true from pg_class where relnamespace = 'ledger_next'::regnamespace and relkind in ('r', 'p', 'c') and not relispartition
+  union all
+  select oid, false from pg_proc where pronamespace = 'ledger_next'::regnamespace;
+  perform ledger_upgrade.move_present('main_schema');
   drop schema ledger_next;
   update ledger_upgrade.progress set state = 'switched', switched_at = clock_timestamp();
   if is_rehearsal then
@@ -88,19 +93,23 @@ begin
   end loop;
 end $$;
 
--- Moves everything that a schema has.
-create or replace function ledger_upgrade.move_all(from_schema text, to_schema text) returns void
+-- Moves the tables, types and functions of the new ledger.
+create or replace function ledger_upgrade.move_present(to_schema text) returns void
 language plpgsql set search_path = '' as $$
 declare
   statements text[];
 begin
   select array_agg(m.statement order by m.place) into statements from (
-    select 1 as place, format('alter routine %s set schema %s', p.oid::regprocedure, to_schema) as statement from pg_proc p
-    where p.pronamespace = from_schema::regnamespace
+    select 1 as place, format('alter routine %s set schema %s', p.oid::regprocedure, to_schema) as statement
+    from pg_proc p join ledger_upgrade.present o on o.oid = p.oid and not o.is_relation
     union all
     select case c.relkind when 'c' then 2 else 3 end,
            format('alter %s %s set schema %s', case c.relkind when 'c' then 'type' else 'table' end, c.oid::regclass, to_schema)
-    from pg_class c where c.relnamespace = from_schema::regnamespace and c.relkind in ('c', 'r', 'p')) m;
+    from pg_class c join ledger_upgrade.present o on o.oid = c.oid and o.is_relation
+    union all
+    select 4, format('alter table %s set schema %s', i.inhrelid::regclass, to_schema)
+    from pg_inherits i join ledger_upgrade.present o on o.oid = i.inhparent and o.is_relation
+    join pg_class c on c.oid = i.inhrelid and c.relkind = 'r') m;
   for i in 1 .. cardinality(statements) loop
     execute statements[i];
   end loop;

@@ -43,7 +43,13 @@ create table ledger_upgrade.late_entry (
   primary key (agency_id, seq)
 );
 
--- Every id is a prefix and 32 hexadecimal digits: find_foreign_ids has made sure.
+-- What the new ledger consists of, but for its partitions: the objects that the switch moves, and the way back.
+create table ledger_upgrade.present (
+  oid         oid not null,
+  is_relation boolean not null
+);
+
+-- Every id is a prefix and 32 hexadecimal digits: foreign-ids.ts has made sure.
 create function ledger_upgrade.uuid_of(id text) returns uuid language sql immutable strict parallel safe as
   $$ select substr(id, 5)::uuid $$;
 

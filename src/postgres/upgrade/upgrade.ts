@@ -11,6 +11,7 @@ import { connect, type Sql } from '../client/connect.ts'
 import { migrate } from '../schema/migrate.ts'
 import { MIGRATIONS, OLD_MIGRATIONS } from '../schema/migrations.ts'
 import { PostgresChainKeys } from '../stores/postgres-chain-keys.ts'
+import { abandonCopy } from './abandon.ts'
 import { JournalCopy } from './copy-journal.ts'
 import { mustHaveOwnIds } from './foreign-ids.ts'
 import { withLockRetries } from './lock-retries.ts'
@@ -184,10 +185,10 @@ class Upgrade {
     const { onStep } = this.#options
     await mustHaveOwnIds(this.#sql, this.#main, onStep)
     onStep('Making the tables of the new layout')
+    await abandonCopy(this.#sql, this.#main, onStep)
     await this.#sql
       .unsafe(
-        `drop schema if exists ledger_next, ledger_upgrade cascade;
-         create schema ledger_next;
+        `create schema ledger_next;
          create table ledger_next.schema_migration (like ${this.#main}.schema_migration including all)`,
       )
       .simple()
@@ -196,7 +197,6 @@ class Upgrade {
     await this.#define(await this.#mirrors.script())
     await this.#sql`select ledger_upgrade.make_past_months(${await this.#oldestMonth()}::text::date)`
     onStep('Making an index of the old webhook events')
-    await this.#sql.unsafe(`drop index concurrently if exists ${this.#main}.webhook_event_upgrade`)
     await this.#sql.unsafe(`create index concurrently webhook_event_upgrade on ${this.#main}.webhook_event (seq)`)
     await this.#define(progressText)
   }

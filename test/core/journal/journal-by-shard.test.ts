@@ -36,7 +36,7 @@ function watchLookUps(store: MemoryJournalStore): string[][] {
 }
 
 describe('entries of several shards', () => {
-  test('C4: have gapless numbers of their own in each, however they share batches', async () => {
+  test('J3: have gapless numbers of their own in each, however they share batches', async () => {
     const { store, journal } = await openJournal()
     const agencies = [A, B, A, A, C, B, A]
     const seqs = await Promise.all(agencies.map((agencyId, i) => journal.append(booked(`${i}`, { agencyId }))))

@@ -36,7 +36,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
 
-    test('C4: has gapless numbers of its own in each shard', async () => {
+    test('J3: has gapless numbers of its own in each shard', async () => {
       const { store, seqsOf } = await open()
       const term = await store.takeOver('test')
       const first = batchOf(term, [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })])
@@ -91,7 +91,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await auditCounts()).toEqual([2])
     })
 
-    test('C4: with other entries under numbers that are taken is refused as by the fence', async () => {
+    test('J3: with other entries under numbers that are taken is refused as by the fence', async () => {
       const { store, bookingIds } = await open()
       const term = await store.takeOver('test')
       await store.appendBatch(batchOf(term, [unitSet(UNIT_A)]))
@@ -100,7 +100,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await bookingIds()).toEqual([])
     })
 
-    test('C4: before which an entry is missing is refused as by the fence', async () => {
+    test('J3: before which an entry is missing is refused as by the fence', async () => {
       const { store, seqsOf } = await open()
       const term = await store.takeOver('test')
       const never = batchOf(term, [unitSet(UNIT_A)])
@@ -109,7 +109,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await seqsOf(AGENCY.id)).toEqual([])
     })
 
-    test('C4: in which an entry is missing is refused as by the fence', async () => {
+    test('J3: in which an entry is missing is refused as by the fence', async () => {
       const { store, seqsOf } = await open()
       const { shards, records } = batchOf(await store.takeOver('test'), [booked('1'), booked('2'), booked('3')])
       const gap = { shards, records: records.filter((_, i) => i !== 1) }
