@@ -1,8 +1,8 @@
 /** Admission of the operator, by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
 import { portalAccess } from '../../access/portal-access.ts'
 import type { AgencyOutcome } from '../../admin/outcome.ts'
-import type { Caller } from '../../core/journal/record.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
+import type { Caller } from '../../core/journal/record.ts'
 import { unreachable } from '../../lib/assert.ts'
 import { plainHeaders } from '../http/answer.ts'
 import { type BodyOf, type Operation, type PathOf, type QueryOf, routeNameOf } from '../operation.ts'
