@@ -6,6 +6,7 @@ import { heapStats } from 'bun:jsc'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
+import { uuidOf } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { sampleId } from '../test/support/samples.ts'
@@ -75,7 +76,7 @@ function sampled(size: WorldSize): { agency: number; unit: number; calendar: num
 }
 
 async function seedCalendars(sql: Sql, size: WorldSize): Promise<void> {
-  const writer = new BatchWriter(sql, size.agencies * size.unitsPerAgency + 1)
+  const writer = await BatchWriter.open(sql)
   for (const { agency, unit, calendar } of sampled(size)) {
     const bookingsPerUnit = CALENDARS[calendar]?.bookings ?? 0
     for (const booking of calendarOf({ ...size, bookingsPerUnit }, agency, unit))
@@ -114,7 +115,7 @@ async function snapshotSizes(sql: Sql, size: WorldSize): Promise<number[]> {
       const unitId = unitIdOf(place?.agency ?? 0, place?.unit ?? 0)
       const [row] = await sql<
         { bytes: number }[]
-      >`select max(length(state))::float8 as bytes from snapshot where unit_id = ${unitId}`
+      >`select max(length(state))::float8 as bytes from snapshot where unit_id = ${uuidOf(unitId)}`
       return row?.bytes ?? 0
     }),
   )

@@ -5,16 +5,28 @@ import { decideBookStay } from '../src/core/domain/decide.ts'
 import type { Night } from '../src/core/domain/night.ts'
 import { quoteStay } from '../src/core/domain/quote-stay.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
-import { decodeEntry, encodeEntry } from '../src/core/journal/entry-codec.ts'
+import { encodeBatch } from '../src/core/journal/batch.ts'
+import { NO_LINK } from '../src/core/journal/chain.ts'
+import { decodeEntry } from '../src/core/journal/entry-codec.ts'
+import { SHARDS } from '../src/core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { sha256Hex } from '../src/lib/sha256-hex.ts'
 import { writeResult } from './report.ts'
-import { calendarOf, feeTypesOf, nightOf, secretOf, unitOf } from './world/world.ts'
+import { recordOf } from './world/seed.ts'
+import { agencyIdOf, calendarOf, feeTypesOf, nightOf, secretOf, unitOf } from './world/world.ts'
 
+const EMPTY_LOG = {
+  heads: Array.from({ length: SHARDS }, () => ({ lastSeq: 0, lastMonth: '2026-01-01', lastLink: NO_LINK })),
+  chainKeys: Array.from({ length: SHARDS }, () => new Uint8Array(32)),
+  newestMonth: '2099-12-01',
+}
 const size = { agencies: 1, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
 const unit = unitOf(0, 3)
 const events = calendarOf(size, 0, 3).map((after) => ({ kind: 'booking_created', after }) as const)
-const entries = [{ kind: 'unit_set', unit } as const, ...events].map((event, i) => encodeEntry(event, i + 1))
+const entries = encodeBatch(
+  [{ kind: 'unit_set', unit } as const, ...events].map((event) => recordOf(agencyIdOf(0), event)),
+  EMPTY_LOG,
+).flatMap(({ entry }) => entry ?? [])
 const recovered = (): UnitState => {
   const state = UnitState.empty(unit.id)
   for (const entry of entries) state.apply(decodeEntry(entry), entry.seq)

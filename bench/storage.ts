@@ -2,6 +2,8 @@
  * What a booking costs on the disk of Postgres: the bytes by which every table, with its indexes, has grown per booking. Each
  * booking has a guest of its own, a reference and a request id, as a partner's has; a webhook endpoint is not registered.
  */
+import type { Agency } from '../src/core/catalogue/agency.ts'
+import type { Unit } from '../src/core/domain/unit.ts'
 import { systemIds } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../test/support/open-ledger.ts'
@@ -20,7 +22,7 @@ export async function measureStorage(say: (text: string) => void): Promise<void>
   try {
     const { url, sql } = await postgres.createDatabase('storage')
     const ledger = await openTestDatabaseLedger(url)
-    const places = []
+    const places: { agency: Agency; unit: Unit }[] = []
     for (let a = 0; a < AGENCIES; a++) {
       const agency = await addAgency(ledger, { id: systemIds('agc'), slug: `agency-${a}` })
       for (let u = 0; u < UNITS_PER_AGENCY; u++) {

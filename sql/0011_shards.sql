@@ -21,8 +21,9 @@ values (date_trunc('month', now() at time zone 'UTC'), date_trunc('month', now()
 create function shard_of(agency uuid) returns smallint language sql immutable strict parallel safe as
   $$ select get_byte(sha256(uuid_send(agency)), 0)::smallint $$;
 
--- The fence, and where the numbers of a shard begin: `mark` is the number before the first that the journal holds, `mark_link`
--- its link of the chain. `renewal` identifies the call that last raised the epoch.
+-- The fence, and where the log of a shard begins. `base`: the last entry that was archived; what the journal holds comes after it.
+-- `mark`: the number from which on there are no gaps; entries before it have the numbers that an earlier version gave them. Each with
+-- the link of the last entry up to it. `renewal` identifies the call that last raised the epoch.
 create table shard (
   shard     smallint primary key check (shard between 0 and 255),
   epoch     bigint not null default 0,
@@ -30,6 +31,8 @@ create table shard (
   taken_at  timestamptz not null default now(),
   renewal   uuid,
   mark_link bytea not null default '\x' check (length(mark_link) in (0, 32)),
+  base      bigint not null default 0 check (base >= 0),
+  base_link bytea not null default '\x' check (length(base_link) in (0, 32)),
   holder    text not null default ''
 );
 insert into shard (shard) select generate_series(0, 255);
@@ -66,7 +69,7 @@ create table journal (
   primary key (shard, seq, month)
 ) partition by range (month);
 create index journal_of_agency on journal (agency_id, seq);
-create index journal_newest on journal (agency_id, at desc, entry_id desc);
+create index journal_newest on journal (agency_id, at desc);
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;
 
@@ -88,6 +91,7 @@ create table audit_line (
 ) partition by range (month);
 create index audit_line_newest on audit_line (agency_id, at desc, line_id desc);
 
+-- `is_base`: what comes before it was archived. It is never pruned.
 create table snapshot (
   agency_id uuid not null,
   unit_id   uuid not null,
@@ -96,6 +100,7 @@ create table snapshot (
   hash      text not null,
   state     text not null,
   taken_at  timestamptz not null,
+  is_base   boolean not null default false,
   primary key (unit_id, seq)
 );
 
@@ -175,8 +180,6 @@ create table calendar_feed (
   primary key (agency_id, unit_id)
 );
 
--- `search_text`: the four columns that GET /guests?search= looks into, one under the other, in lower case. A search without a
--- line break cannot match across two of them.
 create table guest (
   agency_id   uuid not null references agency,
   guest_id    uuid not null,
@@ -184,18 +187,20 @@ create table guest (
   first_name  text not null,
   last_name   text not null,
   email       text,
-  email_key   text generated always as (lower(email)) stored,
   phone       text,
   nationality text,
-  search_text text generated always as (
-    lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, ''))) stored,
   primary key (agency_id, guest_id)
 );
-create unique index guest_email on guest (agency_id, email_key);
+create unique index guest_email on guest (agency_id, lower(email));
 create index guest_newest on guest (agency_id, created_at desc, guest_id);
+-- What GET /guests?search= looks into: four columns, one under the other, in lower case. A search without a line break cannot match
+-- across two of them.
+create function guest_text(first_name text, last_name text, email text, phone text) returns text
+  language sql immutable parallel safe as
+  $$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $$;
 -- The agency comes last, so that it is looked up only for guests that have the trigrams, and as an expression, so that the
 -- planner does not take this index for what has no trigram.
-create index guest_search on guest using gin (search_text gin_trgm_ops, (agency_id::text))
+create index guest_search on guest using gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, (agency_id::text))
   with (gin_pending_list_limit = 512);
 
 -- The bookings as they are now. The journal has their history, and none of their free texts: source_ref, notes and
@@ -283,7 +288,8 @@ create table webhook_sender (
 insert into webhook_sender (tenure, epoch, taken_at) values (0, 0, now());
 
 -- `made_seq`, `made_month`: the last entry of the agency that was considered for this endpoint. Entries after it have no delivery
--- yet; those of an endpoint that is switched off wait there.
+-- yet; those of an endpoint that is switched off wait there. `from_seq`: where the cursor began, or to where the agency dropped what
+-- waited; announced entries between the two have a delivery.
 create table webhook_endpoint (
   agency_id              uuid not null references agency,
   endpoint_id            uuid not null,
@@ -300,6 +306,7 @@ create table webhook_endpoint (
   revision               integer not null default 0,
   made_seq               bigint not null default 0,
   made_month             date not null default '2000-01-01',
+  from_seq               bigint not null default 0,
   primary key (agency_id, endpoint_id)
 );
 

@@ -80,7 +80,7 @@ create type idempotency_row as (
 );
 
 -- The fences (J5). Whoever locks several locks them in the order of the shards. What is fenced raises NL001, and the detail lists
--- the fenced shards: `17,203`.
+-- the fenced shards: `17,203`. NL002, from append_batch, lists those whose logs end elsewhere than the writer believes.
 
 -- Locks the fences and compares them. Only after that does a writer read anything.
 create function check_fences(shards smallint[], epochs bigint[]) returns boolean language plpgsql as $$
@@ -126,7 +126,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
   -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
   return query
-  select s.shard, s.epoch, coalesce(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
@@ -151,9 +151,23 @@ begin
   where s.shard = w.shard and s.epoch = w.epoch;
 end $$;
 
--- Whether entries are there: all of a batch, or none (J2). Null unless all their fences are above `epochs`: only then can nothing
--- of those epochs commit any more. The locks wait for what still commits.
-create function was_written(shards smallint[], epochs bigint[], entries journal_row[]) returns boolean language plpgsql as $$
+-- The functions that read the journal have one plan for all calls: planning for all partitions takes longer than the reading. It must
+-- not be the plan for a table that was still small.
+
+-- Whether all entries are there: as these, not only their numbers.
+create function are_written(entries journal_row[]) returns boolean language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return not exists (
+    select from unnest(entries) e
+    left join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month
+    where j.entry_id is distinct from e.entry_id);
+end $$;
+
+-- Whether entries and audit lines are there: all of a batch, or none (J2). Null unless all its fences are above `epochs`: only then
+-- can nothing of those epochs commit any more. The locks wait for what still commits.
+create function was_written(shards smallint[], epochs bigint[], entries journal_row[], audit_lines audit_row[]) returns boolean
+language plpgsql as $$
 declare
   is_final boolean;
 begin
@@ -163,17 +177,21 @@ begin
   if not is_final then
     return null;
   end if;
-  return exists (
-    select from unnest(entries) e
-    join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id);
+  return are_written(entries) and not exists (
+    select from unnest(audit_lines) a
+    where not exists (
+      select from audit_line l
+      where l.agency_id = a.agency_id and l.line_id = a.line_id and l.month = storage_month(a.at) and l.count >= a.count));
 end $$;
 
 -- Refuses entries that do not continue the logs of their shards: the number before the first of each shard is there, in the same
 -- month or an earlier one, or is the shard's mark; the number itself is in no other month; and the others follow without a gap.
--- Called once the entries are written. With one plan for all calls, only the partitions that are needed are opened.
-create function check_numbers(entries journal_row[]) returns void language plpgsql set plan_cache_mode = force_generic_plan as $$
+-- Called once the entries are written.
+create function check_numbers(entries journal_row[]) returns void language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   newest   date;
+  later    date;
   firsts   journal_row[];
   doubtful journal_row[];
   wrong    text;
@@ -184,14 +202,18 @@ begin
   from (select e as entry, e.shard, e.seq, e.month, lag(e.seq) over log as seq_before, lag(e.month) over log as month_before
         from unnest(entries) e window log as (partition by e.shard order by e.seq)) e;
 
-  -- Nearly always they continue a log that has an entry in the same month, the newest of the batch.
+  -- Nearly always they continue a log that has an entry in the same month, and nothing is in a later one.
   if wrong is null then
-    select array_agg(f::journal_row) into doubtful from unnest(firsts) f
-    where f.month <> newest
-      or not exists (select from journal j where j.shard = f.shard and j.seq = f.seq - 1 and j.month = newest)
-      or exists (select from journal j where j.shard = f.shard and j.seq = f.seq and j.month > newest);
+    later := newest + interval '1 month';
+    if exists (select from journal j where j.month >= later) then
+      doubtful := firsts;
+    else
+      select array_agg(f::journal_row) into doubtful from unnest(firsts) f
+      left join journal j on j.shard = f.shard and j.seq = f.seq - 1 and j.month = newest
+      where f.month <> newest or j.seq is null;
+    end if;
   end if;
-  if wrong is null and doubtful is not null then
+  if doubtful is not null then
     select string_agg(f.shard::text, ',') into wrong from unnest(doubtful) f join shard s on s.shard = f.shard
     where s.mark <> f.seq - 1
         and not exists (select from journal j where j.shard = f.shard and j.seq = f.seq - 1 and j.month <= f.month)
@@ -200,6 +222,27 @@ begin
   if wrong is not null then
     raise exception 'Cannot append: the entries do not continue the logs of their shards' using errcode = 'NL002', detail = wrong;
   end if;
+end $$;
+
+-- What a unit is recovered from: its snapshots, and the entries after the newest of them. A snapshot has a format, an entry a kind.
+create function load_unit(of_unit uuid)
+returns table (seq bigint, format integer, checksum text, payload text, kind text, unit_id uuid, other_unit_id uuid, booking_id uuid)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  after_seq bigint := coalesce((select max(s.seq) from snapshot s where s.unit_id = of_unit), 0);
+begin
+  return query
+  (select s.seq, s.format, s.hash, s.state, null::text, s.unit_id, null::uuid, null::uuid
+   from snapshot s where s.unit_id = of_unit)
+  union all
+  select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+  from journal j where j.unit_id = of_unit and j.seq > after_seq
+  union all
+  select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+  from journal j where j.other_unit_id = of_unit and j.seq > after_seq
+  order by seq;
 end $$;
 
 -- One batch, all or nothing (J2). `shards`: of all its records. `payloads`: of the entries, with E'\x1e' between them; `links`: one
@@ -235,12 +278,12 @@ begin
     if written = wanted then
       perform check_numbers(entries);
     else
-      is_duplicate := written = 0 and wanted = (
-        select count(*) from unnest(entries) e
-        join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id);
+      is_duplicate := written = 0 and are_written(entries);
       if not is_duplicate then
-        raise exception 'Cannot append: % of % numbers are taken', wanted - written, wanted
-          using errcode = 'NL002', detail = array_to_string(shards, ',');
+        raise exception 'Cannot append: % of % numbers are taken', wanted - written, wanted using errcode = 'NL002', detail = (
+          select string_agg(distinct e.shard::text, ',') from unnest(entries) e
+          join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month
+          where j.xmin <> pg_current_xact_id()::xid);
       end if;
     end if;
   end if;
@@ -277,8 +320,8 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, email_key) do update set email = guest.email
-      returning agency_id, guest_id, coalesce(email_key, guest_id::text) as same_guest
+      on conflict (agency_id, lower(email)) do update set email = guest.email
+      returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
     from wanted_guest w join resolved r on r.agency_id = w.agency_id and r.same_guest = w.same_guest;

@@ -29,9 +29,9 @@ declare
 begin
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
   insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
-                                made_seq, made_month)
+                                made_seq, made_month, from_seq)
   select agency, endpoint, its_url, its_description, 'active', its_secret_sealed, registered_at, registered_at,
-         cursor_seq, cursor_month
+         cursor_seq, cursor_month, cursor_seq
   where (select count(*) from webhook_endpoint e where e.agency_id = agency and e.status <> 'deleted') < endpoints_max;
   return found;
 end $$;

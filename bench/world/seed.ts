@@ -1,6 +1,6 @@
 /**
- * Fills the databases. The ledger's rows go through `append_batch`, as the service writes them, with journal, booking, audit
- * and event each; the peer's are copied from them.
+ * Fills the databases. The ledger's rows go through `append_batch`, as the service writes them; the peer's are copied from
+ * them.
  */
 
 import { keySecretOf } from '../../src/access/key-secret.ts'
@@ -8,12 +8,14 @@ import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { UnitEvent } from '../../src/core/domain/event.ts'
-import { encodeBatch } from '../../src/core/journal/batch.ts'
-import type { AuditDraft, JournalRecord } from '../../src/core/journal/record.ts'
+import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batch.ts'
+import type { AuditDraft, Caller, JournalRecord } from '../../src/core/journal/record.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
+import { PostgresChainKeys } from '../../src/postgres/stores/postgres-chain-keys.ts'
+import { TEST_SECRET_KEY } from '../../test/support/service-process.ts'
 import {
   agencyIdOf,
   calendarOf,
@@ -36,7 +38,7 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
   onStep(`seeding ${size.agencies} agencies with ${size.unitsPerAgency} units`)
   const store = new PostgresAgencyStore(sql, () => EPOCH)
   for (let agency = 0; agency < size.agencies; agency++) await seedAgency(store, agency)
-  const writer = new BatchWriter(sql)
+  const writer = await BatchWriter.open(sql)
   for (let agency = 0; agency < size.agencies; agency++)
     for (let unit = 0; unit < size.unitsPerAgency; unit++)
       await writer.add(recordOf(agencyIdOf(agency), { kind: 'unit_set', unit: unitOf(agency, unit) }))
@@ -74,12 +76,29 @@ async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
 /** Group commits of our own, under the epoch that the database begins with. */
 export class BatchWriter {
   readonly #sql: Sql
+  readonly #chainKeys: readonly Uint8Array[]
+  readonly #heads: ShardHead[]
+  readonly #newestMonth: string
   #records: JournalRecord[] = []
-  #seq: number
 
-  constructor(sql: Sql, firstSeq = 1) {
+  private constructor(sql: Sql, log: { chainKeys: readonly Uint8Array[]; heads: ShardHead[]; newestMonth: string }) {
     this.#sql = sql
-    this.#seq = firstSeq
+    this.#chainKeys = log.chainKeys
+    this.#heads = log.heads
+    this.#newestMonth = log.newestMonth
+  }
+
+  /** Continues the log of the database. */
+  static async open(sql: Sql): Promise<BatchWriter> {
+    const rows = await sql<(ShardHead & { newestMonth: string })[]>`
+      select greatest(s.mark, coalesce(j.seq, 0))::float8 as "lastSeq", coalesce(j.month, l.oldest_month)::text as "lastMonth",
+             coalesce(j.link, s.mark_link) as "lastLink", l.newest_month::text as "newestMonth"
+      from ledger l, shard s
+      left join lateral (
+        select seq, month, link from journal where journal.shard = s.shard order by seq desc limit 1) j on true
+      order by s.shard`
+    const chainKeys = await new PostgresChainKeys(sql, Uint8Array.fromHex(TEST_SECRET_KEY)).open()
+    return new BatchWriter(sql, { chainKeys, heads: [...rows], newestMonth: rows[0]?.newestMonth ?? '' })
   }
 
   async add(record: JournalRecord): Promise<void> {
@@ -89,32 +108,28 @@ export class BatchWriter {
 
   async end(): Promise<void> {
     if (this.#records.length === 0) return
-    const { records, lastSeq } = encodeBatch(this.#records, this.#seq)
-    await appendBatch(this.#sql, EPOCH, Bun.randomUUIDv7(), records)
-    this.#seq = lastSeq + 1
+    const log = { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth }
+    const records = encodeBatch(this.#records, log)
+    const shards = [...new Set(records.map(({ shard }) => shard))].sort((a, b) => a - b)
+    await appendBatch(this.#sql, { shards: shards.map((shard) => ({ shard, epoch: EPOCH })), records })
+    for (const { shard, entry } of records) if (entry !== null) this.#heads[shard] = headAt(entry)
     this.#records = []
   }
 }
 
-export function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
-  return { agencyId, at: AT, entry: { event, at: AT, requestId: null } }
+const CALLER: Caller = {
+  actor: { kind: 'key', id: systemIds('key') },
+  route: 'POST /partner/v1/bookings',
+  requestId: null,
 }
 
-/** With its audit line and its event, as every booking leaves them. */
+export function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
+  const envelope = event.kind === 'unit_set' ? null : { unitSlug: 'unit-000', unitName: 'Unit 000', currency: 'EUR' }
+  return { agencyId, at: AT, entry: { id: systemIds('evt'), event, at: AT, caller: CALLER, envelope } }
+}
+
 export function bookedOf(agencyId: string, booking: Booking): JournalRecord {
-  return {
-    ...recordOf(agencyId, { kind: 'booking_created', after: booking }),
-    audit: {
-      ...{ auditId: booking.id.replace('bkg', 'aud'), at: AT, count: 1 },
-      ...{ actor: { kind: 'key', id: agencyId.replace('agc', 'key') } },
-      ...{ route: 'POST /partner/v1/bookings', outcome: 'OK', bookingId: booking.id, requestId: null },
-    },
-    announcement: {
-      eventId: booking.id.replace('bkg', 'evt'),
-      kind: 'booking.created',
-      body: (seq) => JSON.stringify({ event: 'booking.created', seq, data: { id: booking.id } }),
-    },
-  }
+  return recordOf(agencyId, { kind: 'booking_created', after: booking })
 }
 
 const FIRST_NAMES = ['Ana', 'Rui', 'Maria', 'João', 'Inês', 'Pedro', 'Sofia', 'Tiago', 'Clara', 'Nuno']

@@ -13,8 +13,9 @@ import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
-import { SHARDS } from '../core/journal/shard.ts'
+import type { OnDefect } from '../core/journal/recovery.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
+import { MonthSnapshots } from '../core/units/month-snapshots.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
@@ -26,12 +27,14 @@ import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { MonthsAhead } from './months-ahead.ts'
 
@@ -128,6 +131,8 @@ const COUNT_FENCED_AFTER_MS = 50
  */
 export async function openLedger(options: {
   databaseUrl: string
+  /** 32 bytes: opens the keys of the journal's chains. */
+  secretKey: Uint8Array
   clock: Clock
   limits: LedgerLimits
   watch: LedgerWatch
@@ -150,9 +155,12 @@ export async function openLedger(options: {
   const usageRows = new PostgresUsageRows(sql)
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const rateRows = new PostgresRateRows(sql)
+  const sealedKeys = new PostgresChainKeys(sql, options.secretKey)
 
   const { isCancelled = () => false } = options
-  await Promise.all([catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load()])
+  await Promise.all([
+    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load(), sealedKeys.open()],
+  ])
   // Before the take-over, so that the journal starts with the newest month.
   await ensureMonths(sql).catch(watch.onHousekeepingFailure)
   if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
@@ -170,6 +178,7 @@ export async function openLedger(options: {
       watch.onTakeOverFailure(error)
     },
   })
+  const chainKeys = await retryUntilAnswered(() => sealedKeys.open(), retryOptions)
   await retryUntilAnswered(() => catalogue.load(), retryOptions)
   const used = await retryUntilAnswered(usedSoFar, retryOptions)
   const passed = await retryUntilAnswered(() => rateRows.load(), retryOptions)
@@ -186,10 +195,11 @@ export async function openLedger(options: {
         .catch(watch.onCountersNotWritten)
       watch.onFenced(cause, counted)
     },
-    // STAND-IN until the keys are read from shard_chain.
-    chainKeys: Array.from({ length: SHARDS }, (_, shard) => new Uint8Array(32).fill(shard)),
+    chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
   })
+  const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
+    watch.onSnapshotDefect({ defect, agencyId, unitId, seq })
   const directory = new UnitDirectory({
     store,
     clock,
@@ -199,7 +209,7 @@ export async function openLedger(options: {
       idleMs: limits.unitIdleMs,
       snapshotEvery: limits.snapshotEvery,
     },
-    onDefect: (defect, { agencyId, unitId, seq }) => watch.onSnapshotDefect({ defect, agencyId, unitId, seq }),
+    onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
   })
   const commands = new BookingCommands({
@@ -288,10 +298,16 @@ export async function openLedger(options: {
     onNewest: (month) => journal.setNewestMonth(month),
     onFailure: watch.onHousekeepingFailure,
   })
+  const monthSnapshots = new MonthSnapshots({
+    units: new PostgresUnitsWithoutSnapshot(sql),
+    ...{ store, clock, onDefect },
+    onFailure: watch.onHousekeepingFailure,
+  })
 
   holdTimer.start()
   expiredAnswers.start()
   monthsAhead.start()
+  monthSnapshots.start()
   const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
   sweep.unref()
 
@@ -332,6 +348,7 @@ export async function openLedger(options: {
       await Promise.all([
         expiredAnswers.stop(),
         monthsAhead.stop(),
+        monthSnapshots.stop(),
         holdTimer.stop(),
         stopCounting(usage, rateSlots, refusals),
       ])

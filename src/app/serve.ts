@@ -18,6 +18,7 @@ import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
+import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type Log, openLog } from './log.ts'
 import { openDatabase, UnreachableError } from './open-database.ts'
@@ -34,7 +35,7 @@ import { welcome } from './welcome.ts'
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
-  ...[SecretKeyError, SenderCommandError],
+  ...[SecretKeyError, SenderCommandError, UpgradeError],
 ]
 
 /**
@@ -77,11 +78,12 @@ async function start(
   const secrets = loadSecrets(config)
   checkSenderCommand()
   const onStep = (step: string) => console.log(step)
-  const database = await service.during(openDatabase(config, { secretKey: secrets.secretKey, onStep }), (opened) =>
-    service.has({ database: opened }),
-  )
-  const opening = openLedger({
+  const isCancelled = () => service.isEnding
+  const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
+  const database = await service.during(opening, (opened) => service.has({ database: opened }))
+  const openingLedger = openLedger({
     databaseUrl: database.url,
+    secretKey: secrets.secretKey,
     clock: systemClock,
     limits: config.limits,
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),
@@ -97,9 +99,9 @@ async function start(
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
-    isCancelled: () => service.isEnding,
+    isCancelled,
   })
-  const ledger = await service.during(opening, (opened) => service.has({ ledger: opened }))
+  const ledger = await service.during(openingLedger, (opened) => service.has({ ledger: opened }))
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,

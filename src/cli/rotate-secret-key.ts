@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { parseSecretKey } from '../app/config.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
+import { reEncryptedChainKeys, replacedChainKeys, sealedChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
+import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import { reEncrypted, secretsOpen } from '../webhooks/re-encrypt.ts'
@@ -20,13 +22,13 @@ interface Outcome {
   readonly lost?: readonly string[]
 }
 
-/** `rotate-secret-key`: re-encrypts the webhook secrets in DATABASE_URL, from SECRET_KEY_OLD to SECRET_KEY. */
+/** `rotate-secret-key`: re-encrypts the webhook secrets and the chain keys in DATABASE_URL, from SECRET_KEY_OLD to SECRET_KEY. */
 export function rotateSecretKey(program: Command, terminal: Terminal): void {
   program
     .command('rotate-secret-key')
-    .summary('re-encrypt the webhook secrets in DATABASE_URL: from SECRET_KEY_OLD to SECRET_KEY')
+    .summary('re-encrypt the secrets in DATABASE_URL: from SECRET_KEY_OLD to SECRET_KEY')
     .description(
-      'Re-encrypts all webhook secrets in the database at DATABASE_URL from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
+      'Re-encrypts all webhook secrets and the keys of the journal in the database at DATABASE_URL from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
         'and start it with the new key afterwards; a service that is still running is fenced out. Running the command again ' +
         'changes nothing. Calendar addresses are derived from the key, so every one of them changes.',
     )
@@ -42,7 +44,7 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
       const from = options.oldKeyLost === true ? null : keyOf(terminal.env, 'SECRET_KEY_OLD')
       const sql = connect(url, { purpose: 'admin' })
       try {
-        const outcome = from === null ? await useFromNowOn(sql, to) : await rotate(sql, { from, to })
+        const outcome = from === null ? await useFromNowOn(sql, { url, key: to }) : await rotate(sql, { from, to })
         terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
       } catch (error) {
         throw error instanceof CliError ? error : new CliError(reasonOf(error))
@@ -55,23 +57,40 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
 async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<Outcome> {
   const rows = await sealedSecrets(sql)
   const changes = reEncrypted(rows, { from: new SecretBox(from), to: new SecretBox(to) })
+  const chainKeys = reEncryptedChainKeys(await sealedChainKeys(sql), { from, to })
   const newCheck = secretKeyCheck(to)
   const outcome = { endpoints: rows.length, changed: changes.length }
+  const isSame = changes.length === 0 && chainKeys.every(({ before, after }) => before === after)
   // Nothing to change, so the current writer is not fenced out.
-  if (changes.length === 0 && (await storedCheck(sql)) === newCheck) return outcome
+  if (isSame && (await storedCheck(sql)) === newCheck) return outcome
   const knownChecks = [secretKeyCheck(from), newCheck]
-  await rotateSecrets(sql, { knownChecks, newCheck, endpointsRead: rows.length, changes })
+  await rotateSecrets(sql, { knownChecks, newCheck, endpointsRead: rows.length, changes, chainKeys })
   return outcome
 }
 
-/** Leaves the secrets encrypted with the lost key as they are: each endpoint needs a new secret (`webhooks rotate-secret`). */
-async function useFromNowOn(sql: Sql, key: Uint8Array): Promise<Outcome> {
+/**
+ * Leaves the secrets encrypted with the lost key as they are: each endpoint needs a new secret (`webhooks rotate-secret`). The
+ * chains of the journal begin again with new keys.
+ */
+async function useFromNowOn(sql: Sql, { url, key }: { url: string; key: Uint8Array }): Promise<Outcome> {
   const rows = await sealedSecrets(sql)
   const box = new SecretBox(key)
   const lost = rows.filter((row) => !secretsOpen(box, row)).map(({ endpointId }) => endpointId)
   const newCheck = secretKeyCheck(key)
-  await rotateSecrets(sql, { knownChecks: null, newCheck, endpointsRead: rows.length, changes: [] })
+  const chainKeys = replacedChainKeys(await sealedChainKeys(sql), { key, lastSeqs: await fencedEnds(sql, url) })
+  await rotateSecrets(sql, { knownChecks: null, newCheck, endpointsRead: rows.length, changes: [], chainKeys })
   return { endpoints: rows.length, changed: 0, lost }
+}
+
+/** Fences out the current writer, so that nothing is appended any more; then reads where the log of each shard ends. */
+async function fencedEnds(queries: Sql, url: string): Promise<ReadonlyMap<number, number>> {
+  const store = new PostgresJournalStore({ url, queries })
+  try {
+    const { shards } = await store.takeOver('rotate-secret-key')
+    return new Map(shards.map(({ shard, lastSeq }) => [shard, lastSeq]))
+  } finally {
+    await store.close()
+  }
 }
 
 function sentence({ endpoints, changed, lost }: Outcome): string {

@@ -27,74 +27,89 @@ export async function verifyShard(input: {
 }
 
 /** Takes the entries of a shard in order. Every one that is not as it was written is named. */
-export class ShardCheck {
+class ShardCheck {
   readonly #extent: ShardExtent
   readonly #key: ChainKey | null
   readonly #found: Findings
+  #entries = 0
+  #isPastMark = false
   #lastSeq: number
   #lastMonth: Month = ''
   #lastLink: Link
-  #entries = 0
-  /** Entries where by the mark there are none. */
-  #beforeMark: { readonly from: number; readonly to: number } | null = null
 
   constructor(extent: ShardExtent, key: ChainKey | null, found: Findings) {
     this.#extent = extent
     this.#key = key
     this.#found = found
-    this.#lastSeq = extent.mark
-    this.#lastLink = extent.markLink
+    this.#lastSeq = extent.base
+    this.#lastLink = extent.baseLink
   }
 
   take(entry: LogEntry): void {
-    const { seq } = entry
+    const { seq, month, agencyId, link } = entry
+    const { shard, base, mark } = this.#extent
     this.#entries += 1
     this.#found.entries += 1
-    if (seq <= this.#extent.mark) {
-      this.#beforeMark = { from: this.#beforeMark?.from ?? seq, to: seq }
+    if (seq <= base) {
+      this.#add('journal', seq, `the entry exists, but those up to ${base} were archived`)
       return
     }
+    if (seq > mark) this.#passMark()
     this.#checkNumber(seq)
-    if (entry.month < this.#lastMonth)
-      this.#add('journal', seq, `the entry is stored under ${entry.month}, the one before it under ${this.#lastMonth}`)
-    if (shardOf(entry.agencyId) !== this.#extent.shard)
-      this.#add('journal', seq, `the entry belongs to shard ${shardOf(entry.agencyId)}`)
+    if (month < this.#lastMonth)
+      this.#add('journal', seq, `the entry is stored under ${month}, the one before it under ${this.#lastMonth}`)
+    if (shardOf(agencyId) !== shard) this.#add('journal', seq, `the entry belongs to shard ${shardOf(agencyId)}`)
     this.#checkLink(entry)
     this.#lastSeq = seq
-    this.#lastMonth = entry.month
-    this.#lastLink = entry.link
+    this.#lastMonth = month
+    this.#lastLink = link
   }
 
   end(): void {
-    const { mark, shard } = this.#extent
-    if (this.#beforeMark !== null) {
-      const { from, to } = this.#beforeMark
-      this.#add('journal', from, `entries ${from} to ${to} exist, but the log of shard ${shard} begins after ${mark}`)
-    }
+    this.#passMark()
     if (this.#key === null && this.#entries > 0)
       this.#found.add(
         'chain',
         null,
-        `${shard}`,
+        `${this.#extent.shard}`,
         'the chain cannot be checked: its key is missing, or SECRET_KEY does not open it',
       )
+  }
+
+  #passMark(): void {
+    if (this.#isPastMark) return
+    this.#isPastMark = true
+    const { base, mark, markLink } = this.#extent
+    if (mark < base) this.#add('journal', base, 'the mark of the shard is before the last archived entry')
+    if (!isSame(this.#lastLink, markLink))
+      this.#add('chain', mark, 'the mark of the shard does not have the link of the last entry up to it')
+    this.#lastSeq = Math.max(this.#lastSeq, mark)
   }
 
   #checkNumber(seq: number): void {
     const last = this.#lastSeq
     if (seq === last) this.#add('journal', seq, 'the number is used twice (J3)')
+    else if (!this.#isPastMark) return
     else if (seq === last + 2) this.#add('journal', last + 1, 'the entry is missing (J3)')
-    else if (seq !== last + 1) this.#add('journal', last + 1, `entries ${last + 1} to ${seq - 1} are missing (J3)`)
+    else if (seq > last + 2) this.#add('journal', last + 1, `entries ${last + 1} to ${seq - 1} are missing (J3)`)
   }
 
   /** What comes after a broken link is checked against the link as it is stored: each change is named once. */
   #checkLink(entry: LogEntry): void {
     if (this.#key === null || entry.seq <= this.#key.since) return
-    if (!Buffer.from(nextLink(this.#key.key, this.#lastLink, entry)).equals(entry.link))
-      this.#add('chain', entry.seq, 'the chain is broken: the entry, or the one before it, is not as it was written')
+    if (!isSame(nextLink(this.#key.key, this.#lastLink, entry), entry.link))
+      this.#add(
+        'chain',
+        entry.seq,
+        'the chain is broken: the entry, or the one before it, is not as it was written (J7)',
+      )
   }
 
   #add(what: 'journal' | 'chain', seq: number, message: string): void {
     this.#found.add(what, null, entryName(this.#extent.shard, seq), message)
   }
+}
+
+function isSame(a: Link, b: Link): boolean {
+  return Buffer.from(a).equals(b)
 }

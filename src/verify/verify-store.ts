@@ -8,10 +8,14 @@ import type { StoredSnapshot } from '../core/journal/snapshot-codec.ts'
 /** The part of a shard's log that a verification reads. */
 export interface ShardExtent {
   readonly shard: number
-  /** The number before the first entry, and its link. */
+  /** The last entry that was archived, and its link; 0 and none when there is none. */
+  readonly base: number
+  readonly baseLink: Link
+  /** From here on numbers have no gap. Entries before it, of an earlier version, keep the numbers that they had. */
   readonly mark: number
+  /** Of the last entry up to the mark. */
   readonly markLink: Link
-  /** The highest number; the mark when there is no entry. */
+  /** The highest number; the mark when there is no entry after it. */
   readonly lastSeq: number
 }
 
@@ -32,7 +36,7 @@ export interface UnitEntry extends StoredEntry {
 }
 
 export interface VerifiedSnapshot extends StoredSnapshot {
-  /** What comes before it was retired: the unit is replayed from here. */
+  /** What comes before it was archived: the unit is replayed from here. */
   readonly isBase: boolean
 }
 
@@ -72,7 +76,7 @@ export interface VerifyStore {
   /** Newest first. */
   snapshots(unit: UnitAddress, untilSeq: number, limit: number): Promise<readonly VerifiedSnapshot[]>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
-  /** Bookings whose row names a number of its shard's extent that is not an entry of the booking. */
+  /** Bookings whose row names a number within the extent of its shard that is not an entry of the booking. */
   strayBookings(
     extents: readonly ShardExtent[],
     limit: number,

@@ -34,7 +34,7 @@ export async function verifyUnit(input: Input): Promise<void> {
   const snapshots = await store.snapshots(unit, lastSeq, SNAPSHOTS_MAX)
   const replay = new Replay(input, snapshots)
   const until = Math.max(lastSeq, memory?.seq ?? 0)
-  for (let after = extent.mark; ; ) {
+  for (let after = extent.base; ; ) {
     const page = await store.entries(unit, { after, until, limit })
     const entries = readable(page, input)
     replay.apply(entries)
@@ -83,7 +83,7 @@ function readable(stored: readonly UnitEntry[], { unit, extent, found }: Input):
 
 /**
  * Replays entries into a unit's state. Takes a hash of it at each number that something is to be compared with. Entries that the
- * base snapshot includes are not applied: what they build on was retired.
+ * base snapshot includes are not applied: what they build on was archived.
  */
 class Replay {
   readonly hashes = new Map<number, string>()
@@ -100,7 +100,7 @@ class Replay {
     this.#base = snapshots.find(({ isBase }) => isBase) ?? null
     this.#state = this.#base === null ? UnitState.empty(unit.unitId) : decodeSnapshot(this.#base).state
     if (this.#base !== null && this.#state === null)
-      this.#addSnapshot(this.#base.seq, 'the snapshot that the retired history rests on cannot be read')
+      this.#addSnapshot(this.#base.seq, 'the snapshot that takes the place of archived entries cannot be read')
     this.#note()
   }
 
@@ -112,10 +112,10 @@ class Replay {
     const { unit, extent, found } = this.#input
     for (const { seq, event } of entries) {
       if (this.#state === null || seq <= (this.#base?.seq ?? 0)) continue
-      if (this.#state.seq === 0 && extent.mark > 0 && event.kind !== 'unit_set') {
+      if (this.#state.seq === 0 && extent.base > 0 && event.kind !== 'unit_set') {
         this.#addSnapshot(
           seq,
-          'the history before this entry was retired, and the snapshot that it rests on is missing',
+          'entries before this one were archived, and the snapshot that takes their place is missing',
         )
         this.#state = null
         return

@@ -32,7 +32,7 @@ afterEach(async () => {
 async function openMeter(): Promise<UsageMeter> {
   const meter = new UsageMeter({
     clock,
-    persist: (usage) => new PostgresUsageRows(ledger.sql).keep(ledger.epoch, usage),
+    persist: (usage) => new PostgresUsageRows(ledger.sql).keep(ledger.epochOf, usage),
     onFailure: () => {},
   })
   meter.load(await new PostgresUsageRows(ledger.sql).loadFrom(MONTH))

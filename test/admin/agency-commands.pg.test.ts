@@ -7,6 +7,7 @@ import { KeyCommands } from '../../src/admin/key-commands.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
+import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, sampleId } from '../support/samples.ts'
@@ -29,9 +30,9 @@ beforeAll(async () => {
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()
-  const { sql, epoch } = service.ledger
+  const { sql, epochOf } = service.ledger
   // Writes, and then the answer is lost on its way.
-  lostReply = new Proxy(new PostgresAgencyStore(sql, () => epoch), {
+  lostReply = new Proxy(new PostgresAgencyStore(sql, epochOf), {
     get(store, name) {
       const method = Reflect.get(store, name, store).bind(store)
       if (!/^(insert|update|revoke)/.test(String(name))) return method
@@ -80,17 +81,18 @@ describe('a change whose answer was lost', () => {
     }
     expect(await failureOf(commands(lostReply).agencies.create(draft, CALLER))).toBeInstanceOf(Error)
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
-    const again = await commands(
-      new PostgresAgencyStore(service.ledger.sql, () => service.ledger.epoch),
-    ).agencies.create(draft, CALLER)
+    const again = await commands(new PostgresAgencyStore(service.ledger.sql, service.ledger.epochOf)).agencies.create(
+      draft,
+      CALLER,
+    )
     expect(again).toMatchObject({ kind: 'refused', refusal: { code: 'SLUG_TAKEN' } })
     expect(service.ledger.catalogue.agencyBySlug(draft.slug)).not.toBeNull()
   })
 })
 
 test('a change that is written again with its own line changes nothing, and has one line', async () => {
-  const { sql, epoch, clock, newId } = service.ledger
-  const store = new PostgresAgencyStore(sql, () => epoch)
+  const { sql, epochOf, clock, newId } = service.ledger
+  const store = new PostgresAgencyStore(sql, epochOf)
   const { key } = await service.key(agency)
   const line = successLine({ clock, newId }, CALLER)
   const at = clock.now()
@@ -101,14 +103,14 @@ test('a change that is written again with its own line changes nothing, and has 
   const stored = (await store.loadKeys()).find(({ id }) => id === key.id)
   expect(stored?.revokedAt).toBe(at)
   const lines = await sql<{ id: string }[]>`
-    select audit_id as "id" from audit where agency_id = ${agency.id} and route = ${CALLER.route}
-    order by audit_id = ${AUDIT_SUSPENSION}`
-  expect(lines.map(({ id }) => id)).toEqual([line.auditId, AUDIT_SUSPENSION])
+    select line_id as "id" from audit_line where agency_id = ${uuidOf(agency.id)} and route = ${CALLER.route}
+    order by line_id = ${uuidOf(AUDIT_SUSPENSION)}`
+  expect(lines.map(({ id }) => idOf('aud', id))).toEqual([line.auditId, AUDIT_SUSPENSION])
 })
 
 test('J5: a stale writer changes nothing of an agency, not even its audit trail', async () => {
-  const { sql, epoch, catalogue } = service.ledger
-  const { agencies, keys, fees } = commands(new PostgresAgencyStore(sql, () => epoch - 1))
+  const { sql, epochOf, catalogue } = service.ledger
+  const { agencies, keys, fees } = commands(new PostgresAgencyStore(sql, (agencyId) => epochOf(agencyId) - 1))
   const { key } = await service.key(agency)
   const feeType = await service.feeType(agency)
   const attempts: (() => Promise<unknown>)[] = [
@@ -126,9 +128,9 @@ test('J5: a stale writer changes nothing of an agency, not even its audit trail'
   expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toMatchObject({ cause: { kind: 'fenced' } })
   expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
   const rows = await sql`
-    select (select name from agency where agency_id = ${agency.id}) as name,
-           (select count(*)::integer from api_key where agency_id = ${agency.id} and revoked_at is null) as keys,
-           (select count(*)::integer from fee_type where agency_id = ${agency.id}) as fees,
-           (select count(*)::integer from audit where agency_id = ${agency.id} and route = ${CALLER.route}) as lines`
+    select (select name from agency where agency_id = ${uuidOf(agency.id)}) as name,
+           (select count(*)::integer from api_key where agency_id = ${uuidOf(agency.id)} and revoked_at is null) as keys,
+           (select count(*)::integer from fee_type where agency_id = ${uuidOf(agency.id)}) as fees,
+           (select count(*)::integer from audit_line where agency_id = ${uuidOf(agency.id)} and route = ${CALLER.route}) as lines`
   expect({ ...rows[0] }).toEqual({ name: agency.name, keys: 1, fees: 1, lines: 0 })
 })

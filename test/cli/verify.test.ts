@@ -9,6 +9,8 @@ const failing = Bun.serve({
 })
 afterAll(() => failing.stop(true))
 
+const KEY = { SECRET_KEY: 'ab'.repeat(32) }
+
 async function verify(env: Record<string, string>, ...args: string[]) {
   let stderr = ''
   const code = await runCli(['verify', ...args], {
@@ -38,16 +40,20 @@ describe('verify ends with 4, not as if something differed, when', () => {
   })
 
   test('the database is away', async () => {
-    const { code, stderr } = await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, '--database')
+    const { code, stderr } = await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', ...KEY }, '--database')
     expect([code, stderr]).toEqual([4, expect.stringMatching(/^Cannot verify: .*\n$/)])
   })
 
   test('it meets a fault of the program, which is shown with its stack', async () => {
-    const { code, stderr } = await verify({ DATABASE_URL: 'no address' }, '--database')
+    const { code, stderr } = await verify({ DATABASE_URL: 'no address', ...KEY }, '--database')
     expect([code, stderr]).toEqual([4, expect.stringContaining('verify.ts')])
   })
 })
 
-test('verify --database without DATABASE_URL is wrong usage', async () => {
+test('verify --database without DATABASE_URL, or without SECRET_KEY, is wrong usage', async () => {
   expect(await verify({}, '--database')).toEqual({ code: 2, stderr: 'Cannot verify: DATABASE_URL is not set.\n' })
+  expect(await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, '--database')).toEqual({
+    code: 2,
+    stderr: 'Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.\n',
+  })
 })

@@ -1,6 +1,8 @@
 /** See docs/contract.md#authentication: one test per rule and per row of the scope table. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
+import { uuidOf } from '../../src/lib/ids.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { sampleId } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
@@ -33,7 +35,7 @@ describe('Authentication', () => {
   test('2. only the SHA-256 hash of a key is stored', async () => {
     const { secret, key } = await service.key(agency)
     expect(secret).toStartWith('hr_live_')
-    const [row] = await service.database.sql`select * from api_key where key_id = ${key.id}`
+    const [row] = await service.database.sql`select * from api_key where key_id = ${uuidOf(key.id)}`
     expect(JSON.stringify(row)).not.toContain(secret.slice(15))
     expect(row?.['secret_sha256']).toBe(new Bun.CryptoHasher('sha256').update(secret).digest('hex'))
   })

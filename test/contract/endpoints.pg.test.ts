@@ -1,6 +1,8 @@
 /** See docs/contract.md#endpoints: one test per row of each table, and per sentence around them. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { CALLER, requestFor, sampleId, sampleRules } from '../support/samples.ts'
 import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
 
@@ -247,9 +249,9 @@ describe('GET /bookings', () => {
     await service.database.sql`
       insert into booking (agency_id, booking_id, unit_id, type, status, source, arrival, departure, adults, children, extra_bed,
                            total_amount, created_at, updated_at, version, seq)
-      select agency_id, booking_id || '_' || n, unit_id, type, 'cancelled', source, arrival, departure, adults, children, extra_bed,
-             total_amount, created_at, updated_at, version, seq
-      from booking, generate_series(1, 100) n where agency_id = ${agency.id}`
+      select agency_id, md5(booking_id::text || n)::uuid, unit_id, type, 'cancelled', source, arrival, departure, adults, children,
+             extra_bed, total_amount, created_at, updated_at, version, seq
+      from booking, generate_series(1, 100) n where agency_id = ${uuidOf(agency.id)}`
     const seen: string[] = []
     for (let page = 1; page <= 5; page++)
       seen.push(...(await list(`?pageSize=70&page=${page}`)).body.bookings.map(({ id }: { id: string }) => id))

@@ -4,6 +4,7 @@ import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
+import { type FiredEvent, firedEvents } from '../support/fired-events.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER, requestFor } from '../support/samples.ts'
 
@@ -24,20 +25,7 @@ function idOf(outcome: FoundOutcome): string {
   return outcome.booking.id
 }
 
-interface Envelope {
-  id: string
-  event: string
-  occurredAt: string
-  seq: number
-  data: Record<string, unknown>
-}
-
-/** The events of a booking, oldest first. */
-async function eventsOf(bookingId: string): Promise<Envelope[]> {
-  const rows = await test_.database.sql`
-    select body from webhook_event where agency_id = ${agency.id} and booking_id = ${bookingId} order by seq`
-  return rows.map((row) => JSON.parse(row['body']))
-}
+const eventsOf = (bookingId: string): Promise<FiredEvent[]> => firedEvents(test_.database.sql, bookingId)
 
 let day = 0
 /** A booking of two nights that no other test uses. */
@@ -83,7 +71,7 @@ describe('Event kinds', () => {
 })
 
 describe('Envelope', () => {
-  let events: Envelope[]
+  let events: FiredEvent[]
   let bookingId: string
   beforeAll(async () => {
     bookingId = await book({ guest: GUEST, notes: 'Ana is late', sourceRef: 'REF-7', adults: 3, children: 1 })

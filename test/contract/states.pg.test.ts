@@ -1,7 +1,9 @@
 /** See docs/contract.md#states-and-transitions: one test per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HOUR_MS } from '../../src/lib/duration.ts'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
+import { firedEvents } from '../support/fired-events.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -34,10 +36,7 @@ const cancel = (id: string, json?: object) =>
   service.call(`/bookings/${id}/cancel`, json === undefined ? { key, method: 'POST' } : { key, json })
 const blocked = async ({ arrival, departure }: { arrival: string; departure: string }) =>
   (await service.call(`/availability?unit=sea-view&from=${arrival}&to=${departure}`, { key })).body.blockedNights
-const events = async (id: string) =>
-  (await service.database.sql`select kind from webhook_event where booking_id = ${id} order by seq`).map(
-    (row) => row['kind'],
-  )
+const events = async (id: string) => (await firedEvents(service.database.sql, id)).map(({ event }) => event)
 
 describe('States and transitions', () => {
   test('(none), POST /bookings, status omitted → confirmed; event booking.created; source is partner', async () => {
@@ -75,8 +74,10 @@ describe('States and transitions', () => {
       { actor: { kind: 'portal', id: null }, route: 'test', requestId: null },
     )
     const isOver = async () =>
-      (await service.database.sql`select from booking where booking_id = ${booking.id} and status = 'cancelled'`)
-        .length === 1
+      (
+        await service.database
+          .sql`select from booking where booking_id = ${uuidOf(booking.id)} and status = 'cancelled'`
+      ).length === 1
     await eventually('the hold is over', isOver)
     const read = await service.call(`/bookings/${booking.id}`, { key })
     expect(read.body.booking).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired', holdExpiresAt: null })

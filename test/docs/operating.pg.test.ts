@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LIMITS, readConfig } from '../../src/app/config.ts'
+import { idOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { readStages } from '../support/dockerfile.ts'
@@ -190,7 +191,10 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const told = new Map(load.booked)
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
-      const env = { DATABASE_URL: server.url, RESTORED_URL: restored.url, PATH: `${programs}:${process.env['PATH']}` }
+      const env = {
+        ...{ DATABASE_URL: server.url, RESTORED_URL: restored.url, SECRET_KEY: TEST_SECRET_KEY },
+        PATH: `${programs}:${process.env['PATH']}`,
+      }
       await bash(dump, env)
       await load.stop()
       // The dump is of a moment under load.
@@ -202,7 +206,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       expect(await bash(restore, env)).toContain('Everything agrees with the journal.')
       // Whatever was acknowledged before the dump began is in it.
       const rows = await restored.sql<{ id: string }[]>`select booking_id as id from booking`
-      const ids = new Set(rows.map(({ id }) => id))
+      const ids = new Set(rows.map(({ id }) => idOf('bkg', id)))
       expect([...told.keys()].filter((id) => !ids.has(id))).toEqual([])
 
       const successor = await startServiceOn(restored.url)

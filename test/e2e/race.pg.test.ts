@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { auditTrail } from '../support/audit-trail.ts'
 import { sampleRules } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
@@ -44,12 +46,17 @@ test(`${CLIENTS} clients race for the same nights, ${ROUNDS} rounds: exactly one
     const refused = answers.filter(({ status, body }) => status === 409 && body.code === 'BOOKING_CONFLICT')
     expect({ round, sold: sold.length, refused: refused.length }).toEqual({ round, sold: 1, refused: CLIENTS - 1 })
   }
-  const rows = await service.database.sql`select arrival::text from booking where agency_id = ${agencyId}`
+  const rows = await service.database.sql`select arrival::text from booking where agency_id = ${uuidOf(agencyId)}`
   expect(rows).toHaveLength(ROUNDS)
-  const [audit] = await service.database.sql`
-    select count(*) filter (where outcome = 'OK')::int as ok, count(*) filter (where outcome = 'BOOKING_CONFLICT')::int as refused
-    from audit where agency_id = ${agencyId} and actor_kind = 'key' and route <> 'POST /test'`
-  expect(audit).toEqual({ ok: ROUNDS, refused: ROUNDS * (CLIENTS - 1) })
+  const lines = (await auditTrail(service.database.sql, agencyId)).filter(
+    ({ actor_kind, route }) => actor_kind === 'key' && route !== 'POST /test',
+  )
+  const countOf = (outcome: string) => lines.filter((line) => line.outcome === outcome).length
+  expect({ ok: countOf('OK'), refused: countOf('BOOKING_CONFLICT') }).toEqual({
+    ok: ROUNDS,
+    refused: ROUNDS * (CLIENTS - 1),
+  })
+  expect(lines).toHaveLength(ROUNDS * CLIENTS)
 }, 120_000)
 
 test(`the total of a quote is the total of its booking, for ${STAYS} generated stays (RACE_SEED=${seed})`, async () => {

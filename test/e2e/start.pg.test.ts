@@ -38,7 +38,7 @@ afterEach(async () => {
 })
 
 async function epoch(): Promise<number> {
-  const [row] = await database.sql`select epoch::int as epoch from writer_fence`
+  const [row] = await database.sql`select max(epoch)::int as epoch from shard`
   return row?.['epoch']
 }
 
@@ -131,7 +131,7 @@ describe('while it starts,', () => {
     }))
 
   test('a process that has taken over waits for a database that is busy, for nobody else serves', () =>
-    holding('begin; select from writer_fence for update', (fence) =>
+    holding('begin; select from shard order by shard for update', (fence) =>
       holding('begin; lock table api_key in share mode', async (keys) => {
         const before = await epoch()
         const second = await startListening(credentialsFor(database.url))

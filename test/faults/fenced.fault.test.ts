@@ -38,7 +38,7 @@ test('J5: a fenced process that looks for a batch in doubt serves nothing from i
     return true
   })
   postgres.proxy.cutAll()
-  await sql`update writer_fence set epoch = epoch + 1, holder = 'the new writer'`
+  await sql`update shard set epoch = epoch + 1, holder = 'the new writer'`
   // The look-up of the batch has to wait.
   const locker = postgres.direct()
   await locker.unsafe('begin; lock table journal in access exclusive mode')

@@ -152,13 +152,13 @@ test('no secret is in any log line, error, audit row or answer of a probe', asyn
   service.kill('SIGTERM')
   expect(await service.exited).toBe(0)
 
-  const audit = await sql`select coalesce(string_agg(audit::text, ' '), '') as text from audit`
-  const events = await sql`select coalesce(string_agg(e::text, ' '), '') as text from webhook_event e`
+  const lines = await sql`select coalesce(string_agg(l::text, ' '), '') as text from audit_line l`
+  const entries = await sql`select string_agg(j::text, ' ') as text from journal j`
   const seen = {
     log: service.log(),
     answers: answers.join(' '),
-    audit: audit[0]?.['text'],
-    events: events[0]?.['text'],
+    lines: lines[0]?.['text'],
+    entries: entries[0]?.['text'],
   }
   const password = new URL(database.url).password
   for (const [where, text] of Object.entries(seen)) {

@@ -140,7 +140,7 @@ test('writes that fail during an outage are all in the audit trail once Postgres
   const sql = postgres.direct()
   await eventually('the attempts are in the audit trail', async () => {
     const [row] = await sql`
-      select coalesce(sum(count), 0)::int as count from audit
+      select coalesce(sum(count), 0)::int as count from audit_line
       where actor_kind = 'key' and outcome in ('INTERNAL', 'OUTCOME_UNKNOWN')`
     return row?.['count'] === 30
   })

@@ -1,23 +1,34 @@
 import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
-import type { Announce } from '../../src/core/bookings/booking-request.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
-import type { JournalStore } from '../../src/core/journal/journal-store.ts'
+import type { JournalStore, WriterTerm } from '../../src/core/journal/journal-store.ts'
+import { SHARDS, shardOf } from '../../src/core/journal/shard.ts'
 import { HoldTimer } from '../../src/core/units/hold-timer.ts'
 import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
-import { AGENCY } from '../support/samples.ts'
+import { AGENCIES, unitsOf } from './sim-agencies.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
 
 /** Where a simulated build differs from the real one: how a broken build is made. */
 export interface BuildFaults {
   readonly changeStore?: (store: SimStore) => void
-  readonly wrapJournal?: (journal: Journal) => Journal
-  readonly wrapAnnounce?: (announce: Announce) => Announce
+  readonly wrapJournal?: (journal: Journal, store: SimStore) => Journal
+}
+
+const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard)
+
+interface ProcessOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly store: SimStore
+  readonly newId: IdSource
+  readonly faults: BuildFaults
+  readonly webhooks: SimWebhooks
+  /** What it takes over: all shards unless given. */
+  readonly shards?: readonly number[]
 }
 
 /** One run of the service: the real commands, directory, journal and hold timer. It can die, or hang and come back. */
@@ -25,17 +36,21 @@ export class SimProcess {
   readonly commands: BookingCommands
   readonly directory: UnitDirectory
   readonly journal: Journal
-  readonly epoch: number
+  readonly name: string
+  readonly #taken: ReadonlySet<number>
   readonly #holdTimer: HoldTimer
-  #wakeSender = () => {}
+  #wakeSender: (agencyId: string) => void = () => {}
   #state: 'running' | 'paused' | 'dead' = 'running'
   #heldBack: (() => void)[] = []
   isFenced = false
-  /** The ledger's epoch at the moment this process was fenced; its own would mean that the newest writer was. */
-  fencedByEpoch: number | null = null
+  /** What would have ended it. */
+  readonly bugs: unknown[] = []
+  /** It was fenced though nobody had taken over any of its shards. */
+  isFencedWrongly = false
 
-  private constructor(epoch: number, parts: (process: SimProcess) => Parts) {
-    this.epoch = epoch
+  private constructor(options: ProcessOptions, parts: (process: SimProcess) => Parts) {
+    this.name = options.name
+    this.#taken = new Set(options.shards ?? ALL_SHARDS)
     const { commands, directory, journal, holdTimer } = parts(this)
     this.commands = commands
     this.directory = directory
@@ -43,32 +58,37 @@ export class SimProcess {
     this.#holdTimer = holdTimer
   }
 
-  static async start(world: {
-    clock: Clock
-    store: JournalStore & BookingRows
-    units: readonly Unit[]
-    newId: IdSource
-    announce: Announce
-    faults: BuildFaults
-    webhooks: SimWebhooks
-    /** Of the process that took over last. */
-    currentEpoch: () => number
-  }): Promise<SimProcess> {
-    const term = await world.store.takeOver('sim')
-    const process = new SimProcess(term.epoch, (self) => assemble(self, world, term))
+  static async start(options: ProcessOptions): Promise<SimProcess> {
+    const { store, name, shards, webhooks } = options
+    const term = shards === undefined ? await store.takeOver(name) : store.takeOverShards(shards, name)
+    const process = new SimProcess(options, (self) => assemble(self, options, term))
     process.#holdTimer.start()
-    const sender = await world.webhooks.startSender(process, clockOf(process, world.clock))
-    process.#wakeSender = () => sender.wake()
+    // The sender serves all agencies: it belongs to the process that took over everything.
+    if (shards === undefined) {
+      const sender = await webhooks.startSender(process, clockOf(process, options.clock))
+      process.#wakeSender = (agencyId) => sender.wake([agencyId])
+    }
     return process
+  }
+
+  /** Whether it took over the agency's shard when it started; another process may have taken it since. */
+  hasTaken(agencyId: string): boolean {
+    return this.#taken.has(shardOf(agencyId))
+  }
+
+  /** Another writer has taken over. */
+  fence(store: SimStore): void {
+    this.isFenced = true
+    this.isFencedWrongly = [...this.#taken].every((shard) => store.shards[shard]?.holder === this.name)
   }
 
   get isRunning(): boolean {
     return this.#state === 'running' && !this.isFenced
   }
 
-  /** A change has become durable: its webhooks are due. */
-  wakeSender(): void {
-    this.#wakeSender()
+  /** A change of the agency has become durable: its webhooks are due. */
+  wakeSender(agencyId: string): void {
+    this.#wakeSender(agencyId)
   }
 
   /** Like `kill -9`: nothing in it ever runs again. */
@@ -108,45 +128,37 @@ export class SimProcess {
 
 type Parts = Core & { holdTimer: HoldTimer }
 
-function assemble(
-  process: SimProcess,
-  world: Parameters<typeof SimProcess.start>[0],
-  term: { epoch: number; lastSeq: number },
-): Parts {
-  const clock = clockOf(process, world.clock)
-  const store = storeSeenBy(process, world.store)
+function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm): Parts {
+  const { faults } = options
+  const clock = clockOf(process, options.clock)
+  const store = storeSeenBy(process, options.store)
   const core = openCore({
-    ...{ store, clock, term, units: () => world.units, newId: world.newId },
-    announce: world.faults.wrapAnnounce?.(world.announce) ?? world.announce,
+    ...{ store, clock, term, agencies: AGENCIES, units: unitsOf, newId: options.newId },
     journalLimits: { waitingMax: 200, batchMax: 8 },
-    unitLimits: { residentMax: 2, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
-    onFenced: () => {
-      process.isFenced = true
-      process.fencedByEpoch = world.currentEpoch()
-    },
+    unitLimits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
+    onFenced: () => process.fence(options.store),
     onDefect: () => {},
     onSnapshotFailure: () => {},
-    onDurable: ({ after }) => {
+    onDurable: ({ after }, agency) => {
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
-      process.wakeSender()
+      process.wakeSender(agency.id)
     },
-    ...(world.faults.wrapJournal === undefined ? {} : { wrapJournal: world.faults.wrapJournal }),
+    wrapJournal: (journal) => faults.wrapJournal?.(journal, options.store) ?? journal,
   })
   const holdTimer = new HoldTimer({
     clock,
     watch: {
       onFailure: () => {},
       onHoldFailure: () => {},
-      onBug: (error) => {
-        throw error
-      },
+      onBug: (error) => process.bugs.push(error),
     },
     holds: {
       isTransient: () => true,
       nextExpiry: (at) => store.nextExpiry(at),
       expired: (at, after, limit) => store.expiredHolds(at, after, limit),
-      expire: async ({ bookingId }) => {
-        await core.commands.expire(AGENCY, bookingId)
+      expire: async ({ agencyId, bookingId }) => {
+        const agency = AGENCIES.find(({ id }) => id === agencyId)
+        if (agency !== undefined && process.hasTaken(agencyId)) await core.commands.expire(agency, bookingId)
       },
     },
   })
@@ -166,7 +178,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
   return {
     takeOver: (holder) => store.takeOver(holder),
     appendBatch: (batch) => process.receive(store.appendBatch(batch)),
-    renewEpoch: (epoch, renewal) => process.receive(store.renewEpoch(epoch, renewal)),
+    renewEpochs: (shards, renewal) => process.receive(store.renewEpochs(shards, renewal)),
     wasWritten: (batch) => process.receive(store.wasWritten(batch)),
     reconnect: () => store.reconnect(),
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),

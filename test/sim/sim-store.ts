@@ -1,24 +1,29 @@
 import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
-import type { AppendFailure, BatchToAppend, StoredUnit } from '../../src/core/journal/journal-store.ts'
+import type { ShardHead } from '../../src/core/journal/batch.ts'
+import type { AppendFailure, BatchToAppend, ShardEpoch, StoredUnit } from '../../src/core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { type Fate, MemoryJournalStore, type WrittenEvent } from '../support/memory-journal-store.ts'
+import { type Fate, type JournalRow, MemoryJournalStore } from '../support/memory-journal-store.ts'
 
 /**
- * Beyond the fates of a send. `late`: the request is lost to the sender, and still reaches the server later.
+ * Beyond the fates of a send. `late`: the request is lost to the sender, and still reaches the server later. `held_up`: the same,
+ * and until then the server is overloaded and cancels every other batch.
  * `fail_over`: the server dies with the send; the standby that is promoted has the batch, or has not, and takes no writes
  * for a while. `slow_spell`: for a while the server cancels every batch of more than one record.
  */
-type SimFate = Fate | 'late' | 'fail_over' | 'slow_spell'
+type SimFate = Fate | 'late' | 'held_up' | 'fail_over' | 'slow_spell'
 
 const TROUBLES = [
   ...(['late', 'lose_request', 'lose_reply', 'refuse_connection', 'refuse_for_now', 'read_only', 'too_slow'] as const),
-  ...(['fail_over', 'slow_spell'] as const),
+  ...(['held_up', 'fail_over', 'slow_spell'] as const),
 ] as const satisfies readonly SimFate[]
 
 /** A booking whose reference ends like this is refused by the database as a data error, always. */
 export const POISON = 'poison'
+
+/** What a broken database does not check. */
+export type Unchecked = 'fences' | 'fences but the first' | 'gaps'
 
 /** The store behind a network that delays, loses, and delivers late what it seemed to have lost. */
 export class SimStore extends MemoryJournalStore {
@@ -26,16 +31,19 @@ export class SimStore extends MemoryJournalStore {
   readonly #dice: SeededRandom
   /** How many of 100 sends fail. */
   troublePercent = 25
-  /** Called for every event that has become durable, once. */
-  onEvent: (event: WrittenEvent) => void = () => {}
+  /** Called when a sender loses the reply to a batch. */
+  onLost: (batch: BatchToAppend) => void = () => {}
   /** Snapshots of which a byte has flipped. */
   flipped = 0
-  /** Skips the fence: only a broken build does. */
-  withoutFence = false
+  /** Only a broken build sets it. */
+  unchecked: Unchecked | null = null
   /** Counts the servers: what one of them had not committed when it died is gone. */
   #server = 0
   #failingOverUntil = 0
+  /** Cancels batches of more than one record. */
   #slowUntil = 0
+  /** Cancels all batches. */
+  #overloadedUntil = 0
 
   constructor(clock: FakeClock, dice: SeededRandom) {
     super()
@@ -48,13 +56,19 @@ export class SimStore extends MemoryJournalStore {
   override async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
     const fate = this.#fate()
     await this.#travel()
-    const toWrite = this.withoutFence ? { ...batch, epoch: this.epoch } : batch
     switch (fate) {
       case 'late':
-        this.#later(() => this.write(toWrite))
+        this.#later(() => this.write(batch))
+        this.onLost(batch)
         return { kind: 'unknown', cause: new Error('connection lost') }
+      case 'held_up': {
+        const ms = this.#dice.below(8_000)
+        this.#overloadedUntil = this.#clock.monotonicMs() + ms
+        this.#later(() => this.write(batch), ms)
+        return { kind: 'unknown', cause: new Error('deadline missed') }
+      }
       case 'fail_over':
-        if (this.#dice.chance(0.5)) this.write(toWrite)
+        if (this.#dice.chance(0.5)) this.write(batch)
         this.#failOver()
         return { kind: 'unknown', cause: new Error('connection lost') }
       case 'slow_spell':
@@ -62,19 +76,24 @@ export class SimStore extends MemoryJournalStore {
         this.fate = () => 'too_slow'
         break
       default: {
-        const isTooLarge = this.#clock.monotonicMs() < this.#slowUntil && batch.records.length > 1
-        this.fate = () => (fate === 'deliver' && isTooLarge ? 'too_slow' : fate)
+        const slowUntil = batch.records.length > 1 ? this.#slowUntil : 0
+        const isTooSlow = this.#clock.monotonicMs() < Math.max(slowUntil, this.#overloadedUntil)
+        this.fate = () => (fate === 'deliver' && isTooSlow ? 'too_slow' : fate)
       }
     }
-    const outcome = await super.appendBatch(toWrite)
+    const outcome = await super.appendBatch(batch)
     await this.#travel()
+    if (outcome !== 'durable' && outcome.kind === 'unknown') this.onLost(batch)
     return outcome
   }
 
-  override async renewEpoch(epoch: number, renewal: string): Promise<number | AppendFailure> {
+  override async renewEpochs(
+    shards: readonly ShardEpoch[],
+    renewal: string,
+  ): Promise<readonly ShardEpoch[] | AppendFailure> {
     const fate = this.#fate()
     await this.#travel()
-    const renew = () => super.renewEpoch(epoch, renewal)
+    const renew = () => super.renewEpochs(shards, renewal)
     switch (fate) {
       case 'late':
         this.#later(() => void renew())
@@ -91,25 +110,44 @@ export class SimStore extends MemoryJournalStore {
     }
   }
 
+  /** What a database that is away cannot tell, it does not tell. */
+  override async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
+    const fate = this.#fate()
+    await this.#travel()
+    return fate === 'deliver' ? super.wasWritten(batch) : null
+  }
+
+  protected override fencedIn(batch: BatchToAppend): number[] {
+    switch (this.unchecked) {
+      case 'fences':
+        return []
+      case 'fences but the first':
+        return super.fencedIn({ ...batch, shards: batch.shards.slice(0, 1) })
+      default:
+        return super.fencedIn(batch)
+    }
+  }
+
+  protected override follows(entry: JournalRow, head: ShardHead): boolean {
+    return this.unchecked === 'gaps' ? entry.seq > head.lastSeq : super.follows(entry, head)
+  }
+
   /** An orphaned backend: it commits long after its client has discarded the connection, if its server lives that long. */
-  #later(commit: () => void): void {
+  #later(commit: () => void, ms = this.#someMs()): void {
     const server = this.#server
-    // Half of them soon: while its sender is still determining the outcome.
-    this.#clock.after(this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000), () => {
+    this.#clock.after(ms, () => {
       if (server === this.#server) commit()
     })
+  }
+
+  /** Half of the times soon: while the sender is still determining the outcome. */
+  #someMs(): number {
+    return this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000)
   }
 
   #failOver(): void {
     this.#server += 1
     this.#failingOverUntil = this.#clock.monotonicMs() + this.#dice.below(4_000)
-  }
-
-  protected override write(batch: BatchToAppend): 'durable' | AppendFailure {
-    const before = this.events.length
-    const outcome = super.write(batch)
-    for (const event of this.events.slice(before)) this.onEvent(event)
-    return outcome
   }
 
   override async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {

@@ -1,82 +1,100 @@
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
+import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import type { WrittenEvent } from '../support/memory-journal-store.ts'
-import { AGENCY } from '../support/samples.ts'
-import { MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
+import { type MemoryEntry, MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
+import { AGENCIES } from './sim-agencies.ts'
 import type { SimProcess } from './sim-process.ts'
+import type { SimStore } from './sim-store.ts'
 
 const BOX = new SecretBox(new Uint8Array(32))
 const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 
-/** One of each: a receiver that takes everything, and one that fails, hangs and recovers at random. */
-export const RECEIVERS = ['healthy', 'flaky'] as const
+/** Of each agency one that takes everything, and one that fails, hangs and recovers at random. */
+const RECEIVERS = ['healthy', 'flaky'] as const
 type Receiver = (typeof RECEIVERS)[number]
 
-/** The outbox, the receivers, and what has reached them. */
+/** The endpoints, what the journal announces to them, and what has reached them. */
 export class SimWebhooks {
-  readonly store = new MemorySenderStore()
-  /** By delivery: the bodies that arrived. */
-  readonly received = new Map<string, string[]>()
+  readonly store: MemorySenderStore
+  /** By event and endpoint: the bodies that arrived. */
+  readonly #received = new Map<string, string[]>()
   /** Attempts that were made before their time, or to an endpoint that was off. */
   readonly untimely: string[] = []
   readonly #clock: FakeClock
   readonly #dice: SeededRandom
+  readonly #journal: SimStore
+  readonly #entries: MemoryEntry[] = []
 
-  constructor(clock: FakeClock, dice: SeededRandom) {
+  constructor(clock: FakeClock, dice: SeededRandom, journal: SimStore) {
     this.#clock = clock
     this.#dice = dice
-    for (const id of RECEIVERS) {
-      const secretSealed = BOX.seal(SECRET, { agencyId: AGENCY.id, endpointId: id })
-      this.store.addEndpoint({ agencyId: AGENCY.id, id, url: `https://${id}.example/`, secretSealed })
+    this.#journal = journal
+    this.store = new MemorySenderStore(() => this.#readEntries())
+    for (const { id: agencyId } of AGENCIES) {
+      for (const receiver of RECEIVERS) {
+        const id = endpointOf(agencyId, receiver)
+        const secretSealed = BOX.seal(SECRET, { agencyId, endpointId: id })
+        this.store.addEndpoint({ agencyId, id, url: `https://${id}.example/`, secretSealed })
+      }
     }
   }
 
-  /** In the same statement as the change (J2): one delivery per active endpoint. */
-  enqueue({ eventId, at, body }: WrittenEvent): void {
-    for (const id of RECEIVERS) {
-      if (this.store.endpoints.get(id)?.status !== 'active') continue
-      const deliveryId = `${eventId} to ${id}`
-      this.store.addDelivery(id, at, { agencyId: AGENCY.id, deliveryId, body })
+  /** The bodies of an event that the healthy receiver of its agency has got. */
+  receivedBy(agencyId: string, eventId: string): readonly string[] {
+    return this.#received.get(`${eventId} to ${endpointOf(agencyId, 'healthy')}`) ?? []
+  }
+
+  #readEntries(): readonly MemoryEntry[] {
+    for (const row of this.#journal.journal.slice(this.#entries.length)) {
+      const booking = () => this.#journal.bookings.get(row.bookingId ?? '')?.booking
+      this.#entries.push({ ...row, body: () => bodyOfEntry(row, booking()?.sourceRef ?? null) })
     }
+    return this.#entries
   }
 
   /** The sender of one process, which lives and dies with it. */
   async startSender(process: SimProcess, clock: Clock): Promise<WebhookSender> {
-    this.store.epoch = process.epoch
+    const { epoch } = process.journal
+    this.store.epoch = epoch
     const { store } = this
-    const term = await store.takeOver(process.epoch)
+    const term = await store.takeOver(epoch)
     const sender = new WebhookSender({
       store: {
-        takeOver: (epoch) => store.takeOver(epoch),
+        takeOver: (of) => store.takeOver(of),
+        makeDeliveries: (options) => process.receive(this.#travel(() => store.makeDeliveries(options))),
         claim: (options) => process.receive(this.#travel(() => store.claim(options))),
         release: (of, held) => process.receive(this.#travel(() => store.release(of, held))),
         nextDue: (after) => process.receive(this.#travel(() => store.nextDue(after))),
         record: (of, settled) => process.receive(this.#travel(() => store.record(of, settled))),
       },
-      post: (url, { body }) => process.receive(this.#post(new URL(url).hostname.split('.')[0] as Receiver, body, term)),
+      post: (url, { body }) => process.receive(this.#post(new URL(url).hostname.replace('.example', ''), body, term)),
       box: BOX,
       clock,
       dice: () => this.#dice.next(),
       term,
-      watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onReplaced: () => {} },
+      watch: {
+        ...{ onSwitchedOff: () => {}, onFailure: () => {}, onReplaced: () => {} },
+        ...{ onSecretUnreadable: () => {}, onEventUnreadable: () => {} },
+      },
     })
     sender.wake()
     return sender
   }
 
-  async #post(receiver: Receiver, body: string, term: number) {
+  async #post(endpointId: string, body: string, term: number) {
     const { id } = JSON.parse(body) as { id: string }
-    const deliveryId = `${id} to ${receiver}`
+    const deliveryId = `${id} to ${endpointId}`
     const delivery = this.store.deliveries.get(deliveryId)
     // The wall clock may have been set back since the claim: what counts is whether the time had ever come. A sender
     // that was replaced may still send what its successor has postponed (W2).
     const early = (delivery?.nextAttemptAt ?? 0) - this.#clock.highestNow
     if (early > 0 && term === this.store.term) this.untimely.push(`W4: ${deliveryId} was sent ${early} ms early`)
-    this.received.set(deliveryId, [...(this.received.get(deliveryId) ?? []), body])
+    this.#received.set(deliveryId, [...(this.#received.get(deliveryId) ?? []), body])
+    const receiver: Receiver = endpointId.startsWith('healthy') ? 'healthy' : 'flaky'
     const durationMs = 1 + this.#dice.below(receiver === 'healthy' ? 200 : 10_000)
     const outcome = this.#answer(receiver)
     await new Promise<void>((resolve) => this.#clock.after(durationMs, resolve))
@@ -100,4 +118,9 @@ export class SimWebhooks {
     if (this.#dice.chance(0.03)) throw new Error('reply lost')
     return answer
   }
+}
+
+/** Also its host name. */
+function endpointOf(agencyId: string, receiver: Receiver): string {
+  return `${receiver}-${AGENCIES.findIndex(({ id }) => id === agencyId)}`
 }

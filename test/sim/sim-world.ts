@@ -1,20 +1,21 @@
 import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
-import type { Caller } from '../../src/core/journal/record.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
+import type { Caller } from '../../src/core/journal/record.ts'
 import { HOUR_MS } from '../../src/lib/duration.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
-import { announce } from '../../src/webhooks/envelope.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
-import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../support/samples.ts'
+import { night, sampleId } from '../support/samples.ts'
+import { AGENCIES, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { POISON, SimStore } from './sim-store.ts'
 import { SimWebhooks } from './sim-webhooks.ts'
 
 /** What a client was told. */
 export interface Acknowledgement {
+  readonly agencyId: string
   readonly seq: number | null
   readonly bookingId: string
   readonly version: number
@@ -23,32 +24,36 @@ export interface Acknowledgement {
 
 const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
-const UNITS: readonly Unit[] = [0, 1, 2].map((i) =>
-  sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}`, rules: sampleRules({ turnoverNights: i }) }),
-)
+/** So late in a month that the wall clock goes back and forth across its end. */
+const BEGIN = Date.UTC(2027, 0, 31, 23, 45)
 
 /**
  * A service, its database and its clients on one simulated clock, everything chosen by the seed: commands, network, disk,
- * crashes, take-overs, pauses and jumps of the wall clock.
+ * crashes, take-overs of all shards and of some, pauses and jumps of the wall clock.
  */
 export class SimWorld {
-  readonly clock = new FakeClock()
+  readonly clock = new FakeClock(BEGIN)
   readonly dice: SeededRandom
   readonly store: SimStore
   readonly webhooks: SimWebhooks
   readonly acknowledged: Acknowledgement[] = []
-  /** References of bookings whose client was told that nothing was written. */
+  /** References of bookings and cancellations whose client was told that nothing was written. */
   readonly denied: string[] = []
   readonly processes: SimProcess[] = []
   readonly #faults: BuildFaults
   #ids = 0
   #refs = 0
+  #starts = 0
 
   private constructor(seed: number, faults: BuildFaults) {
     this.dice = new SeededRandom(seed)
     this.store = new SimStore(this.clock, this.dice)
-    this.webhooks = new SimWebhooks(this.clock, this.dice)
-    this.store.onEvent = (event) => this.webhooks.enqueue(event)
+    this.webhooks = new SimWebhooks(this.clock, this.dice, this.store)
+    this.store.onLost = ({ shards }) => {
+      // While a batch is in doubt, one of its shards is taken over: the rest of the batch stays its writer's.
+      if (shards.length > 1 && this.store.troublePercent > 0 && this.dice.chance(0.4))
+        void this.#start([this.dice.pick(shards).shard])
+    }
     this.#faults = faults
   }
 
@@ -61,11 +66,7 @@ export class SimWorld {
     return world
   }
 
-  get units(): readonly Unit[] {
-    return UNITS
-  }
-
-  /** The process that holds the ledger at the end. */
+  /** The process that took over last. At the end it has everything. */
   get last(): SimProcess {
     const last = this.processes.at(-1)
     if (last === undefined) throw new Error('The world has no process')
@@ -75,7 +76,9 @@ export class SimWorld {
   async #begin(): Promise<void> {
     this.store.troublePercent = 0
     const first = await this.#start()
-    const set = UNITS.map((unit) => first.commands.setUnit(AGENCY, unit.id, () => unit, CALLER))
+    const set = AGENCIES.flatMap((agency) =>
+      unitsOf(agency.id).map((unit) => first.commands.setUnit(agency, unit.id, () => unit, CALLER)),
+    )
     await this.clock.advance(1_000)
     await Promise.all(set)
     this.store.troublePercent = 5 + this.dice.below(40)
@@ -90,12 +93,13 @@ export class SimWorld {
     await this.clock.advance(180_000)
   }
 
-  async #start(): Promise<SimProcess> {
+  /** @param shards what it takes over: all shards unless given */
+  async #start(shards?: readonly number[]): Promise<SimProcess> {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
-      ...{ clock: this.clock, store: this.store, units: UNITS, newId, announce, faults: this.#faults },
-      webhooks: this.webhooks,
-      currentEpoch: () => this.store.epoch,
+      ...{ clock: this.clock, store: this.store, webhooks: this.webhooks, newId, faults: this.#faults },
+      name: `process ${++this.#starts}`,
+      ...(shards === undefined ? {} : { shards }),
     })
     await settle()
     const process = await started
@@ -105,33 +109,50 @@ export class SimWorld {
 
   async #step(): Promise<void> {
     const roll = this.dice.below(100)
-    if (roll < 60) this.#command()
-    else if (roll < 86) await this.clock.advance(this.dice.below(150))
-    else if (roll < 90) await this.clock.advance(this.dice.below(20_000))
-    else if (roll < 93) this.last.directory.sweep()
-    else if (roll < 95) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
-    else if (roll < 96) this.dice.pick(this.processes).resume()
-    else if (roll < 97) {
+    if (roll < 45) for (let n = this.dice.below(4); n >= 0; n--) await this.#command()
+    else if (roll < 84) await this.clock.advance(this.dice.below(150))
+    else if (roll < 88) await this.clock.advance(this.dice.below(20_000))
+    else if (roll < 91) this.#ownerOf(this.#someAgency()).directory.sweep()
+    else if (roll < 93) this.clock.jumpWall((this.dice.chance(0.5) ? 1 : -1) * this.dice.below(HOUR_MS))
+    else if (roll < 94) this.dice.pick(this.processes).resume()
+    else if (roll < 95) {
       // Usually this is noticed, and another process takes over from the one that hangs.
-      this.last.pause()
+      this.#ownerOf(this.#someAgency()).pause()
       if (this.dice.chance(0.8)) await this.#start()
-    } else if (roll < 98) {
-      this.last.die()
+    } else if (roll < 96) {
+      this.#ownerOf(this.#someAgency()).die()
       await this.#start()
-    } else await this.#start()
+    } else if (roll < 97) await this.#start()
+    else if (roll < 98) await this.#start([this.dice.pick(SIM_SHARDS), this.dice.pick(SIM_SHARDS)])
+    else await this.#command()
   }
 
-  /** Mostly to the process that holds the ledger, sometimes to one that has lost it. */
-  #command(): void {
-    const process = this.dice.chance(0.85) ? this.last : this.dice.pick(this.processes)
+  #someAgency(): Agency {
+    return this.dice.pick(AGENCIES)
+  }
+
+  /** The process that took over the agency's shard last. */
+  #ownerOf({ id }: Agency): SimProcess {
+    return this.processes.findLast((process) => process.hasTaken(id)) ?? this.last
+  }
+
+  /** Mostly to the process that holds the agency's shard, sometimes to one that has lost it. */
+  async #command(): Promise<void> {
+    const agency = this.#someAgency()
+    const owner = this.#ownerOf(agency)
+    // A process that is fenced exits, and is started again.
+    if (owner.isFenced && this.dice.chance(0.2)) await this.#start()
+    const process = this.dice.chance(0.85)
+      ? owner
+      : this.dice.pick(this.processes.filter((each) => each.hasTaken(agency.id)))
     if (!process.isRunning) return
     const ref = `ref ${++this.#refs}${this.dice.chance(0.02) ? ` ${POISON}` : ''}`
-    const asked = this.#ask(process, ref)
+    const asked = this.#ask(process, agency, ref)
     asked.then(
       (outcome) => {
         if (outcome.kind !== 'done') return
         const { id, version, status } = outcome.booking
-        this.acknowledged.push({ seq: outcome.seq, bookingId: id, version, status })
+        this.acknowledged.push({ agencyId: agency.id, seq: outcome.seq, bookingId: id, version, status })
       },
       (error: { kind?: string }) => {
         if (error.kind !== 'outcome_unknown') this.denied.push(ref)
@@ -139,31 +160,32 @@ export class SimWorld {
     )
   }
 
-  #ask(process: SimProcess, ref: string): Promise<FoundOutcome> {
+  #ask(process: SimProcess, agency: Agency, ref: string): Promise<FoundOutcome> {
     const { dice } = this
-    const known = [...this.store.bookings.keys()]
-    const bookingId = known.length === 0 ? sampleId('bkg', 'unknown') : dice.pick(known)
-    const arrival = addNights(FIRST, dice.below(40))
+    const units = unitsOf(agency.id)
+    const known = [...this.store.bookings.values()].filter(({ agencyId }) => agencyId === agency.id)
+    const bookingId = known.length === 0 ? sampleId('bkg', 'unknown') : dice.pick(known).booking.id
+    const arrival = addNights(FIRST, dice.below(20))
     const departure = addNights(arrival, 1 + dice.below(5))
     const roll = dice.below(10)
     if (roll < 6 || known.length === 0) {
       return process.commands.book(
-        AGENCY,
+        agency,
         {
-          ...{ unit: dice.pick(UNITS), stay: { arrival, departure }, type: 'guest', source: 'partner', sourceRef: ref },
+          ...{ unit: dice.pick(units), stay: { arrival, departure }, type: 'guest', source: 'partner', sourceRef: ref },
           ...{ status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']), holdHours: null, notes: null },
           ...{ adults: 2, children: 0, extraBed: false, guest: null, enforcement: 'partner' },
         },
         CALLER,
       )
     }
-    if (roll < 8) return process.commands.cancel(AGENCY, { bookingId, reason: ref }, CALLER)
+    if (roll < 8) return process.commands.cancel(agency, { bookingId, reason: ref }, CALLER)
     const change = dice.pick([
-      { unitId: dice.pick(UNITS).id },
+      { unitId: dice.pick(units).id },
       { arrival, departure },
       { status: dice.pick<BookingStatus>(['confirmed', 'checked_in', 'checked_out']) },
       { holdExpiresAt: this.clock.now() + dice.below(30_000) },
     ])
-    return process.commands.change(AGENCY, { bookingId, change }, CALLER)
+    return process.commands.change(agency, { bookingId, change }, CALLER)
   }
 }

@@ -1,13 +1,13 @@
 import { expect } from 'bun:test'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
+import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
-import { verify } from '../../src/verify/verify.ts'
 import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
+import { verifyDatabase } from './verify-database.ts'
 
 /** Of the key that the load uses. */
 export const LOAD_SECRET = `hr_live_${'k'.repeat(40)}`
@@ -139,7 +139,7 @@ export class Load {
 export async function expectAcknowledged(sql: Sql, load: Load): Promise<void> {
   const rows = await sql<{ id: string; status: string; arrival: string }[]>`
     select booking_id as id, status, arrival::text from booking`
-  const byId = new Map(rows.map((row) => [row.id, row]))
+  const byId = new Map(rows.map((row) => [idOf('bkg', row.id), row]))
   expect([...load.booked].filter(([id, stay]) => byId.get(id)?.arrival !== stay.arrival)).toEqual([])
   expect([...load.cancelled].filter((id) => byId.get(id)?.status !== 'cancelled')).toEqual([])
 }
@@ -156,7 +156,7 @@ export async function expectNothingLost(sql: Sql, load: Load): Promise<void> {
      and daterange(a.arrival, a.departure) && daterange(b.arrival, b.departure)
     where a.status <> 'cancelled' and b.status <> 'cancelled'`
   expect([...twice]).toEqual([])
-  expect((await verify(new PostgresVerifyStore(sql))).differences).toEqual([])
+  expect((await verifyDatabase(sql)).differences).toEqual([])
 }
 
 /** The nights that the service answers from memory are those of the rows. */
@@ -166,7 +166,7 @@ export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> 
     const { blockedNights } = (await response.json()) as { blockedNights: string[] }
     const nights = await sql`
       select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
-      where unit_id = ${sampleId('unt', i)} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
+      where unit_id = ${uuidOf(sampleId('unt', i))} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
     expect(blockedNights).toEqual(nights.map((row) => row['night']))
   }
 }

@@ -4,6 +4,7 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { makeAgency } from './fixtures.ts'
 import { AGENCY, CALLER } from './samples.ts'
+import { TEST_SECRET_KEY } from './service-process.ts'
 
 /** What a ledger reported while a test ran. */
 export interface Reports {
@@ -20,6 +21,7 @@ export async function openTestDatabaseLedger(
   const reports: Reports = { fenced: [], defects: [], failures: [] }
   const ledger = await openLedger({
     databaseUrl: url,
+    secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     holder: 'test',

@@ -1,3 +1,4 @@
+import { uuidOf } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 
 /** Rows of a catalogue, for tests of stores that need them to exist. One that exists already is left as it is. */
@@ -5,7 +6,7 @@ export async function insertAgency(sql: Sql, agencyId: string): Promise<void> {
   await sql`
     insert into agency (agency_id, slug, name, currency, timezone, status, api_access, requests_per_minute,
                         requests_per_month, default_hold_hours, created_at)
-    values (${agencyId}, ${agencyId}, ${agencyId}, 'EUR', 'Europe/Lisbon', 'active', true, 60, 50000, 48, now())
+    values (${uuidOf(agencyId)}, ${agencyId}, ${agencyId}, 'EUR', 'Europe/Lisbon', 'active', true, 60, 50000, 48, now())
     on conflict do nothing`
 }
 
@@ -21,5 +22,5 @@ export async function insertEndpoint(
 ): Promise<void> {
   await sql`
     insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-    values (${agencyId}, ${endpointId}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
+    values (${uuidOf(agencyId)}, ${uuidOf(endpointId)}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../src/postgres/client/connect.ts'
@@ -59,12 +59,18 @@ async function makeTemplate(server: URL): Promise<Error | null> {
   }
 }
 
-/** Ends and removes what test runs left that were killed before they could. */
+/** Longer than any test: what is older and not locked belongs to nobody. */
+const LEFT_OVER_AFTER_MS = 3_600_000
+
+/**
+ * Ends and removes what test runs left that were killed before they could. A folder that is not locked may belong to a test that is
+ * between two servers, so only old ones are removed.
+ */
 async function removeLeftOvers(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(FOLDER_PREFIX))) {
     const folder = join(tmpdir(), name)
     try {
-      if (lockHolderOf(folder) !== null) continue
+      if (lockHolderOf(folder) !== null || Date.now() - statSync(folder).mtimeMs < LEFT_OVER_AFTER_MS) continue
       const cluster = findCluster(folder)
       const left = cluster === null ? null : readPostmaster(cluster)
       if (cluster !== null && left !== null) await endPostmaster(left.pid, cluster, { graceMs: 1_000 })

@@ -10,11 +10,13 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const SCRIPT = join(import.meta.dir, 'support/scripted-verifier.ts')
 
+const SETTINGS = { databaseUrl: 'postgres://x', secretKeyHex: '01'.repeat(32) }
+
 /** A verification whose process follows the script `part`. */
 function scripted(part: string, peek: PeekUnit = () => null) {
   const clock = new FakeClock()
   const command = [process.execPath, SCRIPT, part]
-  return { clock, verification: new VerificationProcess({ databaseUrl: 'postgres://x', command, peek, clock }) }
+  return { clock, verification: new VerificationProcess({ ...SETTINGS, command, peek, clock }) }
 }
 
 /** Returns the outcome of a promise before the assertion: an assertion on a promise that never settles would hang. */
@@ -49,7 +51,7 @@ describe('a verification ends without a result, and the service continues', () =
   test('when its process cannot be started', async () => {
     const clock = new FakeClock()
     const command = [join(import.meta.dir, 'no-such-program')]
-    const verification = new VerificationProcess({ databaseUrl: 'postgres://x', command, peek: () => null, clock })
+    const verification = new VerificationProcess({ ...SETTINGS, command, peek: () => null, clock })
     expect(await outcomeOf(verification.verify(forever()))).toBe('not_started')
     expect([verification.pid, clock.nextTimerIn]).toEqual([null, null])
   })
@@ -85,7 +87,7 @@ test('a caller that arrives during a verification shares its result; at most one
   const [a, b] = await Promise.all([verification.verify(forever()), verification.verify(forever())])
   expect(a).toBe(b)
   // The script asks for a thousand states, and reports how many it received.
-  expect([a.lastSeq, peeked.length]).toEqual([UNITS_PER_PAGE, UNITS_PER_PAGE])
+  expect([a.units, peeked.length]).toEqual([UNITS_PER_PAGE, UNITS_PER_PAGE])
 })
 
 describe('the verification process', () => {
@@ -98,7 +100,8 @@ describe('the verification process', () => {
       stdio: ['ignore', 'ignore', 'pipe'],
       serialization: 'json',
       ipc: (message: FromVerifier) => {
-        if (message.kind === 'up') child.send({ kind: 'start', databaseUrl } satisfies ToVerifier)
+        if (message.kind === 'up')
+          child.send({ kind: 'start', settings: { ...SETTINGS, databaseUrl } } satisfies ToVerifier)
         else said.resolve(message)
       },
     })

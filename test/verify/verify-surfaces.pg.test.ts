@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
+import { idOf } from '../../src/lib/ids.ts'
 import { isAlive } from '../../src/lib/process-identity.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { RUN_VERIFICATION } from '../../src/verify/verification-messages.ts'
@@ -26,8 +27,9 @@ afterAll(async () => {
 
 /** Runs the command line as a process and returns its output and exit code. */
 function cli(...args: string[]): Promise<CliRun> {
-  const env = { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, DATABASE_URL: database.url }
-  return runCliProcess(args, { env })
+  const env = { NIGHTLEDGER_URL: service.baseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN }
+  const alone = { DATABASE_URL: database.url, SECRET_KEY: TEST_SECRET_KEY }
+  return runCliProcess(args, { env: { ...env, ...alone } })
 }
 
 test('GET /portal/v1/verification also compares the resident actors, and requires the portal token', async () => {
@@ -178,15 +180,16 @@ test('the command reports success and exits with 0, also for the database alone'
 })
 
 test('the command reports a difference, as a table and as JSON, and exits with 1', async () => {
-  const [damaged] = await database.sql`
+  const [damaged] = await database.sql<{ id: string }[]>`
     update booking set total_amount = total_amount + 1
-    where booking_id = (select min(booking_id) from booking) returning booking_id as "id"`
+    where booking_id = (select booking_id from booking order by 1 limit 1) returning booking_id as "id"`
+  const at = idOf('bkg', damaged?.id ?? '')
   const { code, stdout, stderr } = await cli('verify')
   expect(code).toBe(1)
-  expect(stdout).toContain(`${damaged?.['id']}`)
+  expect(stdout).toContain(at)
   expect(stdout).toContain('totalAmount differ')
   expect(stderr).toContain('1 thing differs from the journal')
   const json = await cli('verify', '--json', '--database')
   expect(json.code).toBe(1)
-  expect(json.json.verification.differences).toMatchObject([{ what: 'booking', at: damaged?.['id'] }])
+  expect(json.json.verification.differences).toMatchObject([{ what: 'booking', at }])
 })

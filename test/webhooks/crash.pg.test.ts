@@ -115,7 +115,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
   60_000,
 )
 
-test('kill -9 of service, sender or both under load, 6 rounds: every change is delivered at least once, and few twice', async () => {
+test('kill -9 of service, sender or both under load, 6 rounds: every change is delivered, and none more often than there were senders', async () => {
   let service = await start()
   const load = new Load(() => service.baseUrl)
   for (let round = 0; round < 6; round++) {
@@ -143,8 +143,8 @@ test('kill -9 of service, sender or both under load, 6 rounds: every change is d
   expect(events).toHaveLength(sum?.n ?? 0)
   const twice = [...times.values()].filter((count) => count > 1).length
   console.log(`${events.length} events, all delivered; ${twice} of them more than once after 6 kills`)
-  // At most the attempts in flight at each kill.
-  expect(twice).toBeLessThan(6 * 16)
+  // An attempt that a sender has not recorded is made again by the next one: at most once by each.
+  expect(Math.max(...times.values())).toBeLessThanOrEqual(1 + 6)
   service.kill('SIGTERM')
   expect(await service.exited).toBe(0)
   running = null

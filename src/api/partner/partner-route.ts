@@ -1,9 +1,9 @@
 /** Routes for partners. Every write attempt that is refused leaves a line in the audit trail, or is counted (docs/design.md#audit). */
 import type { Admission } from '../../access/partner-access.ts'
 import type { CountedOutcome } from '../../access/refusal-counter.ts'
-import type { Caller } from '../../core/journal/record.ts'
 import type { Agency, ApiKey, Scope } from '../../core/catalogue/agency.ts'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+import type { Caller } from '../../core/journal/record.ts'
 import { type BodyOf, isWrite, type Operation, type PathOf, type QueryOf, routeNameOf } from '../operation.ts'
 import type { Failure } from '../problems/problem-of-failure.ts'
 import type { Problem } from '../problems/problems.ts'

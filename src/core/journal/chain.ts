@@ -1,8 +1,11 @@
 /**
  * The chain of a shard: each entry's link is an HMAC-SHA-256 of the link before it and of everything the entry says. Whoever
- * changes, removes or inserts an entry in the database, without the shard's key, breaks it there.
+ * changes, removes or inserts an entry in the database, without the shard's key, breaks it there. It does not show that the newest
+ * entries are missing.
  */
-import type { EncodedEntry } from './entry-codec.ts'
+import type { Instant } from '../domain/booking.ts'
+import type { Month } from './month.ts'
+import type { Actor } from './record.ts'
 
 /** 32 bytes; before the first entry of a shard, none. */
 export type Link = Uint8Array
@@ -10,7 +13,25 @@ export type Link = Uint8Array
 export const NO_LINK: Link = new Uint8Array(0)
 
 /** What a link covers: every column of an entry but those that say how it was stored. */
-export type LinkedEntry = Omit<EncodedEntry, 'link' | 'checksum' | 'booking'>
+export interface LinkedEntry {
+  readonly shard: number
+  readonly seq: number
+  readonly month: Month
+  readonly at: Instant
+  readonly agencyId: string
+  readonly unitId: string
+  readonly otherUnitId: string | null
+  readonly bookingId: string | null
+  /** `evt_…` */
+  readonly id: string
+  readonly kind: string
+  /** Whether it fires a webhook event. */
+  readonly isAnnounced: boolean
+  readonly actor: Actor
+  readonly route: string
+  readonly requestId: string | null
+  readonly payload: string
+}
 
 /** @param key of the shard, 32 bytes */
 export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): Link {

@@ -1,6 +1,5 @@
 /** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
 import { assert } from '../../lib/assert.ts'
-import type { Instant } from '../domain/booking.ts'
 import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
@@ -13,11 +12,11 @@ import {
   loggedBooking,
   loggedDifference,
 } from './booking-fields.ts'
-import { type Link, nextLink } from './chain.ts'
+import { type Link, type LinkedEntry, nextLink } from './chain.ts'
 import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
 import type { Month } from './month.ts'
-import type { Actor, Entry, Envelope } from './record.ts'
+import type { Entry, Envelope } from './record.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -32,18 +31,7 @@ export interface StoredEntry {
 }
 
 /** An entry as it is stored, in full. */
-export interface EncodedEntry extends StoredEntry {
-  readonly shard: number
-  readonly month: Month
-  readonly at: Instant
-  readonly agencyId: string
-  /** `evt_…` */
-  readonly id: string
-  /** Whether it fires a webhook event. */
-  readonly isAnnounced: boolean
-  readonly actor: Actor
-  readonly route: string
-  readonly requestId: string | null
+export interface EncodedEntry extends StoredEntry, LinkedEntry {
   readonly link: Link
   /** The booking after the event, for its row; null for an event of a unit. */
   readonly booking: EncodedBooking | null
@@ -114,7 +102,10 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): st
   }
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
-  return JSON.stringify({ after: loggedBooking(after), ...(before === null ? {} : { before }), envelope })
+  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope })
+  const { createdAt, ...logged } = loggedBooking(after)
+  // A new booking was created when it was last changed: the same time is not written twice.
+  return JSON.stringify({ after: createdAt === after.updatedAt ? logged : { createdAt, ...logged }, envelope })
 }
 
 type Json = Record<string, unknown>
@@ -124,23 +115,23 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
   if (kind === 'unit_set')
     return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
-  const after = decodeLoggedBooking(body.after, { id: bookingId, unitId })
+  const ids = { id: bookingId, unitId }
   switch (kind) {
     case 'booking_created':
-      return { kind, after }
+      return { kind, after: decodeLoggedBooking(withCreatedAt(body.after), ids) }
     case 'booking_changed':
-    case 'booking_cancelled':
-      return {
-        kind,
-        before: decodeLoggedBooking(
-          { ...body.after, ...body.before },
-          { id: bookingId, unitId: otherUnitId ?? unitId },
-        ),
-        after,
-      }
+    case 'booking_cancelled': {
+      const before = decodeLoggedBooking({ ...body.after, ...body.before }, { ...ids, unitId: otherUnitId ?? unitId })
+      return { kind, before, after: decodeLoggedBooking(body.after, ids) }
+    }
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)
   }
+}
+
+function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
+  const { createdAt = after.updatedAt } = after
+  return createdAt === undefined ? after : { ...after, createdAt }
 }
 
 export function encodeRules(rules: UnitRules): Json {

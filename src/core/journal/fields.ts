@@ -16,6 +16,7 @@ export type FieldKind =
   | 'text'
   | 'integer'
   | 'bigint'
+  | 'digits'
   | 'double'
   | 'boolean'
   | 'night'
@@ -61,6 +62,8 @@ export const text = <T extends string = string>() => field<T, 'text'>('text')
 export const integer = () => field<number, 'integer'>('integer')
 /** Exact up to 2^53. */
 export const bigint = () => field<number, 'bigint'>('bigint')
+/** 64 bits, as decimal digits. */
+export const digits = () => field<string, 'digits'>('digits')
 export const double = () => field<number, 'double'>('double')
 export const boolean = () => field<boolean, 'boolean'>('boolean')
 export const night = () => field<Night, 'night'>('night')

@@ -11,9 +11,9 @@
  */
 export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' | 'fenced' | 'unfit' | 'other'
 
-/** Raised by `append_batch` in sql/ when the batch's epoch is not the fence's. */
+/** Raised in sql/ when an epoch is not the fence's. Its detail lists the fenced shards. */
 export const FENCED_SQLSTATE = 'NL001'
-/** Raised by `append_batch` when another batch has the sequence numbers: another process has written. */
+/** Raised by `append_batch` when a shard's log ends elsewhere than the writer believes: numbers are taken, or one before them is missing. */
 export const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
 /** Raised by `append_batch` when a change was decided against a different version of its booking. */
 export const VERSION_MISMATCH_SQLSTATE = 'NL003'

@@ -50,14 +50,6 @@ export function batchText({ shards, records }: BatchToAppend): BatchText {
   return { ...fencesText(shards), ...rows.text() }
 }
 
-/** The entries of a batch as an array of `journal_row`; null when it has none. */
-export function entriesText(records: readonly NumberedRecord[]): string | null {
-  return compositeText(
-    JOURNAL_ROW,
-    records.flatMap(({ entry }) => (entry === null ? [] : [entryRow(entry)])),
-  )
-}
-
 class BatchRows {
   readonly #journal: RowOf<typeof JOURNAL_ROW>[] = []
   readonly #payloads: string[] = []
@@ -121,7 +113,8 @@ function texts(each: readonly string[]): string | null {
   return each.length === 0 ? null : each.join(BETWEEN_TEXTS)
 }
 
-function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
+/** An entry as a row of `journal_row`. */
+export function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
   return { ...entry, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
 }
 

@@ -28,15 +28,16 @@ export function guestMatches(sql: Sql, agencyId: string, search: string): Fragme
   const isInOneColumn = search.includes('\n')
     ? sql`and (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern} or phone ilike ${pattern})`
     : sql``
+  const text = sql`guest_text(first_name, last_name, email, phone)`
   // An index scan without any trigram would read all of the index, so the concatenation keeps the planner from it.
   if (!hasTrigram(search))
-    return sql`agency_id = ${uuidOf(agencyId)} and (search_text || '') like lower(${pattern}) ${isInOneColumn}`
+    return sql`agency_id = ${uuidOf(agencyId)} and (${text} || '') like lower(${pattern}) ${isInOneColumn}`
   const parts = indexedParts(search)
   // GIN takes the conditions in their order, and looks the next one up only for guests that meet those before it.
   return sql`
-    ${parts.map((part) => sql`search_text like lower(${patternOf(part)}) and `)}
+    ${parts.map((part) => sql`${text} like lower(${patternOf(part)}) and `)}
     agency_id::text = ${uuidOf(agencyId)}::text::uuid::text
-    ${parts.includes(search) ? sql`` : sql`and (search_text || '') like lower(${pattern})`} ${isInOneColumn}`
+    ${parts.includes(search) ? sql`` : sql`and (${text} || '') like lower(${pattern})`} ${isInOneColumn}`
 }
 
 /** Whether a text of three or more characters is certain to have a trigram that the index can look up. */

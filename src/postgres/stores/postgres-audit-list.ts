@@ -42,7 +42,10 @@ interface StoredLine {
   readonly count: number
 }
 
-/** One page and the count of all; a page beyond the end has only the count. */
+/**
+ * One page and the count of all; a page beyond the end has only the count. Each of the two parts is read from the newest on, until
+ * it could fill all pages up to this one: written as one list of both, the planner sorts all of it.
+ */
 export function auditPage(
   sql: Sql,
   agencyId: string,
@@ -60,24 +63,21 @@ export function auditPage(
     ${common}
     ${filter.outcome === null ? sql`` : sql`and outcome = ${filter.outcome}`}
     ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`
+  const isOnPage = sql`order by at desc, id desc limit ${offset}::text::bigint + ${limit}::text::bigint`
   return sql<StoredLine[]>`
     select counted.total, page.*
     from (select ((select count(*) from journal where ${entries}) + (select count(*) from audit_line where ${lines}))::float8 as total
          ) counted
     left join lateral (
-      select id, at, actor_kind as "actorKind", actor_id as "actorId", route, outcome, booking_id as "bookingId",
-             is_entry as "isEntry", request_id as "requestId", count::float8 as "count"
-      from (
-        select entry_id as id, at, actor_kind, actor_id, route, 'OK' as outcome, booking_id::text as booking_id, true as is_entry,
-               request_id, 1::bigint as count
-        from journal where ${entries}
-        union all
-        select line_id, at, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count
-        from audit_line where ${lines}
-      ) trail
-      order by at desc, id desc offset ${offset}::text::bigint limit ${limit}
+      (select at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome,
+              booking_id::text as "bookingId", true as "isEntry", request_id as "requestId", 1::float8 as "count"
+       from journal where ${entries} ${isOnPage})
+      union all
+      (select at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8
+       from audit_line where ${lines} ${isOnPage})
+      order by at desc, id desc offset ${offset}::text::bigint limit ${limit}::text::bigint
     ) page on true
-    order by page.at desc, page."id" desc`
+    order by page.at desc, page.id desc`
 }
 
 function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragment {

@@ -1,8 +1,9 @@
 import { type ChainKey, ChainKeyError, newChainKey, openChainKey, sealChainKey } from '../../core/journal/chain-key.ts'
 import { SHARDS } from '../../core/journal/shard.ts'
+import { secretKeyCheck } from '../../webhooks/secret-key-check.ts'
 import type { Sql } from '../client/connect.ts'
 
-/** A chain key as it is stored. */
+/** A chain key as it is stored, sealed. */
 export interface SealedChainKey {
   readonly shard: number
   readonly keySealed: string
@@ -42,16 +43,21 @@ export class PostgresChainKeys {
     })
   }
 
-  /** When two first starts race, the keys of one of them are stored, all of them: both insert in the order of the shards. */
+  /**
+   * When two first starts race, the keys of one of them are stored, all of them: both insert in the order of the shards. The check
+   * value is locked, so that no key is sealed with a SECRET_KEY that has just been replaced (K1).
+   */
   async #make(): Promise<void> {
     const rows = Array.from({ length: SHARDS }, (_, shard) => ({
       shard,
       key_sealed: sealChainKey(this.#secretKey, shard, newChainKey()),
     }))
     await this.#sql`
+      with used as (select hmac from secret_key_check for share)
       insert into shard_chain (shard, key_sealed)
       select shard, key_sealed from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as k (shard smallint, key_sealed text)
-      where not exists (select from shard_chain) order by shard
+      where not exists (select from shard_chain) and not exists (select from used where hmac <> ${secretKeyCheck(this.#secretKey)})
+      order by shard
       on conflict (shard) do nothing`
   }
 }
@@ -59,4 +65,49 @@ export class PostgresChainKeys {
 /** In the order of the shards. */
 export async function sealedChainKeys(sql: Sql): Promise<readonly SealedChainKey[]> {
   return await sql<SealedChainKey[]>`select shard, key_sealed as "keySealed" from shard_chain order by shard`
+}
+
+/** A chain key as it is stored, and as it is to be stored. */
+export interface ReEncryptedChainKey {
+  readonly shard: number
+  readonly before: string
+  readonly after: string
+}
+
+/**
+ * All keys as the new SECRET_KEY seals them. Those that it opens already stay as they are, so repeating the operation changes
+ * nothing.
+ * @throws ChainKeyError naming the shards whose key neither opens; the caller must then change nothing
+ */
+export function reEncryptedChainKeys(
+  rows: readonly SealedChainKey[],
+  { from, to }: { from: Uint8Array; to: Uint8Array },
+): readonly ReEncryptedChainKey[] {
+  const unopened: number[] = []
+  const keys = rows.map(({ shard, keySealed: before }): ReEncryptedChainKey => {
+    if (openChainKey(to, shard, before) !== null) return { shard, before, after: before }
+    const key = openChainKey(from, shard, before)
+    if (key === null) unopened.push(shard)
+    return { shard, before, after: key === null ? before : sealChainKey(to, shard, key) }
+  })
+  if (unopened.length > 0)
+    throw new ChainKeyError(
+      `Cannot open the chain keys of ${unopened.length} shards with either key: ${unopened.slice(0, 10).join(', ')}`,
+    )
+  return keys
+}
+
+/**
+ * New keys instead of those that `key` does not open: their chains begin again after the last entry, and what is before it cannot
+ * be checked any more.
+ * @param lastSeqs the last number of each shard, under a fence: nothing is appended meanwhile
+ */
+export function replacedChainKeys(
+  rows: readonly SealedChainKey[],
+  { key, lastSeqs }: { key: Uint8Array; lastSeqs: ReadonlyMap<number, number> },
+): readonly ReEncryptedChainKey[] {
+  return rows.map(({ shard, keySealed: before }) => {
+    if (openChainKey(key, shard, before) !== null) return { shard, before, after: before }
+    return { shard, before, after: sealChainKey(key, shard, newChainKey(lastSeqs.get(shard))) }
+  })
 }

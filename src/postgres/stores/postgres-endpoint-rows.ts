@@ -86,6 +86,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const cursor = isDropping
       ? sql`
         made_seq = case when ${isEnabled} then (select seq from log_end) else e.made_seq end,
+        from_seq = case when ${isEnabled} then (select seq from log_end) else e.from_seq end,
         made_month = case when ${isEnabled} then (select month from log_end) else e.made_month end,`
       : sql``
     const isNewUrl = url === undefined ? sql`false` : sql`true`

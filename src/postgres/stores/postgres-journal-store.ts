@@ -10,15 +10,16 @@ import type {
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
-import { classifyDatabaseError, FENCED_SQLSTATE, isErrorResponse } from '../client/database-error.ts'
+import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
 import { appendBatch } from './append-batch.ts'
-import { entriesText, fencesText } from './batch-text.ts'
+import { assertHistory, assertNotArchived } from './archived-history.ts'
+import { batchText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
 const WAS_WRITTEN_DELAY_MS = 100
-/** Snapshots kept per unit: the newest, and some to fall back to (S1). */
+/** Snapshots kept per unit: the newest, and some to fall back to (S1). One that archived entries rest on is kept beside them. */
 const SNAPSHOTS_KEPT = 3
 
 /**
@@ -98,16 +99,15 @@ export class PostgresJournalStore implements JournalStore {
    * Final, because the server that is asked has the higher epochs: whatever of the old ones it will ever have, it has. A server
    * that was replaced does not have them.
    */
-  async wasWritten({ shards, records }: BatchToAppend): Promise<boolean | null> {
-    const fences = fencesText(shards)
-    const entries = entriesText(records)
+  async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
+    const text = batchText(batch)
     const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
     do {
       if ((await this.#unfit()) === null) {
         try {
           const [row] = await this.#journal<{ isWritten: boolean | null }[]>`
-            select was_written(${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[],
-                               ${entries}::text::journal_row[]) as "isWritten"`
+            select was_written(${text.shards}::text::smallint[], ${text.epochs}::text::bigint[],
+                               ${text.entries}::text::journal_row[], ${text.auditLines}::text::audit_row[]) as "isWritten"`
           if (typeof row?.isWritten === 'boolean') return row.isWritten
         } catch {
           // Whatever failed, nothing is known yet.
@@ -139,37 +139,24 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
-    const unit = uuidOf(unitId)
     const rows = await this.#queries<LoadedRow[]>`
-      with kept as (
-        select seq, format, hash, state from snapshot
-        where unit_id = ${unit}
-        order by seq desc limit ${SNAPSHOTS_KEPT}
-      ), start as (
-        select coalesce(max(seq), 0) as seq from kept
-      ), tail as (
-        select j.* from journal j, start where j.unit_id = ${unit} and j.seq > start.seq
-        union all
-        select j.* from journal j, start where j.other_unit_id = ${unit} and j.seq > start.seq
-      )
-      select seq::float8 as "seq", format, hash as "checksum", state as "payload",
-             null as "kind", null as "unitId", null as "otherUnitId", null as "bookingId"
-      from kept
-      union all
-      select seq::float8, null, checksum::text, payload, kind, unit_id, other_unit_id, booking_id from tail
-      order by "seq"`
+      select seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId", other_unit_id as "otherUnitId",
+             booking_id as "bookingId"
+      from load_unit(${uuidOf(unitId)})`
     const snapshots: StoredSnapshot[] = []
     const tail: StoredEntry[] = []
     for (const row of rows) {
-      const { kind, unitId: of } = row
-      if (kind === null || of === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
-      else tail.push(entryOf({ ...row, kind, unitId: of }))
+      const { kind } = row
+      if (kind === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
+      else tail.push(entryOf({ ...row, kind }))
     }
+    if (snapshots.length === 0) await assertHistory(this.#queries, { agencyId, unitId, first: tail[0] ?? null })
     return { snapshots, tail }
   }
 
   async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
     const unit = uuidOf(unitId)
+    await assertNotArchived(this.#queries, { unitId, afterSeq })
     const rows = await this.#queries<StoredEntry[]>`
       select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
              checksum::text as "checksum"
@@ -199,7 +186,7 @@ export class PostgresJournalStore implements JournalStore {
         returning unit_id, seq
       )
       delete from snapshot old using written
-      where old.unit_id = written.unit_id and old.seq < written.seq
+      where old.unit_id = written.unit_id and old.seq < written.seq and not old.is_base
         and (select count(*) from snapshot newer where newer.unit_id = old.unit_id and newer.seq > old.seq)
             >= ${SNAPSHOTS_KEPT - 1}`
   }
@@ -225,7 +212,7 @@ interface LoadedRow {
   payload: string
   /** Null for a snapshot. */
   kind: string | null
-  unitId: string | null
+  unitId: string
   otherUnitId: string | null
   bookingId: string | null
 }
@@ -261,15 +248,11 @@ function appendFailure(error: unknown, sent: readonly ShardEpoch[]): AppendFailu
   }
 }
 
-/**
- * The shards that the error's detail lists. All that were sent when it lists none of them, or when the numbers of entries were
- * refused: then the database is not the one that this process has taken over.
- */
+/** The shards that the error's detail lists; all that were sent when it lists none of them. */
 function fencedShards(error: unknown, sent: readonly ShardEpoch[]): readonly number[] {
   const all = sent.map(({ shard }) => shard)
-  if (!(error instanceof Error && 'code' in error && error.code === FENCED_SQLSTATE)) return all
-  const detail = 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
-  const listed = new Set(detail.split(',').map(Number))
-  const fenced = all.filter((shard) => detail !== '' && listed.has(shard))
+  const detail = error instanceof Error && 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
+  const listed = new Set(detail.split(','))
+  const fenced = all.filter((shard) => listed.has(String(shard)))
   return fenced.length === 0 ? all : fenced
 }

@@ -1,9 +1,23 @@
-import type { StoredEntry } from '../../core/journal/entry-codec.ts'
+import type { Actor } from '../../core/journal/record.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
-import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import type { EventAddress, ProjectedBooking, StoredEvent, VerifyStore } from '../../verify/verify-store.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
+import type {
+  CursorDifference,
+  LogEntry,
+  LogPosition,
+  ProjectedBooking,
+  ShardExtent,
+  UnitEntry,
+  VerifiedSnapshot,
+  VerifyStore,
+} from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
+import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
+
+/** Before every unit and every entry. */
+const FIRST_UNIT = '0'.repeat(32)
+const FIRST_POSITION: LogPosition = { seq: 0, month: '0001-01-01' }
 
 /** What a verification reads, from the ledger's own tables. */
 export class PostgresVerifyStore implements VerifyStore {
@@ -13,137 +27,160 @@ export class PostgresVerifyStore implements VerifyStore {
     this.#sql = sql
   }
 
-  async extent(): Promise<{ lastSeq: number; entries: number; numbers: number }> {
-    const [row] = await this.#sql<{ lastSeq: number; entries: number; numbers: number }[]>`
-      select coalesce(max(seq), 0)::float8 as "lastSeq", count(*)::float8 as "entries",
-             count(distinct seq)::float8 as "numbers" from journal`
-    return row ?? { lastSeq: 0, entries: 0, numbers: 0 }
+  async extents(): Promise<readonly ShardExtent[]> {
+    return this.#sql<ShardExtent[]>`
+      select s.shard, s.base::float8 as "base", s.base_link as "baseLink", s.mark::float8 as "mark", s.mark_link as "markLink",
+             greatest(s.mark, coalesce(j.seq, 0))::float8 as "lastSeq"
+      from shard s left join lateral (
+        select seq from journal where journal.shard = s.shard order by journal.seq desc limit 1
+      ) j on true
+      order by s.shard`
   }
 
-  async units(after: UnitAddress, limit: number): Promise<readonly UnitAddress[]> {
-    // Each half ends at the limit by itself; of the journal one row of each unit is read, by steps along its key.
-    return this.#sql<UnitAddress[]>`
+  async log(
+    shard: number,
+    { after, until, limit }: { after: LogPosition | null; until: number; limit: number },
+  ): Promise<readonly LogEntry[]> {
+    const from = after ?? FIRST_POSITION
+    const rows = await this.#sql<LogRow[]>`
+      select journal.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
+             other_unit_id as "otherUnitId", booking_id as "bookingId", entry_id as "id", kind,
+             is_announced as "isAnnounced", actor_kind as "actorKind", actor_id as "actorId", route,
+             request_id as "requestId", payload, link
+      from journal
+      where shard = ${shard}::smallint and journal.seq <= ${until} and (journal.seq, journal.month) > (${from.seq}, ${from.month}::text::date)
+      order by journal.seq, journal.month limit ${limit}`
+    return rows.map((row) => logEntryOf(shard, row))
+  }
+
+  async units(after: UnitAddress | null, limit: number): Promise<readonly UnitAddress[]> {
+    const [unitId, agencyId] =
+      after === null ? [FIRST_UNIT, FIRST_UNIT] : [uuidOf(after.unitId), uuidOf(after.agencyId)]
+    // Each half ends at the limit by itself; of the journal one row of each unit is read, by steps along its index.
+    const rows = await this.#sql<UnitAddress[]>`
       with recursive filed as (
-        (select agency_id, unit_id, 1 as place from journal
-         where (agency_id, unit_id) > (${after.agencyId}, ${after.unitId}) order by agency_id, unit_id limit 1)
+        (select unit_id, agency_id, 1 as place from journal where unit_id > ${unitId}::text::uuid order by unit_id limit 1)
         union all
-        select next.agency_id, next.unit_id, filed.place + 1 from filed cross join lateral (
-          select agency_id, unit_id from journal
-          where (agency_id, unit_id) > (filed.agency_id, filed.unit_id) order by agency_id, unit_id limit 1
+        select next.unit_id, next.agency_id, filed.place + 1 from filed cross join lateral (
+          select unit_id, agency_id from journal where unit_id > filed.unit_id order by unit_id limit 1
         ) next where filed.place < ${limit}::int
       ), known as (
-        select agency_id, unit_id from filed
+        select unit_id, agency_id from filed
         union
-        (select agency_id, unit_id from unit where (agency_id, unit_id) > (${after.agencyId}, ${after.unitId})
-         order by agency_id, unit_id limit ${limit}::int)
+        (select unit_id, agency_id from unit
+         where (unit_id, agency_id) > (${unitId}::text::uuid, ${agencyId}::text::uuid)
+         order by unit_id, agency_id limit ${limit}::int)
       )
-      select agency_id as "agencyId", unit_id as "unitId" from known order by agency_id, unit_id limit ${limit}::int`
+      select unit_id as "unitId", agency_id as "agencyId" from known order by unit_id, agency_id limit ${limit}::int`
+    return rows.map((row) => ({ agencyId: idOf('agc', row.agencyId), unitId: idOf('unt', row.unitId) }))
   }
 
   async entries(
     { agencyId, unitId }: UnitAddress,
     { after, until, limit }: { after: number; until: number; limit: number },
-  ): Promise<readonly StoredEntry[]> {
+  ): Promise<readonly UnitEntry[]> {
     const sql = this.#sql
+    const unit = sql`${uuidOf(unitId)}::text::uuid`
     // With `or` instead of two halves every page would read and sort all of the unit.
     const half = (belongs: Fragment) => sql`
-      (select ${entryColumns(sql)} from journal where agency_id = ${agencyId} and ${belongs} and seq > ${after} and seq <= ${until}
+      (select journal.seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
+              kind, payload, checksum, is_announced as "isAnnounced"
+       from journal
+       where agency_id = ${uuidOf(agencyId)}::text::uuid and ${belongs} and journal.seq > ${after} and journal.seq <= ${until}
        order by journal.seq limit ${limit})`
-    return sql<StoredEntry[]>`
-      ${half(sql`unit_id = ${unitId}`)} union all ${half(sql`other_unit_id = ${unitId}`)} order by "seq" limit ${limit}`
-  }
-
-  async entriesAt(seqs: readonly number[]): Promise<readonly (StoredEntry & { readonly agencyId: string })[]> {
-    const sql = this.#sql
-    return sql<(StoredEntry & { agencyId: string })[]>`
-      select agency_id as "agencyId", ${entryColumns(sql)} from journal
-      where seq in (select jsonb_array_elements_text(${JSON.stringify(seqs)}::text::jsonb)::bigint)`
+    const rows = await sql<UnitEntry[]>`
+      ${half(sql`unit_id = ${unit}`)} union all ${half(sql`other_unit_id = ${unit}`)} order by "seq" limit ${limit}`
+    return rows.map((row) => ({ ...row, ...idsOf(row) }))
   }
 
   async snapshots(
     { agencyId, unitId }: UnitAddress,
     untilSeq: number,
     limit: number,
-  ): Promise<readonly StoredSnapshot[]> {
-    return this.#sql<StoredSnapshot[]>`
-      select agency_id as "agencyId", unit_id as "unitId", seq::float8 as "seq", format, hash, state from snapshot
-      where agency_id = ${agencyId} and unit_id = ${unitId} and snapshot.seq <= ${untilSeq}
+  ): Promise<readonly VerifiedSnapshot[]> {
+    const rows = await this.#sql<Omit<VerifiedSnapshot, 'agencyId' | 'unitId'>[]>`
+      select snapshot.seq::float8 as "seq", format, hash, state, is_base as "isBase" from snapshot
+      where agency_id = ${uuidOf(agencyId)}::text::uuid and unit_id = ${uuidOf(unitId)}::text::uuid
+        and snapshot.seq <= ${untilSeq}
       order by snapshot.seq desc limit ${limit}`
+    return rows.map((row) => ({ ...row, agencyId, unitId }))
   }
 
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
     const sql = this.#sql
-    const ids = sql`select jsonb_array_elements_text(${JSON.stringify(bookingIds)}::text::jsonb)`
+    const ids = JSON.stringify(bookingIds.map(uuidOf))
     const rows = await sql<(StoredBooking & { hasGuest: boolean })[]>`
       select ${bookingColumns(sql)},
              booking.guest_id is null or exists (
                select from guest g where g.agency_id = booking.agency_id and g.guest_id = booking.guest_id
              ) as "hasGuest"
-      from booking where booking.agency_id = ${agencyId} and booking.booking_id in (${ids})`
-    return rows.map((row) => ({ ...bookingRowOf(row), guestId: row.guestId, hasGuest: row.hasGuest }))
+      from booking where booking.agency_id = ${uuidOf(agencyId)}::text::uuid
+        and booking.booking_id in (select jsonb_array_elements_text(${ids}::text::jsonb)::uuid)`
+    return rows.map((row) => ({
+      ...bookingRowOf(row),
+      guestId: row.guestId === null ? null : idOf('gst', row.guestId),
+      hasGuest: row.hasGuest,
+    }))
   }
 
   async strayBookings(
-    untilSeq: number,
+    extents: readonly ShardExtent[],
     limit: number,
   ): Promise<readonly { id: string; unitId: string; seq: number }[]> {
-    return this.#sql<{ id: string; unitId: string; seq: number }[]>`
+    const of = JSON.stringify(extents.map(({ shard, base, lastSeq }) => ({ shard, base, lastSeq })))
+    const rows = await this.#sql<{ id: string; unitId: string; seq: number }[]>`
       select b.booking_id as "id", b.unit_id as "unitId", b.seq::float8 as "seq" from booking b
-      left join journal j on j.seq = b.seq and j.agency_id = b.agency_id and j.booking_id = b.booking_id
-      where b.seq <= ${untilSeq} and j.seq is null order by b.agency_id, b.booking_id limit ${limit}`
+      join jsonb_to_recordset(${of}::text::jsonb) as e (shard smallint, base bigint, "lastSeq" bigint)
+        on e.shard = shard_of(b.agency_id)
+      left join journal j on j.shard = e.shard and j.seq = b.seq and j.agency_id = b.agency_id and j.booking_id = b.booking_id
+      where (b.seq > e.base or b.seq < 1) and b.seq <= e."lastSeq" and j.seq is null
+      order by b.booking_id limit ${limit}`
+    return rows.map(({ id, unitId, seq }) => ({ id: idOf('bkg', id), unitId: idOf('unt', unitId), seq }))
   }
 
-  async events(after: EventAddress, untilSeq: number, limit: number): Promise<readonly StoredEvent[]> {
-    const rows = await this.#sql<(EventAddress & { seq: number; kind: string; body: string })[]>`
-      select agency_id as "agencyId", event_id as "eventId", seq::float8 as "seq", kind, body from webhook_event
-      where (agency_id, event_id) > (${after.agencyId}, ${after.eventId})
-        and webhook_event.seq between 1 and ${untilSeq}
-      order by agency_id, event_id limit ${limit}`
-    return rows.map((row) => ({ ...row, body: bodyOf(row.body) }))
+  strayDeliveries(limit: number): Promise<readonly string[]> {
+    return strayDeliveries(this.#sql, limit)
   }
 
-  async bookingsShortOfAudit(
-    untilSeq: number,
-    limit: number,
-  ): Promise<readonly { id: string; unitId: string; version: number; lines: number }[]> {
-    return this.#sql<{ id: string; unitId: string; version: number; lines: number }[]>`
-      select b.booking_id as "id", b.unit_id as "unitId", b.version, coalesce(a.lines, 0)::int as "lines"
-      from booking b left join (
-        select agency_id, booking_id, count(*) as lines from audit
-        where outcome = 'OK' and booking_id is not null group by agency_id, booking_id
-      ) a on a.agency_id = b.agency_id and a.booking_id = b.booking_id
-      where b.seq <= ${untilSeq} and coalesce(a.lines, 0) < b.version
-      order by b.agency_id, b.booking_id limit ${limit}`
+  orphanedDeliveries(limit: number): Promise<readonly string[]> {
+    return orphanedDeliveries(this.#sql, limit)
   }
 
-  async strayDeliveries(limit: number): Promise<readonly string[]> {
-    const rows = await this.#sql<{ id: string }[]>`
-      select d.delivery_id as "id" from webhook_delivery d
-      left join webhook_event e on e.agency_id = d.agency_id and e.event_id = d.event_id
-      left join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
-      where e.event_id is null or w.endpoint_id is null order by 1 limit ${limit}`
-    return rows.map(({ id }) => id)
+  missingDeliveries(limit: number): Promise<readonly CursorDifference[]> {
+    return missingDeliveries(this.#sql, limit)
   }
 
-  async orphanedDeliveries(limit: number): Promise<readonly string[]> {
-    const rows = await this.#sql<{ id: string }[]>`
-      select d.delivery_id as "id" from webhook_delivery d
-      join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
-      where d.status = 'pending' and w.status = 'deleted' order by 1 limit ${limit}`
-    return rows.map(({ id }) => id)
+  cursorsBeyondEnd(limit: number): Promise<readonly CursorDifference[]> {
+    return cursorsBeyondEnd(this.#sql, limit)
   }
 }
 
-function entryColumns(sql: Sql): Fragment {
-  return sql`journal.seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", kind, payload, checksum`
+/** A row of `journal`, with UUIDs. */
+interface LogRow extends Omit<LogEntry, 'shard' | 'at' | 'actor'> {
+  readonly at: Date
+  readonly actorKind: Actor['kind']
+  readonly actorId: string | null
 }
 
-function bodyOf(text: string): StoredEvent['body'] {
-  try {
-    const { seq, data } = JSON.parse(text) as { seq: number; data: NonNullable<StoredEvent['body']> }
-    const { id, version, status, arrival, departure, totalAmount } = data
-    return { seq, id, version, status, arrival, departure, totalAmount }
-  } catch {
-    return null
+function logEntryOf(shard: number, { at, actorKind, actorId, ...row }: LogRow): LogEntry {
+  return {
+    ...{ ...row, ...idsOf(row), shard, at: at.getTime() },
+    agencyId: idOf('agc', row.agencyId),
+    id: idOf('evt', row.id),
+    actor: { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) },
+  }
+}
+
+interface NamedIds {
+  readonly unitId: string
+  readonly otherUnitId: string | null
+  readonly bookingId: string | null
+}
+
+function idsOf({ unitId, otherUnitId, bookingId }: NamedIds): NamedIds {
+  return {
+    unitId: idOf('unt', unitId),
+    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
+    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
   }
 }

@@ -7,12 +7,14 @@ import { BOOKING_FIELDS } from '../../core/journal/booking-fields.ts'
 import {
   bigint,
   boolean,
+  digits,
   double,
   type Field,
   id,
   instant,
   integer,
   json,
+  night,
   nullable,
   text,
   texts,
@@ -37,7 +39,7 @@ export const JOURNAL_ROW = table(
   {
     shard: integer(),
     seq: bigint(),
-    month: text(),
+    month: night(),
     at: instant(),
     ...ofAgency,
     unitId: id('unt'),
@@ -50,7 +52,7 @@ export const JOURNAL_ROW = table(
     actorId: nullable(id('key')),
     route: text(),
     requestId: nullable(text()),
-    checksum: text(),
+    checksum: digits(),
   },
   { id: 'entry_id' },
 )

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { uuidOf } from '../../../src/lib/ids.ts'
+import { auditTrail } from '../../support/audit-trail.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -30,7 +32,7 @@ describe('an agency', () => {
     const list = await service.get('/agencies?pageSize=200')
     expect(list.body).toMatchObject({ page: 1, pageSize: 200, totalItems: 1, pageCount: 1 })
     expect(list.body.agencies).toEqual([made.body.agency])
-    const [row] = await service.database.sql`select actor_kind, route, outcome, request_id from audit`
+    const [row] = await auditTrail(service.database.sql)
     expect(row).toMatchObject({ actor_kind: 'portal', route: 'POST /portal/v1/agencies', outcome: 'OK' })
     expect(row?.['request_id']).toBe(made.headers.get('x-request-id'))
   })
@@ -43,7 +45,7 @@ describe('an agency', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'SLUG_TAKEN', slug: 'contested' })
 
     await service.database.sql`
-      insert into agency select ${sampleId('agc', 'elsewhere')}, 'elsewhere', name, currency, timezone, status, api_access,
+      insert into agency select ${uuidOf(sampleId('agc', 'elsewhere'))}::uuid, 'elsewhere', name, currency, timezone, status, api_access,
         requests_per_minute, requests_per_month, default_hold_hours, created_at from agency where slug = 'contested'`
     expect((await service.get('/agencies/elsewhere')).status).toBe(404)
     expect((await service.ask('/agencies', { ...HARBOUR, slug: 'elsewhere' })).status).toBe(409)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -28,7 +29,8 @@ describe('a key', () => {
     const list = (await service.get(`${path}/keys`)).body
     expect(list).toEqual({ keys: [key], page: 1, pageSize: 100, totalItems: 1, pageCount: 1 })
     expect(JSON.stringify(list)).not.toContain(secret)
-    const [row] = await service.database.sql`select api_key::text as "all" from api_key where key_id = ${key.id}`
+    const [row] = await service.database
+      .sql`select api_key::text as "all" from api_key where key_id = ${uuidOf(key.id)}`
     expect(row?.['all']).not.toContain(secret.slice(14))
     expect((await service.asPartner(secret, '/me')).body.key).toMatchObject({ id: key.id, scopes: key.scopes })
   })
@@ -183,7 +185,7 @@ describe('audit and usage', () => {
   })
 
   test('usage counts the current month to this moment, before it is flushed, and keeps past ones', async () => {
-    await service.database.sql`insert into usage_month values (${agency.id}, '2020-01', 7)`
+    await service.database.sql`insert into usage_month values (${uuidOf(agency.id)}, '2020-01', 7)`
     const { secret } = await service.key(agency)
     for (let i = 0; i < 3; i++) await service.asPartner(secret, '/me')
     await service.ledger.usage.flush()

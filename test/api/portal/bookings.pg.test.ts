@@ -3,6 +3,8 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { idOf, uuidOf } from '../../../src/lib/ids.ts'
+import { firedEvents } from '../../support/fired-events.ts'
 import { sampleId, sampleRules } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -30,8 +32,7 @@ async function book(change: Record<string, unknown> = {}) {
 }
 
 async function eventsOf(bookingId: string): Promise<string[]> {
-  const rows = await service.database.sql`select kind from webhook_event where booking_id = ${bookingId} order by seq`
-  return rows.map((row) => row['kind'])
+  return (await firedEvents(service.database.sql, bookingId)).map(({ event }) => event)
 }
 
 describe('a booking of the agency', () => {
@@ -205,10 +206,10 @@ describe('a change', () => {
     const moved = (await service.patch(`${path}/${id}`, { unit: other.slug })).body.booking
     expect(moved).toMatchObject({ unitSlug: other.slug, totalAmount: 125_000 })
     const rows = await service.database
-      .sql`select unit_id, other_unit_id from journal where booking_id = ${id} order by seq`
-    expect(rows.map((row) => ({ ...row }))).toEqual([
-      { unit_id: unit.id, other_unit_id: null },
-      { unit_id: other.id, other_unit_id: unit.id },
+      .sql`select unit_id, other_unit_id from journal where booking_id = ${uuidOf(id)} order by seq`
+    expect(rows.map((row) => [row['unit_id'], row['other_unit_id']].map((uuid) => uuid && idOf('unt', uuid)))).toEqual([
+      [unit.id, null],
+      [other.id, unit.id],
     ])
     await book()
     expect((await service.patch(`${path}/${id}`, { unit: 'nowhere' })).body).toMatchObject({ code: 'NOT_FOUND' })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { DAY_MS } from '../../../src/lib/duration.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -63,7 +64,7 @@ test(`U4: many moves back and forth across the same units at once neither deadlo
 
   const rows = await service.database.sql`
     select count(*)::integer as moves, count(distinct seq)::integer as seqs from journal
-    where agency_id = ${agency.id} and other_unit_id is not null`
+    where agency_id = ${uuidOf(agency.id)} and other_unit_id is not null`
   expect(rows[0]?.['moves']).toBeGreaterThan(20)
   expect(rows[0]?.['moves']).toBe(rows[0]?.['seqs'])
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -36,7 +37,7 @@ describe('a unit', () => {
       },
     })
     expect((await service.get(`${path}/units/sea-view`)).body).toEqual(made.body)
-    const [row] = await service.database.sql`select kind from journal where unit_id = ${made.body.unit.id}`
+    const [row] = await service.database.sql`select kind from journal where unit_id = ${uuidOf(made.body.unit.id)}`
     expect(row?.['kind']).toBe('unit_set')
   })
 

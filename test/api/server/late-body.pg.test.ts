@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { Agency, ApiKey } from '../../../src/core/catalogue/agency.ts'
+import { auditTrail } from '../../support/audit-trail.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestKey } from '../../support/ledger.ts'
 import { toolCall } from '../../support/memory-mcp.ts'
@@ -46,8 +47,8 @@ async function late(path: string, secret: string, json: unknown, meanwhile: () =
 const booking = (day: number) => ({ unit: 'sea-view', arrival: `2027-03-${day}`, departure: `2027-03-${day + 1}` })
 const bookings = async () => Number((await service.database.sql`select count(*)::int as n from booking`)[0]?.['n'])
 const outcomes = async ({ id }: ApiKey) => {
-  const rows = await service.database.sql<{ outcome: string }[]>`select outcome from audit where actor_id = ${id}`
-  return rows.map(({ outcome }) => outcome)
+  const lines = await auditTrail(service.database.sql, agency.id)
+  return lines.filter(({ actor_id }) => actor_id === id).map(({ outcome }) => outcome)
 }
 
 const catalogue = {

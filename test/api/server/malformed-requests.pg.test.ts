@@ -1,5 +1,7 @@
 /** What no well-behaved client sends: always the contract's JSON body, never a 5xx, a stack, or a stored half. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { uuidOf } from '../../../src/lib/ids.ts'
 import { type RawAnswer, sendRaw } from '../../support/raw-http.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -16,8 +18,8 @@ beforeAll(async () => {
 afterAll(async () => {
   // Nothing of all this was a fault of the service, or left a booking behind.
   expect([service.logged, service.bugs]).toEqual([[], []])
-  expect(await service.database.sql`select from booking where agency_id = ${agencyId}`).toHaveLength(0)
-  expect(await service.database.sql`select from guest where agency_id = ${agencyId}`).toHaveLength(0)
+  expect(await service.database.sql`select from booking where agency_id = ${uuidOf(agencyId)}`).toHaveLength(0)
+  expect(await service.database.sql`select from guest where agency_id = ${uuidOf(agencyId)}`).toHaveLength(0)
   await service.close()
 })
 

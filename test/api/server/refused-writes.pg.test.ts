@@ -1,5 +1,6 @@
 /** See docs/contract.md#conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
 import { afterEach, expect, test } from 'bun:test'
+import { auditTrail } from '../../support/audit-trail.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 const ATTEMPTS = 60
@@ -23,10 +24,10 @@ async function attemptAtOnce({ headers = () => ({}) }: { headers?: (i: number) =
     ),
   )
   await service.ledger.refusals.flush()
-  const lines = await service.database.sql<{ outcome: string; count: number }[]>`
-    select outcome, sum(count)::int as count from audit where actor_kind = 'key' and agency_id = ${agency.id}
-    and route = 'POST /partner/v1/bookings' group by outcome`
-  const trail = Object.fromEntries(lines.map(({ outcome, count }) => [outcome, count]))
+  const trail: Record<string, number> = {}
+  for (const { outcome, count, actor_kind, route } of await auditTrail(service.database.sql, agency.id)) {
+    if (actor_kind === 'key' && route === 'POST /partner/v1/bookings') trail[outcome] = (trail[outcome] ?? 0) + count
+  }
   return { refused: answers.filter(({ status }) => status === 500).length, trail }
 }
 

@@ -66,6 +66,8 @@ function watched(ledger: MemoryLedger, write: Promise<unknown>): { ended: string
 }
 
 const written = ({ store }: MemoryLedger) => [store.journal.length, store.audit.size]
+/** Of the audit trail. An entry is a line of it, too. */
+const lines = ({ store }: MemoryLedger) => store.journal.length + store.audit.size
 
 for (const [name, write] of Object.entries(WRITES)) {
   describe(name, () => {
@@ -164,10 +166,10 @@ for (const [name, write] of Object.entries(WRITES)) {
       const ended = name === 'auditRefusal' ? 'RefusalNotRecordedError' : 'outcome_unknown'
       expect(seen).toEqual({ ended, afterMs: 30_000 })
       // The truth comes later, and memory has it.
-      const before = ledger.store.audit.size
+      const before = lines(ledger)
       ledger.store.fate = () => 'deliver'
       await ledger.clock.advance(1_000)
-      expect(ledger.store.audit.size).toBe(before + 1)
+      expect(lines(ledger)).toBe(before + 1)
     })
   })
 }

@@ -1,29 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { Journal, type JournalLimits } from '../../../src/core/journal/journal.ts'
-import type { JournalRecord } from '../../../src/core/journal/record.ts'
-import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { AGENCY, sampleBooking, sampleId } from '../../support/samples.ts'
-
-async function openJournal(limits: Partial<JournalLimits> = {}) {
-  const store = new MemoryJournalStore()
-  const clock = new FakeClock()
-  let batches = 0
-  const journal = new Journal({
-    store,
-    clock,
-    limits: { waitingMax: 4, batchMax: 4, queuedMsMax: 5_000, ...limits },
-    term: await store.takeOver(),
-    onFenced: () => {},
-    newBatchId: () => `batch ${++batches}`,
-  })
-  return { store, clock, journal }
-}
-
-function booked(label: string): JournalRecord {
-  const after = sampleBooking({ id: sampleId('bkg', label) })
-  return { agencyId: AGENCY.id, at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
-}
+import { settle } from '../../support/fake-clock.ts'
+import { booked } from '../../support/journal-records.ts'
+import type { MemoryJournalStore } from '../../support/memory-journal-store.ts'
+import { openJournal } from './support/open-journal.ts'
 
 /** Holds what is sent until the test releases it. */
 function held(store: MemoryJournalStore): () => void {
@@ -37,7 +16,7 @@ function held(store: MemoryJournalStore): () => void {
 
 describe('the age of the oldest record', () => {
   test('is that of the record in flight, however many came later, and 0 once all is durable', async () => {
-    const { store, clock, journal } = await openJournal()
+    const { store, clock, journal } = await openJournal({ waitingMax: 4 })
     const release = held(store)
     const first = journal.append(booked('1'))
     await clock.advance(40)
@@ -51,7 +30,7 @@ describe('the age of the oldest record', () => {
   })
 
   test('counts what a record waited before its batch was sent', async () => {
-    const { store, clock, journal } = await openJournal()
+    const { store, clock, journal } = await openJournal({ waitingMax: 4 })
     let release = held(store)
     const first = journal.append(booked('1'))
     await clock.advance(10)

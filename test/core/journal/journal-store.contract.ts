@@ -1,164 +1,286 @@
 import { describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { encodeBatch } from '../../../src/core/journal/batch.ts'
-import type { BatchToAppend, JournalStore } from '../../../src/core/journal/journal-store.ts'
-import type { JournalRecord } from '../../../src/core/journal/record.ts'
+import type { JournalStore, WriterTerm } from '../../../src/core/journal/journal-store.ts'
+import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
-import { night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
+import { agenciesOfShards, audited, batchOf, booked, unitSet, without } from '../../support/journal-records.ts'
+import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 
-/** A store on an empty ledger, and a way to look at what it wrote. */
+/** A store on an empty ledger, which has the agency `AGENCY`, and a way to look at what it wrote. */
 export interface StoreUnderTest {
   readonly store: JournalStore
-  journalSeqs(): Promise<number[]>
+  /** Of the agency's entries, in order. */
+  seqsOf(agencyId: string): Promise<number[]>
   bookingIds(): Promise<string[]>
   auditCounts(): Promise<number[]>
+  /** As a cluster does: another process takes one shard over. */
+  takeShard(shard: number): Promise<void>
 }
 
-const AGENCY_ID = sampleId('agc', 'a')
-const BOOKING_1 = sampleId('bkg', '1')
+const SHARD = shardOf(AGENCY.id)
 const UNIT_A = sampleId('unt', 'a')
+const [FIRST = '', SECOND = ''] = agenciesOfShards(2)
 
-function unitSet(unitId = UNIT_A): JournalRecord {
-  const unit = sampleUnit({ id: unitId, slug: unitId })
-  return { agencyId: AGENCY_ID, at: 0, entry: { event: { kind: 'unit_set', unit }, at: 0, requestId: null } }
-}
-
-function booked(id: string, arrival = '2027-03-01', departure = '2027-03-02'): JournalRecord {
-  const after = sampleBooking({ id, arrival: night(arrival), departure: night(departure) })
-  return { agencyId: AGENCY_ID, at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
-}
-
-function audited(count: number): JournalRecord {
-  const actor = { kind: 'key', id: sampleId('key', 'a') } as const
-  const audit = {
-    ...{ auditId: sampleId('aud', 1), at: 0, actor, route: 'r', outcome: 'OK' },
-    ...{ bookingId: null, requestId: null, count },
-  }
-  return { agencyId: AGENCY_ID, at: 0, audit }
-}
-
-function batchOf(epoch: number, firstSeq: number, records: JournalRecord[]): BatchToAppend {
-  return { epoch, firstSeq, batchId: Bun.randomUUIDv7(), records: encodeBatch(records, firstSeq).records }
-}
+/** The end of a shard's log, as a take-over tells it. */
+const endOf = ({ shards }: WriterTerm, shard = SHARD) => shards[shard]
+const renewalOf = ({ shards }: WriterTerm, ...which: number[]) => which.flatMap((shard) => shards[shard] ?? [])
 
 /** What every implementation of the port must do; the journal's promises rest on it. */
 export function journalStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
-  describe(name, () => {
-    test('a batch is durable as a whole', async () => {
-      const { store, journalSeqs, bookingIds } = await open()
-      const { epoch, lastSeq } = await store.takeOver('test')
-      expect(lastSeq).toBe(0)
-      expect(await store.appendBatch(batchOf(epoch, 1, [unitSet(), booked(BOOKING_1), audited(1)]))).toBe('durable')
-      expect(await journalSeqs()).toEqual([1, 2])
-      expect(await bookingIds()).toEqual([BOOKING_1])
+  describe(`${name}: a batch`, () => {
+    test('is durable as a whole', async () => {
+      const { store, seqsOf, bookingIds } = await open()
+      const term = await store.takeOver('test')
+      expect(await store.appendBatch(batchOf(term, [unitSet(UNIT_A), booked('1'), audited('1')]))).toBe('durable')
+      expect(await seqsOf(AGENCY.id)).toEqual([1, 2])
+      expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
 
-    test('J3: the identical batch sent again is found, not written twice', async () => {
-      const { store, journalSeqs, bookingIds } = await open()
-      const { epoch } = await store.takeOver('test')
-      const batch = batchOf(epoch, 1, [unitSet(), booked(BOOKING_1)])
+    test('J3: has gapless numbers of its own in each shard', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const first = batchOf(term, [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })])
+      const second = batchOf(term, [booked('3', { agencyId: SECOND }), booked('4', { agencyId: SECOND })], {
+        after: [first],
+      })
+      expect([await store.appendBatch(first), await store.appendBatch(second)]).toEqual(['durable', 'durable'])
+      expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1, 2, 3]])
+    })
+
+    test('J3: sent again is found, not written twice', async () => {
+      const { store, seqsOf, bookingIds } = await open()
+      const batch = batchOf(await store.takeOver('test'), [unitSet(UNIT_A), booked('1')])
       expect([await store.appendBatch(batch), await store.appendBatch(batch)]).toEqual(['durable', 'durable'])
-      expect(await journalSeqs()).toEqual([1, 2])
-      expect(await bookingIds()).toEqual([BOOKING_1])
+      expect(await seqsOf(AGENCY.id)).toEqual([1, 2])
+      expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
 
-    test('J3: a batch without entries sent again changes nothing, and a count never shrinks', async () => {
+    test('J3: of which a part is sent again is found, not written twice', async () => {
+      const { store, seqsOf } = await open()
+      const batch = batchOf(await store.takeOver('test'), [
+        booked('1', { agencyId: FIRST }),
+        booked('2', { agencyId: SECOND }),
+      ])
+      expect(await store.appendBatch(batch)).toBe('durable')
+      expect(await store.appendBatch(without(batch, FIRST))).toBe('durable')
+      expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1]])
+    })
+
+    test('J3: of which only a part is there is refused as by the fence', async () => {
+      const { store, seqsOf } = await open()
+      const batch = batchOf(await store.takeOver('test'), [
+        booked('1', { agencyId: FIRST }),
+        booked('2', { agencyId: SECOND }),
+      ])
+      expect(await store.appendBatch(without(batch, SECOND))).toBe('durable')
+      expect(await store.appendBatch(batch)).toMatchObject({ kind: 'fenced' })
+      expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], []])
+    })
+
+    test('J3: without entries sent again changes nothing, and a count never shrinks', async () => {
       const { store, auditCounts } = await open()
-      const { epoch } = await store.takeOver('test')
-      const batch = batchOf(epoch, 1, [audited(3)])
-      await store.appendBatch(batch)
-      await store.appendBatch(batch)
+      const term = await store.takeOver('test')
+      for (const count of [3, 3, 2]) await store.appendBatch(batchOf(term, [audited('1', count)]))
       expect(await auditCounts()).toEqual([3])
     })
 
-    test('two lines of the audit trail with one id in a batch are one line with the later count', async () => {
+    test('with two lines of one id has one line with the later count', async () => {
       const { store, auditCounts } = await open()
-      const { epoch } = await store.takeOver('test')
-      expect(await store.appendBatch(batchOf(epoch, 1, [audited(1), audited(2)]))).toBe('durable')
+      const term = await store.takeOver('test')
+      expect(await store.appendBatch(batchOf(term, [audited('1', 1), audited('1', 2)]))).toBe('durable')
       expect(await auditCounts()).toEqual([2])
     })
 
-    test('another batch with sequence numbers that are taken is refused as by the fence', async () => {
+    test('J3: with other entries under numbers that are taken is refused as by the fence', async () => {
       const { store, bookingIds } = await open()
-      const { epoch } = await store.takeOver('test')
-      await store.appendBatch(batchOf(epoch, 1, [unitSet()]))
-      expect(await store.appendBatch(batchOf(epoch, 1, [booked(BOOKING_1)]))).toMatchObject({ kind: 'fenced' })
+      const term = await store.takeOver('test')
+      await store.appendBatch(batchOf(term, [unitSet(UNIT_A)]))
+      const taken = await store.appendBatch(batchOf(term, [booked('1')]))
+      expect(taken).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await bookingIds()).toEqual([])
     })
 
-    test('J5: after a take-over the older epoch writes nothing', async () => {
-      const { store, journalSeqs } = await open()
+    test('J3: before which an entry is missing is refused as by the fence', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const never = batchOf(term, [unitSet(UNIT_A)])
+      const gap = batchOf(term, [booked('1')], { after: [never] })
+      expect(await store.appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await seqsOf(AGENCY.id)).toEqual([])
+    })
+
+    test('J3: in which an entry is missing is refused as by the fence', async () => {
+      const { store, seqsOf } = await open()
+      const { shards, records } = batchOf(await store.takeOver('test'), [booked('1'), booked('2'), booked('3')])
+      const gap = { shards, records: records.filter((_, i) => i !== 1) }
+      expect(await store.appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await seqsOf(AGENCY.id)).toEqual([])
+    })
+
+    test('is refused as by the fence when its month is before that of the entry before it', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const late = batchOf(term, [booked('1', { at: Date.UTC(2999, 0, 1) })])
+      expect(await store.appendBatch(late)).toBe('durable')
+      const { records, shards } = batchOf(term, [booked('2')], { after: [late] })
+      const oldest = term.shards[SHARD]?.lastMonth ?? ''
+      const back = records.map((of) => ({ ...of, entry: of.entry && { ...of.entry, month: oldest } }))
+      expect(await store.appendBatch({ shards, records: back })).toMatchObject({ kind: 'fenced' })
+      expect(await seqsOf(AGENCY.id)).toEqual([1])
+    })
+  })
+
+  describe(`${name}: a take-over`, () => {
+    test('tells of each shard the end of its log, and raises its epoch by one', async () => {
+      const { store } = await open()
       const older = await store.takeOver('older')
-      await store.appendBatch(batchOf(older.epoch, 1, [unitSet()]))
-      const newer = await store.takeOver('newer')
-      expect(newer).toEqual({ epoch: older.epoch + 1, lastSeq: 1 })
-      const stale = batchOf(older.epoch, 2, [booked(BOOKING_1)])
-      expect(await store.appendBatch(stale)).toMatchObject({ kind: 'fenced' })
-      expect(await store.wasWritten(stale)).toBe(false)
-      expect(await journalSeqs()).toEqual([1])
-    })
-
-    test('after the fence it can be told that a batch had been written', async () => {
-      const { store } = await open()
-      const { epoch } = await store.takeOver('test')
-      const batch = batchOf(epoch, 1, [unitSet()])
+      const batch = batchOf(older, [unitSet(UNIT_A), booked('1'), booked('2', { agencyId: FIRST })])
       await store.appendBatch(batch)
-      await store.takeOver('newer')
-      expect(await store.wasWritten(batch)).toBe(true)
+      const newer = await store.takeOver('newer')
+      expect(newer.shards.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS }, (_, shard) => shard))
+      expect(newer.shards.map(({ epoch }) => epoch)).toEqual(older.shards.map(({ epoch }) => epoch + 1))
+      const last = batch.records[1]?.entry
+      expect(endOf(newer)).toMatchObject({ lastSeq: 2, lastMonth: last?.month ?? '' })
+      expect(Buffer.from(endOf(newer)?.lastLink ?? []).toString('hex')).toBe(
+        Buffer.from(last?.link ?? []).toString('hex'),
+      )
+      expect(endOf(newer, shardOf(FIRST))?.lastSeq).toBe(1)
+      expect(endOf(newer, shardOf(SECOND))).toEqual({
+        ...{ shard: shardOf(SECOND), epoch: (endOf(older, shardOf(SECOND))?.epoch ?? 0) + 1 },
+        ...{ lastSeq: 0, lastMonth: endOf(older)?.lastMonth ?? '', lastLink: expect.any(Uint8Array) },
+      })
+      expect(endOf(newer, shardOf(SECOND))?.lastLink).toHaveLength(0)
     })
 
-    test('J3: under a renewed epoch an earlier send of the same writer writes nothing, and a later one does', async () => {
-      const { store, journalSeqs } = await open()
-      const { epoch } = await store.takeOver('test')
-      expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toBe(epoch + 1)
-      const late = batchOf(epoch, 1, [unitSet()])
-      expect(await store.appendBatch(late)).toMatchObject({ kind: 'fenced' })
+    test('J5: fences out the older epoch, which writes nothing any more', async () => {
+      const { store, seqsOf } = await open()
+      const older = await store.takeOver('older')
+      const first = batchOf(older, [unitSet(UNIT_A)])
+      await store.appendBatch(first)
+      await store.takeOver('newer')
+      const stale = batchOf(older, [booked('1')], { after: [first] })
+      expect(await store.appendBatch(stale)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await store.wasWritten(stale)).toBe(false)
+      expect(await seqsOf(AGENCY.id)).toEqual([1])
+    })
+
+    test('J5: of one shard fences out its entries alone: the others can be written without them', async () => {
+      const { store, seqsOf, takeShard } = await open()
+      const batch = batchOf(await store.takeOver('test'), [
+        booked('1', { agencyId: FIRST }),
+        booked('2', { agencyId: SECOND }),
+      ])
+      await takeShard(shardOf(SECOND))
+      expect(await store.appendBatch(batch)).toMatchObject({ kind: 'fenced', shards: [shardOf(SECOND)] })
+      expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[], []])
+      expect(await store.appendBatch(without(batch, SECOND))).toBe('durable')
+      expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], []])
+    })
+
+    test('J5: of all shards of a batch is answered with all of them', async () => {
+      const { store } = await open()
+      const records = [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })]
+      const batch = batchOf(await store.takeOver('older'), records)
+      await store.takeOver('newer')
+      const outcome = await store.appendBatch(batch)
+      expect(outcome).toMatchObject({ kind: 'fenced', shards: [shardOf(FIRST), shardOf(SECOND)] })
+    })
+  })
+
+  describe(`${name}: whether a batch was written`, () => {
+    test('J3: is not said while its own epoch holds the fence, and afterwards for good', async () => {
+      const { store } = await open()
+      const older = await store.takeOver('older')
+      const batch = batchOf(older, [unitSet(UNIT_A), booked('1')])
+      await store.appendBatch(batch)
+      const never = batchOf(older, [booked('2')], { after: [batch] })
+      expect(await store.wasWritten(never)).toBeNull()
+      await store.takeOver('newer')
+      expect([await store.wasWritten(batch), await store.wasWritten(never)]).toEqual([true, false])
+    })
+
+    test('J3: is said of the part whose shards were fenced', async () => {
+      const { store, takeShard } = await open()
+      const records = [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })]
+      const batch = batchOf(await store.takeOver('test'), records)
+      await store.appendBatch(batch)
+      await takeShard(shardOf(SECOND))
+      expect(await store.wasWritten(without(batch, FIRST))).toBe(true)
+    })
+
+    test('J3: is not said by another entry that has its number', async () => {
+      const { store } = await open()
+      const older = await store.takeOver('older')
+      const lost = batchOf(older, [booked('1')])
+      await store.appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
+      expect(await store.wasWritten(lost)).toBe(false)
+    })
+  })
+
+  describe(`${name}: a renewal`, () => {
+    test('J3: voids an earlier send of the same writer, and a later one is written', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const late = batchOf(term, [unitSet(UNIT_A)])
+      const own = renewalOf(term, SHARD)
+      const renewed = own.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
+      expect(await store.renewEpochs(own, Bun.randomUUIDv7())).toMatchObject(renewed)
+      expect(await store.appendBatch(late)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await store.wasWritten(late)).toBe(false)
-      expect(await store.appendBatch(batchOf(epoch + 1, 1, [unitSet()]))).toBe('durable')
-      expect(await journalSeqs()).toEqual([1])
+      expect(await store.appendBatch({ ...late, shards: renewed })).toBe('durable')
+      expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
 
-    test('J3: a renewal asked for again raises the epoch once', async () => {
+    test('J3: asked for again raises each epoch once, also for a part of its shards', async () => {
       const { store } = await open()
-      const { epoch } = await store.takeOver('test')
+      const term = await store.takeOver('test')
+      const own = renewalOf(term, 3, 7)
+      const renewed = own.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
       const renewal = Bun.randomUUIDv7()
-      const answers = [await store.renewEpoch(epoch, renewal), await store.renewEpoch(epoch, renewal)]
-      expect(answers).toEqual([epoch + 1, epoch + 1])
-      expect(await store.takeOver('newer')).toMatchObject({ epoch: epoch + 2 })
+      expect(await store.renewEpochs(own, renewal)).toMatchObject(renewed)
+      expect(await store.renewEpochs(own, renewal)).toMatchObject(renewed)
+      expect(await store.renewEpochs(own.slice(1), renewal)).toMatchObject(renewed.slice(1))
+      const epochs = (await store.takeOver('newer')).shards.map(({ epoch }) => epoch)
+      expect(epochs).toEqual(term.shards.map(({ shard, epoch }) => epoch + ([3, 7].includes(shard) ? 2 : 1)))
     })
 
-    test('J5: a writer that was fenced cannot renew its epoch', async () => {
-      const { store } = await open()
-      const { epoch } = await store.takeOver('older')
-      await store.takeOver('newer')
-      expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'fenced' })
-      expect(await store.takeOver('newest')).toMatchObject({ epoch: epoch + 2 })
+    test('J5: is refused to a writer that was fenced in one of the shards, and raises none', async () => {
+      const { store, takeShard } = await open()
+      const term = await store.takeOver('test')
+      await takeShard(7)
+      const refused = await store.renewEpochs(renewalOf(term, 3, 7), Bun.randomUUIDv7())
+      expect(refused).toMatchObject({ kind: 'fenced', shards: [7] })
+      expect(endOf(await store.takeOver('newer'), 3)?.epoch).toBe((endOf(term, 3)?.epoch ?? 0) + 1)
     })
+  })
 
-    test('a store that threw its connection away appends on a new one', async () => {
-      const { store, journalSeqs } = await open()
-      const { epoch } = await store.takeOver('test')
+  describe(name, () => {
+    test('appends on a new connection after the old one was thrown away', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
       store.reconnect()
-      expect(await store.appendBatch(batchOf(epoch, 1, [unitSet()]))).toBe('durable')
-      expect(await journalSeqs()).toEqual([1])
+      expect(await store.appendBatch(batchOf(term, [unitSet(UNIT_A)]))).toBe('durable')
+      expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
 
-    test('a unit is loaded with its snapshots, newest first, and the entries after the newest', async () => {
+    test('loads a unit with its snapshots, newest first, and the entries after the newest', async () => {
       const { store } = await open()
-      const { epoch } = await store.takeOver('test')
-      await store.appendBatch(batchOf(epoch, 1, [unitSet(), unitSet(sampleId('unt', 'b')), booked(BOOKING_1)]))
+      const term = await store.takeOver('test')
+      await store.appendBatch(
+        batchOf(term, [unitSet(UNIT_A), unitSet(sampleId('unt', 'b')), booked('1', { unitId: UNIT_A })]),
+      )
       const state = UnitState.empty(UNIT_A)
       state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, 1)
-      await store.writeSnapshots([encodeSnapshot(AGENCY_ID, state)])
-      const loaded = await store.loadUnit(AGENCY_ID, UNIT_A)
+      await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
+      const loaded = await store.loadUnit(AGENCY.id, UNIT_A)
       expect(loaded.snapshots.map(({ seq }) => seq)).toEqual([1])
       expect(loaded.tail.map(({ seq, kind }) => [seq, kind])).toEqual([[3, 'booking_created']])
-      expect((await store.loadEntries(AGENCY_ID, UNIT_A, 0)).map(({ seq }) => seq)).toEqual([1, 3])
+      expect((await store.loadEntries(AGENCY.id, UNIT_A, 0)).map(({ seq }) => seq)).toEqual([1, 3])
     })
 
-    test('an unknown unit has no past', async () => {
+    test('knows of no past of an unknown unit', async () => {
       const { store } = await open()
-      expect(await store.loadUnit(AGENCY_ID, sampleId('unt', 'nobody'))).toEqual({ snapshots: [], tail: [] })
+      expect(await store.loadUnit(AGENCY.id, sampleId('unt', 'nobody'))).toEqual({ snapshots: [], tail: [] })
     })
   })
 }

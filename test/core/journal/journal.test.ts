@@ -1,66 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import { Journal, type JournalLimits } from '../../../src/core/journal/journal.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
-import type { JournalRecord } from '../../../src/core/journal/record.ts'
+import { shardOf } from '../../../src/core/journal/shard.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { AGENCY, sampleBooking, sampleId } from '../../support/samples.ts'
+import { audited, booked, bookingIn } from '../../support/journal-records.ts'
+import type { MemoryJournalStore } from '../../support/memory-journal-store.ts'
+import { AGENCY, sampleId } from '../../support/samples.ts'
+import { ending, openJournal } from './support/open-journal.ts'
 
-const AUDIT_1 = sampleId('aud', '1')
-
-const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 }
-
-async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
-  const store = new MemoryJournalStore()
-  const fencedBy: unknown[] = []
-  let onFenced: (settled: Promise<void>) => void = () => {}
-  let batches = 0
-  const journal = new Journal({
-    store,
-    clock,
-    limits: { ...LIMITS, ...limits },
-    term: await store.takeOver(),
-    onFenced: (cause, settled) => {
-      fencedBy.push(cause)
-      onFenced(settled)
-    },
-    newBatchId: () => `batch ${++batches}`,
-  })
-  const fenced = new Promise<{ settled: Promise<void> }>((resolve) => {
-    onFenced = (settled) => resolve({ settled })
-  })
-  return { store, clock, journal, fencedBy, fenced }
-}
-
-function booked(label: string): JournalRecord {
-  const after = sampleBooking({ id: sampleId('bkg', label) })
-  return { agencyId: AGENCY.id, at: 0, entry: { event: { kind: 'booking_created', after }, at: 0, requestId: null } }
-}
-
-function bookingId(record: JournalRecord | undefined): string | null {
-  const event = record?.entry?.event
-  return event?.kind === 'booking_created' ? event.after.id : null
-}
-
-function audited(auditId: string, count = 1): JournalRecord {
-  const actor = { kind: 'key', id: sampleId('key', 'a') } as const
-  const audit = { auditId, at: 0, actor, route: 'r', outcome: 'MIN_STAY', bookingId: null, requestId: null, count }
-  return { agencyId: AGENCY.id, at: 0, audit }
-}
-
-/** How a promise ends, without an unhandled rejection on the way. */
-function ending(appended: Promise<{ seq: number | null }>): { state: string } {
-  const seen = { state: 'open' }
-  appended.then(
-    ({ seq }) => {
-      seen.state = `durable ${seq}`
-    },
-    (error: JournalError) => {
-      seen.state = error.kind
-    },
-  )
-  return seen
-}
+const SHARD = shardOf(AGENCY.id)
 
 describe('group commit', () => {
   test('J1: while one append is in flight the next batch forms, and is sent only after it', async () => {
@@ -88,7 +35,7 @@ describe('group commit', () => {
   test('J3: sequence numbers are gapless over batches, and a record without an entry uses none', async () => {
     const { store, journal } = await openJournal()
     const seqs = []
-    for (const record of [booked('1'), audited(AUDIT_1), booked('2')]) seqs.push((await journal.append(record)).seq)
+    for (const record of [booked('1'), audited('1'), booked('2')]) seqs.push((await journal.append(record)).seq)
     expect(seqs).toEqual([1, null, 2])
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2])
   })
@@ -96,13 +43,13 @@ describe('group commit', () => {
   test('a later writer goes on where the earlier one stopped', async () => {
     const { store, journal } = await openJournal()
     await journal.append(booked('1'))
-    expect(await store.takeOver()).toEqual({ epoch: 2, lastSeq: 1 })
+    expect((await store.takeOver()).shards[SHARD]).toMatchObject({ epoch: 2, lastSeq: 1 })
   })
 
   test('two audit lines with one id in a batch are one row with the later count', async () => {
     const { store, journal } = await openJournal()
-    await Promise.all([journal.append(audited(AUDIT_1, 1)), journal.append(audited(AUDIT_1, 2))])
-    expect([...store.audit.values()]).toMatchObject([{ auditId: AUDIT_1, count: 2 }])
+    await Promise.all([journal.append(audited('1', 1)), journal.append(audited('1', 2))])
+    expect([...store.audit.values()]).toMatchObject([{ auditId: sampleId('aud', '1'), count: 2 }])
   })
 })
 
@@ -233,7 +180,7 @@ describe('a doubt that sending again cannot settle', () => {
       const seen = ['1', '2'].map((id) => ending(journal.append(booked(id))))
       await clock.advance(20)
       expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2'])
-      expect([journal.epoch, store.epoch, fencedBy]).toEqual([2, 2, []])
+      expect([journal.epochOf(AGENCY.id), store.shards[SHARD]?.epoch, fencedBy]).toEqual([2, 2, []])
       store.fate = () => 'deliver'
       expect(await journal.append(booked('3'))).toEqual({ seq: 3 })
     })
@@ -253,12 +200,12 @@ describe('a doubt that sending again cannot settle', () => {
 
   test('J4: only the data error itself is refused once it is known that nothing was written', async () => {
     const { store, clock, journal } = await openJournal()
-    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
+    store.isPoison = (record) => bookingIn(record) === sampleId('bkg', 'bad')
     store.fate = () => (store.sends.length === 1 ? 'lose_request' : 'deliver')
     const seen = ['1', 'bad', '2'].map((id) => ending(journal.append(booked(id))))
     await clock.advance(20)
     expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'poisoned', 'durable 2'])
-    expect(journal.epoch).toBe(2)
+    expect([journal.epochOf(AGENCY.id), journal.epoch]).toEqual([2, 1])
   })
 
   test('J5: a writer that was fenced meanwhile learns it, and what it had written is acknowledged', async () => {
@@ -275,15 +222,15 @@ describe('a doubt that sending again cannot settle', () => {
   test('a lost reply to the renewal is found out: the epoch is raised once', async () => {
     const { store, clock, journal, fencedBy } = await openJournal()
     store.fate = () => (store.sends.length === 1 ? 'lose_request' : store.sends.length === 2 ? 'poison' : 'deliver')
-    const renew = store.renewEpoch.bind(store)
+    const renew = store.renewEpochs.bind(store)
     let renewals = 0
-    store.renewEpoch = async (epoch, renewal) => {
-      const renewed = await renew(epoch, renewal)
+    store.renewEpochs = async (shards, renewal) => {
+      const renewed = await renew(shards, renewal)
       return ++renewals === 1 ? { kind: 'unknown', cause: new Error('connection lost') } : renewed
     }
     const seen = ending(journal.append(booked('1')))
     await clock.advance(40)
-    expect([seen.state, renewals, journal.epoch, fencedBy]).toEqual(['poisoned', 2, 2, []])
+    expect([seen.state, renewals, journal.epochOf(AGENCY.id), fencedBy]).toEqual(['poisoned', 2, 2, []])
   })
 })
 
@@ -332,7 +279,7 @@ describe('a database that is too slow for the batch', () => {
   test('for a single record refuses it after 5 s as not written, and continues with the next', async () => {
     const { store, clock, journal } = await openJournal()
     const BIG = sampleId('bkg', 'big')
-    store.fate = () => (bookingId(store.sends.at(-1)?.records[0]?.record) === BIG ? 'too_slow' : 'deliver')
+    store.fate = () => (bookingIn(store.sends.at(-1)?.records[0]?.record) === BIG ? 'too_slow' : 'deliver')
     const big = ending(journal.append(booked('big')))
     await clock.advance(5_100)
     expect(big.state).toBe('held_too_long')
@@ -343,7 +290,7 @@ describe('a database that is too slow for the batch', () => {
 describe('poison', () => {
   test('J4: only the poisoned record of a batch fails; the others are durable without a gap', async () => {
     const { store, journal } = await openJournal({ batchMax: 8 })
-    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
+    store.isPoison = (record) => bookingIn(record) === sampleId('bkg', 'bad')
     const seen = ['1', '2', 'bad', '3', '4'].map((id) => ending(journal.append(booked(id))))
     await settle()
     await settle()
@@ -353,7 +300,7 @@ describe('poison', () => {
 
   test('J4: the journal goes on after a poisoned record', async () => {
     const { store, journal } = await openJournal()
-    store.isPoison = (record) => bookingId(record) === sampleId('bkg', 'bad')
+    store.isPoison = (record) => bookingIn(record) === sampleId('bkg', 'bad')
     const bad = ending(journal.append(booked('bad')))
     await settle()
     expect(bad.state).toBe('poisoned')
@@ -407,7 +354,7 @@ describe('fence', () => {
     const { store, journal } = await openJournal({ batchMax: 4 })
     store.fate = () => {
       if (store.sends.length > 1) return 'deliver'
-      store.epoch += 1
+      void store.takeOver()
       return 'poison'
     }
     const seen = ['1', '2', '3', '4'].map((id) => ending(journal.append(booked(id))))

@@ -5,8 +5,9 @@ journalStoreContract('the journal in memory, as tests use it', async () => {
   const store = new MemoryJournalStore()
   return {
     store,
-    journalSeqs: async () => store.journal.map(({ seq }) => seq),
+    seqsOf: async (agencyId) => store.journal.filter((row) => row.agencyId === agencyId).map(({ seq }) => seq),
     bookingIds: async () => [...store.bookings.keys()].sort(),
-    auditCounts: async () => [...store.audit.values()].map((row) => Number(row['count'])),
+    auditCounts: async () => [...store.audit.values()].map(({ count }) => count),
+    takeShard: async (shard) => void store.takeOverShards([shard], 'other'),
   }
 })

@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import type { WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
+import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { ReadOnlyError } from '../../../src/postgres/client/writable.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { agenciesOfShards, batchOf, unitSet } from '../../support/journal-records.ts'
 import { serverUrl, type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
-import { sampleId, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 import { journalStoreContract } from './journal-store.contract.ts'
 
-const AGENCY_A = sampleId('agc', 'a')
 const UNIT_A = sampleId('unt', 'a')
 
 let database: TestDatabase
@@ -25,17 +27,27 @@ afterAll(async () => {
 async function open() {
   const { sql } = database
   await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, booking, audit`
-  await insertAgency(sql, AGENCY_A)
+  await sql`truncate journal, snapshot, booking, audit_line`
+  for (const agencyId of [AGENCY.id, ...agenciesOfShards(2)]) await insertAgency(sql, agencyId)
   const store = new PostgresJournalStore({ url: database.url, queries: sql })
   opened = [...opened, store]
   return {
     store,
-    journalSeqs: async () => (await sql`select seq::int from journal order by seq`).map((row) => row['seq']),
-    bookingIds: async () => (await sql`select booking_id from booking order by 1`).map((row) => row['booking_id']),
-    auditCounts: async () => (await sql`select count::int from audit`).map((row) => row['count']),
+    seqsOf: async (agencyId: string) =>
+      (await sql`select seq::int from journal where agency_id = ${uuidOf(agencyId)} order by seq`).map(
+        (row) => row['seq'],
+      ),
+    bookingIds: async () =>
+      (await sql`select booking_id from booking order by 1`).map((row) => idOf('bkg', row['booking_id'])),
+    auditCounts: async () => (await sql`select count::int from audit_line`).map((row) => row['count']),
+    takeShard: async (shard: number) => {
+      await sql`update shard set epoch = epoch + 1, holder = 'other', renewal = null where shard = ${shard}`
+    },
   }
 }
+
+/** The fence of one shard, and nothing to write. */
+const emptyBatch = ({ shards }: WriterTerm) => ({ shards: shards.slice(0, 1), records: [] })
 
 journalStoreContract('the journal in Postgres', open)
 
@@ -45,22 +57,22 @@ describe('snapshots in Postgres', () => {
     const state = UnitState.empty(UNIT_A)
     for (let seq = 1; seq <= 6; seq++) {
       state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, seq)
-      await store.writeSnapshots([encodeSnapshot(AGENCY_A, state)])
+      await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
     }
-    expect((await store.loadUnit(AGENCY_A, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([6, 5, 4])
+    expect((await store.loadUnit(AGENCY.id, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([6, 5, 4])
   })
 
   test('J1, J3: a killed connection makes the outcome unknown, and the re-send finds or writes the batch', async () => {
-    const { store, journalSeqs } = await open()
-    const { epoch } = await store.takeOver('test')
+    const { store, seqsOf } = await open()
+    const batch = batchOf(await store.takeOver('test'), [unitSet(UNIT_A)])
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
                        where datname = current_database() and application_name = 'nightledger journal'`
-    const outcome = await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })
+    const outcome = await store.appendBatch(batch)
     if (outcome !== 'durable') expect(['unknown', 'not_sent']).toContain(outcome.kind)
     store.reconnect()
     await Bun.sleep(20)
-    expect(await store.appendBatch({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })).toBe('durable')
-    expect(await journalSeqs()).toEqual([])
+    expect(await store.appendBatch(batch)).toBe('durable')
+    expect(await seqsOf(AGENCY.id)).toEqual([1])
   })
 })
 
@@ -76,10 +88,9 @@ describe('a server that takes no writes', () => {
 
   test('is sent nothing by a connection that has not written yet', async () => {
     const { store } = await open()
-    const { epoch } = await store.takeOver('test')
+    const batch = emptyBatch(await store.takeOver('test'))
     await readOnly('on')
     store.reconnect()
-    const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] }
     expect(await store.appendBatch(batch)).toMatchObject({ kind: 'not_sent', cause: expect.any(ReadOnlyError) })
     await readOnly('off')
     store.reconnect()
@@ -88,33 +99,23 @@ describe('a server that takes no writes', () => {
 
   test('answers an error that is no data error, on a connection that had written', async () => {
     const { store } = await open()
-    const { epoch } = await store.takeOver('test')
-    const batch = () => ({ epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] })
-    expect(await store.appendBatch(batch())).toBe('durable')
+    const batch = emptyBatch(await store.takeOver('test'))
+    expect(await store.appendBatch(batch)).toBe('durable')
     // As if the server had been set read-only under it: the session has shown that it writes, and now may not.
     await database.sql`create or replace function refuse() returns trigger language plpgsql as
       $$ begin raise exception 'cannot execute UPDATE in a read-only transaction' using errcode = '25006'; end $$`
-    await database.sql`create trigger refuse before update on writer_fence execute function refuse()`
-    expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'refused' })
-    await database.sql`drop trigger refuse on writer_fence`
+    await database.sql`create trigger refuse before update on shard execute function refuse()`
+    expect(await store.renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'refused' })
+    await database.sql`drop trigger refuse on shard`
   })
 })
 
 test('a statement that the server cancels at its timeout is too slow, not refused for its data', async () => {
   const { store } = await open()
-  const { epoch } = await store.takeOver('test')
+  const batch = emptyBatch(await store.takeOver('test'))
   await database.sql`create or replace function stall() returns trigger language plpgsql as
     $$ begin perform pg_sleep(10); return null; end $$`
-  await database.sql`create trigger stall before update on writer_fence execute function stall()`
-  expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
-  await database.sql`drop trigger stall on writer_fence`
-})
-
-test('J3: whether a batch is there is not said while its own epoch still holds the fence', async () => {
-  const { store } = await open()
-  const { epoch } = await store.takeOver('test')
-  const batch = { epoch, batchId: Bun.randomUUIDv7(), firstSeq: 1, records: [] }
-  expect(await store.wasWritten(batch)).toBeNull()
-  expect(await store.renewEpoch(epoch, Bun.randomUUIDv7())).toBe(epoch + 1)
-  expect(await store.wasWritten(batch)).toBe(false)
+  await database.sql`create trigger stall before update on shard execute function stall()`
+  expect(await store.renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
+  await database.sql`drop trigger stall on shard`
 })

@@ -292,7 +292,7 @@ describe('concurrent commands', () => {
       true,
       true,
     ])
-    expect(ledger.store.events).toHaveLength(3)
+    expect(ledger.store.announced).toHaveLength(3)
   })
 
   test('a cancel that waits while its booking moves finds it in the other unit', async () => {

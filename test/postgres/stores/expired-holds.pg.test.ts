@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/open-ledger.ts'
 import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
 import { DAY_MS } from '../../../src/lib/duration.ts'
+import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresBookingRows } from '../../../src/postgres/stores/postgres-booking-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
@@ -35,10 +36,10 @@ test('holds that expired within the same microsecond are each on one page, and t
     )
   // Beyond a Date's milliseconds, in the future: the hold timer of the ledger leaves them alone.
   const found = await database.sql<{ id: string }[]>`select booking_id as id from booking order by booking_id`
-  const all = found.map(({ id }) => id)
+  const all = found.map(({ id }) => idOf('bkg', id))
   await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:00.123456Z'`
-  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:00.123457Z' where booking_id = ${all[0] ?? ''}`
-  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:01Z' where booking_id = ${all[7] ?? ''}`
+  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:00.123457Z' where booking_id = ${uuidOf(all[0] ?? '')}`
+  await database.sql`update booking set hold_expires_at = '2090-01-01T00:00:01Z' where booking_id = ${uuidOf(all[7] ?? '')}`
   const rows = new PostgresBookingRows(database.sql)
   const at = Date.parse('2090-01-01T00:00:00.124Z')
   const seen: ExpiredHold[] = []
@@ -60,7 +61,7 @@ test('holds that expired within the same microsecond are each on one page, and t
 test("a unit whose journal is damaged does not keep another agency's hold beyond its end, and is reported once", async () => {
   await ledger.close()
   await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, idempotency`
+  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
   ledger = await openTestDatabaseLedger(database.url)
   const bad = await addAgency(ledger, { id: AGENCY_BAD, slug: 'damaged' })
   const good = await addAgency(ledger, { id: AGENCY_GOOD, slug: 'healthy' })
@@ -73,21 +74,21 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await ledger.commands.book(good, requestFor(healthy, date(0), date(1), { status: 'draft' }), CALLER)
   await ledger.close()
   await database.sql`truncate snapshot`
-  await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = ${AGENCY_BAD}`
-  await database.sql`update booking set hold_expires_at = now() - interval '1 hour' where agency_id = ${AGENCY_GOOD}`
-  await database.sql`update journal set payload = payload || ' ' where unit_id = ${UNIT_BAD} and kind = 'unit_set'`
+  await database.sql`update booking set hold_expires_at = now() - interval '2 hours' where agency_id = ${uuidOf(AGENCY_BAD)}`
+  await database.sql`update booking set hold_expires_at = now() - interval '1 hour' where agency_id = ${uuidOf(AGENCY_GOOD)}`
+  await database.sql`update journal set payload = payload || ' ' where unit_id = ${uuidOf(UNIT_BAD)} and kind = 'unit_set'`
   ledger = await openTestDatabaseLedger(database.url)
   const statusOf = async (agencyId: string) => {
     const rows = await database.sql<
       { status: string }[]
-    >`select distinct status from booking where agency_id = ${agencyId}`
+    >`select distinct status from booking where agency_id = ${uuidOf(agencyId)}`
     return rows.map(({ status }) => status)
   }
   await eventually('the healthy hold is released', async () => (await statusOf(AGENCY_GOOD)).join() === 'cancelled')
   expect(await statusOf(AGENCY_BAD)).toEqual(['draft'])
   await eventually('the others rest', async () => ledger.holdTimer.failing === 101)
   expect(ledger.reports.failures).toMatchObject([{ agencyId: AGENCY_BAD, unitId: UNIT_BAD }])
-  await database.sql`update journal set payload = rtrim(payload) where unit_id = ${UNIT_BAD} and kind = 'unit_set'`
+  await database.sql`update journal set payload = rtrim(payload) where unit_id = ${uuidOf(UNIT_BAD)} and kind = 'unit_set'`
   await eventually('the repaired ones are released', async () => (await statusOf(AGENCY_BAD)).join() === 'cancelled')
   expect(ledger.reports.failures).toHaveLength(1)
 }, 60_000)

@@ -9,13 +9,13 @@ const STORES = `${ROOT}/src/postgres/stores`
  * (J5). A statement that is not here fails the test: state how it is fenced, or why it need not be.
  *
  * - `audited`: a part of an `auditedWrite`, which checks the fence and writes the line of the audit trail.
- * - `checked`: calls `check_fence` itself.
+ * - `checked`: calls `check_fence` or `check_fences` itself.
  * - `function`: the function in sql/ checks the fence.
  * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries.
  */
 const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
-  'audited-write.ts: insert into audit': 'checked',
+  'audited-write.ts: insert into audit_line': 'checked',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
   'postgres-agency-store.ts: inserted AGENCY': 'audited',
   'postgres-agency-store.ts: inserted API_KEY': 'audited',
@@ -25,6 +25,7 @@ const WRITES: Record<string, string> = {
   'postgres-agency-store.ts: update fee_type': 'audited',
   'postgres-agency-store.ts: update guest': 'audited',
   'postgres-calendar-feed-rows.ts: insert into calendar_feed': 'audited',
+  'postgres-chain-keys.ts: insert into shard_chain': 'before the take-over, and only if there is none',
   'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
   'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
   'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',
@@ -35,10 +36,11 @@ const WRITES: Record<string, string> = {
   'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
   'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
   'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
-  'postgres-journal-store.ts: renew_epoch()': 'function',
+  'postgres-journal-store.ts: renew_epochs()': 'function',
   'postgres-journal-store.ts: take_over()': 'function',
+  'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_rate()': 'function',
-  'postgres-refusal-rows.ts: insert into audit':
+  'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
   'postgres-sender-store.ts: record_attempts()': 'sender',
@@ -90,7 +92,7 @@ describe('every changing statement of the stores', async () => {
   })
 
   for (const [write, how] of Object.entries(WRITES)) {
-    if (how === 'checked') test(`${write}, with check_fence`, () => expect(codeOf(write)).toContain('check_fence('))
+    if (how === 'checked') test(`${write}, with check_fence`, () => expect(codeOf(write)).toMatch(/check_fences?\(/))
     if (how === 'audited')
       test(`${write}, as a part of an audited write`, () => {
         expect(codeOf(write)).toContain('auditedWrite')
@@ -98,7 +100,10 @@ describe('every changing statement of the stores', async () => {
       })
     if (how === 'function' || how === 'sender')
       test(`${write}, in sql/`, () => {
-        const fence = how === 'sender' ? /\bwebhook_sender\b/ : /\bcheck_fence\(|\bwriter_fence\b/
+        const fence =
+          how === 'sender'
+            ? /\bwebhook_sender\b/
+            : /\bcheck_fences?\(|\bfrom shard s order by\b|\bfrom shard s where s.shard = any\b/
         const bodies = functions.get(write.replace(/.*: |\(\)/g, '')) ?? []
         expect(bodies).not.toHaveLength(0)
         for (const body of bodies) expect(body).toMatch(fence)

@@ -1,5 +1,6 @@
 /** Searches of guests: what they find, and how many blocks they read for it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
@@ -38,8 +39,8 @@ describe('a search', () => {
     await insertAgency(database.sql, AGENCY_EXACT)
     await insertAgency(database.sql, sampleId('agc', 'beside'))
     const guests = Array.from({ length: 600 }, (_, i) => ({
-      agency_id: i % 3 === 0 ? sampleId('agc', 'beside') : AGENCY_EXACT,
-      guest_id: sampleId('gst', i),
+      agency_id: uuidOf(i % 3 === 0 ? sampleId('agc', 'beside') : AGENCY_EXACT),
+      guest_id: uuidOf(sampleId('gst', i)),
       first_name: textOf(random, 8),
       last_name: textOf(random, 8),
       // Unlike any other.
@@ -50,7 +51,7 @@ describe('a search', () => {
     await database.sql`
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, created_at)
       select * from jsonb_to_recordset(${JSON.stringify(guests)}::text::jsonb) as g (
-        agency_id text, guest_id text, first_name text, last_name text, email text, phone text, created_at timestamptz)`
+        agency_id uuid, guest_id uuid, first_name text, last_name text, email text, phone text, created_at timestamptz)`
     // So that what the index can serve is served by it, in so small a table as well.
     await database.sql.unsafe(`alter database ${new URL(database.url).pathname.slice(1)} set enable_seqscan = off`)
     const sql = connect(database.url, { purpose: 'lists' })
@@ -66,11 +67,15 @@ describe('a search', () => {
       if ([...search].length < 2) continue
       const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
       const wanted = await database.sql<{ id: string }[]>`
-        select guest_id as id from guest where agency_id = ${AGENCY_EXACT} and
+        select guest_id as id from guest where agency_id = ${uuidOf(AGENCY_EXACT)} and
           (first_name ilike ${pattern} or last_name ilike ${pattern} or email ilike ${pattern} or phone ilike ${pattern})
         order by created_at desc, guest_id`
       const { total, rows } = await list.list(AGENCY_EXACT, search, { offset: 0, limit: 1_000 })
-      expect([search, total, rows.map(({ id }) => id)]).toEqual([search, wanted.length, wanted.map(({ id }) => id)])
+      expect([search, total, rows.map(({ id }) => id)]).toEqual([
+        search,
+        wanted.length,
+        wanted.map(({ id }) => idOf('gst', id)),
+      ])
       found[wanted.length === 0 ? 'none' : 'some'] += 1
     }
     expect(found.some).toBeGreaterThan(500)
@@ -114,7 +119,7 @@ describe(`among ${GUESTS} guests of an agency, and as many of another one`, () =
       // Alike but for their numbers: nearly every trigram of a name is one that all have.
       await admin`
         insert into guest (agency_id, guest_id, first_name, last_name, email, phone, created_at)
-        select ${agency}, 'gst_' || lpad(i::text, 32, '0'), 'Firstname' || i, 'Lastname' || i,
+        select ${uuidOf(agency)}::text::uuid, lpad(i::text, 32, '0')::uuid, 'Firstname' || i, 'Lastname' || i,
                'guest' || i || '@example.com', '+35191' || lpad(i::text, 6, '0'), now() - i * interval '1 s'
         from generate_series(1, ${guests}::int) i`
     }

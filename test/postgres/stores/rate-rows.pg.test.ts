@@ -75,9 +75,9 @@ test('slots of a minute ago are deleted by the next write; those of earlier writ
 test('slots outlive a rise of their own writer’s epoch: only those of earlier writers are dropped', async () => {
   const term = ledger.epoch
   await keep([slot(1, { [KEY_A]: 4 })], {}, { term })
-  const [{ renewed } = { renewed: 0 }] = await ledger.sql<{ renewed: number }[]>`
-    select renew_epoch(${term}::text::bigint, ${Bun.randomUUIDv7()}::text::uuid)::float8 as "renewed"`
-  await keep([slot(2, { [KEY_A]: 1 })], { dropEarlier: true }, { epoch: renewed, term })
+  await ledger.sql`
+    select renew_epochs('{0}'::smallint[], array[${term}::text::bigint], ${Bun.randomUUIDv7()}::text::uuid)`
+  await keep([slot(2, { [KEY_A]: 1 })], { dropEarlier: true }, { epoch: term + 1, term })
   expect((await rows.load()).map(({ counts }) => counts)).toEqual([{ [KEY_A]: 4 }, { [KEY_A]: 1 }])
 })
 
@@ -91,7 +91,8 @@ test('the write of a replaced writer is refused, and ends it', async () => {
       (error: { code: string }) => error.code,
     )
   expect(await codeOf(keep([slot(2, { [KEY_A]: 9 })]))).toBe('NL001')
-  expect(await codeOf(new PostgresUsageRows(ledger.sql).keep(ledger.epoch, []))).toBe('NL001')
+  const total = { agencyId: sampleId('agc', 'a'), month: '2027-03', used: 1 }
+  expect(await codeOf(new PostgresUsageRows(ledger.sql).keep(ledger.epochOf, [total]))).toBe('NL001')
   expect(await counts()).toEqual([{ [KEY_A]: 1 }])
 
   ledger.usage.take(sampleId('agc', 'a'), 10)

@@ -1,0 +1,47 @@
+/** What a verification finds out about deliveries and the cursors of endpoints: set by set, in the database. */
+import { idOf } from '../../lib/ids.ts'
+import type { CursorDifference } from '../../verify/verify-store.ts'
+import type { Sql } from '../client/connect.ts'
+
+/** Those of an archived entry cannot be compared with anything. */
+export async function strayDeliveries(sql: Sql, limit: number): Promise<readonly string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select d.delivery_id as "id" from webhook_delivery d
+    join shard s on s.shard = shard_of(d.agency_id)
+    left join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
+    left join journal j on j.shard = s.shard and j.seq = d.seq and j.month = d.entry_month
+      and j.agency_id = d.agency_id and j.entry_id = d.event_id and j.is_announced
+    where w.endpoint_id is null or (d.seq > s.base and j.seq is null)
+    order by 1 limit ${limit}`
+  return rows.map(({ id }) => idOf('dlv', id))
+}
+
+export async function orphanedDeliveries(sql: Sql, limit: number): Promise<readonly string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select d.delivery_id as "id" from webhook_delivery d
+    join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
+    where d.status = 'pending' and w.status = 'deleted' order by 1 limit ${limit}`
+  return rows.map(({ id }) => idOf('dlv', id))
+}
+
+export async function missingDeliveries(sql: Sql, limit: number): Promise<readonly CursorDifference[]> {
+  const rows = await sql<CursorDifference[]>`
+    select w.endpoint_id as "endpointId", j.shard, j.seq::float8 as "seq"
+    from webhook_endpoint w
+    join journal j on j.agency_id = w.agency_id and j.seq > w.from_seq and j.seq <= w.made_seq and j.is_announced
+    where w.status <> 'deleted' and not exists (
+      select from webhook_delivery d
+      where d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id and d.seq = j.seq)
+    order by w.endpoint_id, j.seq limit ${limit}`
+  return rows.map((row) => ({ ...row, endpointId: idOf('whe', row.endpointId) }))
+}
+
+export async function cursorsBeyondEnd(sql: Sql, limit: number): Promise<readonly CursorDifference[]> {
+  const rows = await sql<CursorDifference[]>`
+    select w.endpoint_id as "endpointId", s.shard, w.made_seq::float8 as "seq"
+    from webhook_endpoint w join shard s on s.shard = shard_of(w.agency_id)
+    where w.status <> 'deleted' and w.made_seq > greatest(s.mark, (
+      select max(j.seq) from journal j where j.shard = s.shard))
+    order by w.endpoint_id limit ${limit}`
+  return rows.map((row) => ({ ...row, endpointId: idOf('whe', row.endpointId) }))
+}

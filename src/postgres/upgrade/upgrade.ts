@@ -1,0 +1,329 @@
+/**
+ * Takes a ledger of the layout before shards into the present one, while the last version goes on serving:
+ *
+ * 1. A copy is made in schema `ledger_next`, and kept up to date (mirror-tables.ts, copy-journal.ts). The old tables are not changed.
+ * 2. The switch: the last version is fenced out, the rest is copied, and the tables change places (switch.sql). The old ones are kept
+ *    in schema `ledger_previous` for the way back (back.ts).
+ *
+ * Every step can be interrupted and continues at the next call.
+ */
+import { connect, type Sql } from '../client/connect.ts'
+import { migrate } from '../schema/migrate.ts'
+import { MIGRATIONS, OLD_MIGRATIONS } from '../schema/migrations.ts'
+import { PostgresChainKeys } from '../stores/postgres-chain-keys.ts'
+import { abandonCopy } from './abandon.ts'
+import { JournalCopy } from './copy-journal.ts'
+import { mustHaveOwnIds } from './foreign-ids.ts'
+import { withLockRetries } from './lock-retries.ts'
+import { MirrorTables } from './mirror-tables.ts'
+import { type UpgradeState, upgradeState } from './old-ledger.ts'
+import progressText from './progress.sql' with { type: 'text' }
+import { type OnStep, Progress } from './progress.ts'
+import switchText from './switch.sql' with { type: 'text' }
+import upgradeText from './upgrade.sql' with { type: 'text' }
+import { UpgradeError } from './upgrade-error.ts'
+
+/** The copy is caught up when no more entries than this are left: the switch copies them within a moment. */
+const LAG_MAX = 1_000
+const LINES_PER_PAGE = 10_000
+/** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
+const PAGE_SIZE = 2_000
+/** How long the last version has to end after it was fenced out, before its tables move away from it. */
+const LAST_VERSION_MS_MAX = 3_000
+/** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
+const SWITCH_ATTEMPTS_MAX = 240
+const COPY_LOCK = 7_310_577_216_190_003n
+
+export interface UpgradeOptions {
+  readonly databaseUrl: string
+  /** 32 bytes (SECRET_KEY), which has been found to be the database's. */
+  readonly secretKey: Uint8Array
+  readonly onStep: OnStep
+  /** True when the process is shutting down. What is copied stays, and the next call continues. */
+  readonly isCancelled?: () => boolean
+  /** Rows, or entries, copied by one statement. */
+  readonly pageSize?: number
+}
+
+export interface CopyOutcome {
+  /** The last entry of the old journal that is copied. */
+  readonly copiedSeq: number
+  /** Entries whose author is not known: they had no line in the audit trail. */
+  readonly unknownCallers: number
+  /** Webhook events that are now rendered with another body than before. */
+  readonly differentBodies: number
+}
+
+/**
+ * Copies an old ledger up to its present end. The last version may serve meanwhile and afterwards.
+ * @throws UpgradeError, MigrationError, CorruptLedgerError when it cannot be copied
+ */
+export async function copyAhead(options: UpgradeOptions): Promise<CopyOutcome> {
+  const upgrade = await Upgrade.open(options)
+  try {
+    await upgrade.copy()
+    return await upgrade.outcome()
+  } finally {
+    await upgrade.close()
+  }
+}
+
+/** Copies an old ledger, fences out the last version, and takes the copy into use. @throws as `copyAhead` does */
+export async function copyAndSwitch(options: UpgradeOptions): Promise<CopyOutcome> {
+  const upgrade = await Upgrade.open(options)
+  try {
+    await upgrade.copy()
+    const outcome = await upgrade.outcome()
+    await upgrade.switch()
+    return outcome
+  } finally {
+    await upgrade.close()
+  }
+}
+
+class Upgrade {
+  readonly #sql: Sql
+  readonly #main: string
+  readonly #options: UpgradeOptions
+  readonly #mirrors: MirrorTables
+  readonly #lock: Sql
+  #journal: JournalCopy | null = null
+
+  private constructor(options: UpgradeOptions, main: string) {
+    this.#options = options
+    this.#main = main
+    this.#sql = connect(nextUrl(options.databaseUrl, main), { purpose: 'admin' })
+    this.#lock = connect(options.databaseUrl, { purpose: 'admin' })
+    this.#mirrors = new MirrorTables({
+      sql: this.#sql,
+      main,
+      onStep: options.onStep,
+      pageSize: options.pageSize ?? PAGE_SIZE,
+    })
+  }
+
+  static async open(options: UpgradeOptions): Promise<Upgrade> {
+    const sql = connect(options.databaseUrl, { purpose: 'admin' })
+    try {
+      const { stage, main } = await upgradeState(sql)
+      if (stage === 'old') await migrate(sql, { migrations: OLD_MIGRATIONS, onStep: options.onStep })
+      return new Upgrade(options, main)
+    } finally {
+      await sql.end({ timeout: 1 })
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sql.end({ timeout: 1 }), this.#lock.end({ timeout: 1 })])
+  }
+
+  /** Copies everything there is, and repeats that until hardly anything is left. */
+  async copy(): Promise<void> {
+    await this.#becomeOnlyCopier()
+    const { stage } = await this.#state()
+    if (stage === 'old') await this.#begin()
+    await this.#mirrors.copy(() => this.#mustGoOn())
+    this.#journal = new JournalCopy({
+      sql: this.#sql,
+      main: this.#main,
+      pageSize: this.#options.pageSize ?? PAGE_SIZE,
+      chainKeys: await new PostgresChainKeys(this.#sql, this.#options.secretKey).open(),
+    })
+    for (;;) {
+      const { left } = await this.#copyOnce(this.#journal)
+      if (left <= LAG_MAX) break
+    }
+    this.#options.onStep('Collecting statistics of the copied tables')
+    await this.#analyze()
+    await this.#copyOnce(this.#journal)
+  }
+
+  /** Fences out the last version and takes the copy into use. */
+  async switch(): Promise<void> {
+    const { onStep } = this.#options
+    const journal = this.#journal
+    if (journal === null) throw new UpgradeError('Cannot switch: nothing is copied')
+    await this.#define(switchText)
+    await this.#rehearse()
+    for (let attempt = 1; ; attempt++) {
+      this.#mustGoOn()
+      onStep('Fencing out the last version')
+      const epoch = await this.#fence()
+      const { until } = await this.#copyOnce(journal)
+      await this.#waitForLastVersion()
+      if (await this.#switchOver(epoch, until)) break
+      if (attempt >= 10)
+        throw new UpgradeError(
+          'Cannot switch: the last version takes over again and again. Nothing is lost. Stop it, then start again.',
+        )
+    }
+    onStep('The ledger is in the new layout. The old tables are kept in schema ledger_previous')
+  }
+
+  async outcome(): Promise<CopyOutcome> {
+    const [row] = await this.#sql<CopyOutcome[]>`
+      select copied_seq::float8 as "copiedSeq", unknown_callers::float8 as "unknownCallers",
+             different_bodies::float8 as "differentBodies"
+      from ledger_upgrade.progress`
+    if (row === undefined) throw new UpgradeError('Cannot read how far the copy is: it was not begun')
+    return row
+  }
+
+  #state(): Promise<UpgradeState> {
+    return upgradeState(this.#lock)
+  }
+
+  #mustGoOn(): void {
+    if (this.#options.isCancelled?.() === true)
+      throw new UpgradeError('The copy was interrupted. What is copied is kept, and the next start continues')
+  }
+
+  /** Ends with the connection, whatever becomes of the process. Each page is stored once even if it ends early. */
+  async #becomeOnlyCopier(): Promise<void> {
+    for (let isWaiting = false; ; isWaiting = true) {
+      const [row] = await this.#lock<{ isLocked: boolean }[]>`
+        select pg_try_advisory_lock(${String(COPY_LOCK)}::text::bigint) as "isLocked"`
+      if (row?.isLocked === true) return
+      if (!isWaiting) this.#options.onStep('Waiting for another process that is copying this ledger')
+      this.#mustGoOn()
+      await Bun.sleep(1_000)
+    }
+  }
+
+  /** Makes the tables of the copy. Nothing of the old ledger is touched; a rest of an attempt that was cut short is removed. */
+  async #begin(): Promise<void> {
+    const { onStep } = this.#options
+    await mustHaveOwnIds(this.#sql, this.#main, onStep)
+    onStep('Making the tables of the new layout')
+    await abandonCopy(this.#sql, this.#main, onStep)
+    await this.#sql
+      .unsafe(
+        `create schema ledger_next;
+         create table ledger_next.schema_migration (like ${this.#main}.schema_migration including all)`,
+      )
+      .simple()
+    await migrate(this.#sql, { migrations: MIGRATIONS, onStep })
+    await this.#define(upgradeText)
+    await this.#define(await this.#mirrors.script())
+    await this.#sql`select ledger_upgrade.make_past_months(${await this.#oldestMonth()}::text::date)`
+    onStep('Making an index of the old webhook events')
+    await this.#sql.unsafe(`create index concurrently webhook_event_upgrade on ${this.#main}.webhook_event (seq)`)
+    await this.#define(progressText)
+  }
+
+  /** Copies everything that is there at the moment of the call. */
+  async #copyOnce(journal: JournalCopy): Promise<{ left: number; until: number }> {
+    const { onStep } = this.#options
+    const [now] = await this.#sql.unsafe<{ until: number; copied: number; before: string }[]>(
+      `select coalesce((select max(seq) from ${this.#main}.journal), 0)::float8 as "until", copied_seq::float8 as "copied",
+              pg_snapshot_xmin(pg_current_snapshot())::text as "before"
+       from ledger_upgrade.progress`,
+    )
+    if (now === undefined) throw new UpgradeError('Cannot copy the journal: the copy was not begun')
+    await this.#mirrors.again()
+    const { until } = now
+    const progress = new Progress('the journal', { total: until, done: now.copied, onStep })
+    for (let copied = now.copied; copied < until; ) {
+      this.#mustGoOn()
+      copied = await journal.copyChunk(until)
+      progress.report(copied)
+    }
+    for (;;) {
+      this.#mustGoOn()
+      const [kept] = await this.#sql<{ lines: number }[]>`
+        select ledger_upgrade.keep_lines(${now.before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
+      if ((kept?.lines ?? 0) === 0) break
+    }
+    return { left: until - now.copied, until }
+  }
+
+  /** Tries the whole switch and rolls it back: whatever can fail, fails while the last version serves. */
+  async #rehearse(): Promise<void> {
+    const busy = () =>
+      this.#options.onStep('Waiting for locks on the old tables: another session reads them all the time')
+    try {
+      await withLockRetries(() => this.#sql`select ledger_upgrade.switch_over(0, 0, true)`, {
+        attempts: SWITCH_ATTEMPTS_MAX,
+        onBusy: busy,
+      })
+    } catch (error) {
+      if (codeOf(error) !== 'NL022') throw error
+    }
+  }
+
+  async #fence(): Promise<number> {
+    const [row] = await this.#sql.unsafe<{ epoch: number }[]>(
+      `update ${this.#main}.writer_fence set epoch = epoch + 1, holder = 'upgrade', renewal = null, taken_at = clock_timestamp()
+       returning epoch::float8 as "epoch"`,
+    )
+    if (row === undefined) throw new UpgradeError('Cannot fence out the last version: table writer_fence is empty')
+    return row.epoch
+  }
+
+  /** The last version notices the fence with its next write, and ends. One that is idle is left alone: it cannot write. */
+  async #waitForLastVersion(): Promise<void> {
+    const giveUpAt = performance.now() + LAST_VERSION_MS_MAX
+    while (performance.now() < giveUpAt) {
+      const [row] = await this.#sql<{ isThere: boolean }[]>`
+        select exists (select from pg_stat_activity
+                       where datname = current_database() and application_name = 'nightledger journal') as "isThere"`
+      if (row?.isThere !== true) return
+      await Bun.sleep(100)
+    }
+  }
+
+  /** @returns false when the last version has written meanwhile: it has taken over again */
+  async #switchOver(epoch: number, last: number): Promise<boolean> {
+    try {
+      await withLockRetries(
+        () => this.#sql`select ledger_upgrade.switch_over(${epoch}::text::bigint, ${last}::text::bigint, false)`,
+        {
+          attempts: SWITCH_ATTEMPTS_MAX,
+          onBusy: () => this.#options.onStep('Waiting for locks on the old tables, held by another session'),
+        },
+      )
+      return true
+    } catch (error) {
+      if (codeOf(error) === 'NL021') return false
+      throw error
+    }
+  }
+
+  async #oldestMonth(): Promise<string> {
+    const main = this.#main
+    // Ten years at most: older rows are stored under the oldest month.
+    const [row] = await this.#sql.unsafe<{ month: string }[]>(
+      `select date_trunc('month', greatest(least(
+                (select min(at) from ${main}.journal), (select min(at) from ${main}.audit),
+                (select min(created_at) from ${main}.webhook_delivery), now()), now() - interval '120 months')
+              at time zone 'UTC')::date::text as "month"`,
+    )
+    return row?.month ?? ''
+  }
+
+  async #analyze(): Promise<void> {
+    const tables = await this.#sql<{ name: string }[]>`
+      select c.oid::regclass::text as "name" from pg_class c
+      where c.relnamespace = 'ledger_next'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`
+    for (const { name } of tables) await this.#sql.unsafe(`analyze ${name}`)
+  }
+
+  async #define(text: string): Promise<void> {
+    await this.#sql.unsafe(this.#text(text)).simple()
+  }
+
+  #text(text: string): string {
+    return text.replaceAll('main_schema', this.#main)
+  }
+}
+
+/** The same database, with the tables of the copy in front of the old ones. */
+function nextUrl(databaseUrl: string, main: string): string {
+  const url = new URL(databaseUrl)
+  url.searchParams.set('search_path', `ledger_next, ${main}`)
+  return url.href
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { MonthsAhead } from '../../src/app/months-ahead.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const DAY_MS = 86_400_000
+
+function open(ensure: () => Promise<string>) {
+  const clock = new FakeClock()
+  const newest: string[] = []
+  const failures: unknown[] = []
+  const months = new MonthsAhead({
+    ...{ ensure, clock, onNewest: (month) => newest.push(month), onFailure: (error) => failures.push(error) },
+  })
+  months.start()
+  return { clock, months, newest, failures }
+}
+
+test('the newest month is passed on, once a day', async () => {
+  const answers = ['2027-04-01', '2027-04-01', '2027-05-01']
+  const { clock, newest } = open(async () => answers.shift() ?? 'none')
+  expect(newest).toEqual([])
+  for (let day = 1; day <= 3; day++) await clock.advance(DAY_MS)
+  expect(newest).toEqual(['2027-04-01', '2027-04-01', '2027-05-01'])
+})
+
+test('a failure is reported, and the next day it is tried again', async () => {
+  let day = 0
+  const { clock, newest, failures } = open(async () => {
+    day += 1
+    if (day === 1) throw new Error('the database is away')
+    return '2027-04-01'
+  })
+  await clock.advance(DAY_MS)
+  expect([newest, failures]).toMatchObject([[], [{ message: 'the database is away' }]])
+  await clock.advance(DAY_MS)
+  expect([newest, failures.length]).toEqual([['2027-04-01'], 1])
+})
+
+test('after a stop nothing more is asked', async () => {
+  const { clock, months, newest } = open(async () => '2027-04-01')
+  await months.stop()
+  await clock.advance(3 * DAY_MS)
+  expect(newest).toEqual([])
+})

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AppendFailure, BatchToAppend, WriterTerm } from '../../../src/core/journal/journal-store.ts'
+import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
+import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { audited, batchOf, unitSet, without } from '../../support/journal-records.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency } from '../../support/sample-rows.ts'
+
+/* The rules that the database itself keeps, whatever the writer believes; see also journal-store.contract.ts. */
+
+let database: TestDatabase
+let store: PostgresJournalStore
+beforeAll(async () => {
+  database = await testDatabase()
+  store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+})
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+const used = new Set<number>()
+
+/** An agency whose shard no other agency of this file has. */
+async function newAgency(): Promise<string> {
+  let id = systemIds('agc')
+  while (used.has(shardOf(id))) id = systemIds('agc')
+  used.add(shardOf(id))
+  await insertAgency(database.sql, id)
+  return id
+}
+
+const entry = (agencyId: string, at = Date.now()) => unitSet(systemIds('unt'), { agencyId, at })
+
+/** Where the term says that a shard's log ends, and a test says something else. */
+function endingAt(term: WriterTerm, agencyId: string, end: { lastSeq: number; lastMonth?: string }) {
+  return { log: { heads: term.shards.map((of) => (of.shard === shardOf(agencyId) ? { ...of, ...end } : of)) } }
+}
+
+async function outcomeOf(batch: BatchToAppend): Promise<unknown> {
+  const outcome = await store.appendBatch(batch)
+  return outcome === 'durable' ? outcome : { kind: outcome.kind, code: codeOf(outcome), ...shardsOf(outcome) }
+}
+
+function codeOf({ cause }: AppendFailure): unknown {
+  return cause instanceof Error && 'code' in cause ? cause.code : null
+}
+
+function shardsOf(failure: AppendFailure): object {
+  return failure.kind === 'fenced' ? { shards: failure.shards } : {}
+}
+
+const refusedFor = (...agencyIds: string[]) => ({
+  ...{ kind: 'fenced', code: 'NL002', shards: agencyIds.map(shardOf).toSorted((a, b) => a - b) },
+})
+
+async function seqsOf(agencyId: string): Promise<number[]> {
+  const rows = await database.sql<{ seq: number }[]>`
+    select seq::int from journal where agency_id = ${uuidOf(agencyId)} order by seq`
+  return rows.map(({ seq }) => seq)
+}
+
+test('C1: the database and this program put 1,000 agencies into the same shards, and spread them over all', async () => {
+  const ids = Array.from({ length: 1_000 }, () => systemIds('agc'))
+  const rows = await database.sql<{ shard: number }[]>`
+    select shard_of(id::uuid) as shard from jsonb_array_elements_text(${JSON.stringify(ids.map(uuidOf))}::text::jsonb)
+      with ordinality as given (id, place) order by place`
+  expect(rows.map(({ shard }) => shard)).toEqual(ids.map(shardOf))
+  expect(new Set(ids.map(shardOf)).size).toBeGreaterThan(SHARDS * 0.9)
+})
+
+describe('C4: the numbers of a shard', () => {
+  test('begin after its mark, and nowhere else', async () => {
+    const agency = await newAgency()
+    await database.sql`update shard set mark = 41 where shard = ${shardOf(agency)}`
+    const term = await store.takeOver('test')
+    for (const lastSeq of [0, 40, 42])
+      expect(await outcomeOf(batchOf(term, [entry(agency)], endingAt(term, agency, { lastSeq })))).toEqual(
+        refusedFor(agency),
+      )
+    expect(await outcomeOf(batchOf(term, [entry(agency), entry(agency)]))).toBe('durable')
+    expect(await seqsOf(agency)).toEqual([42, 43])
+    expect((await store.takeOver('next')).shards[shardOf(agency)]?.lastSeq).toBe(43)
+  })
+
+  test('are refused for every shard of the batch in which they leave a gap, and for no other', async () => {
+    const agencies = [await newAgency(), await newAgency(), await newAgency()]
+    const [first = '', second = '', third = ''] = agencies
+    const term = await store.takeOver('test')
+    const [of1, of3] = [first, third].map((id) => batchOf(term, [entry(id)], endingAt(term, id, { lastSeq: 5 })))
+    const of2 = batchOf(term, [entry(second)])
+    const all = [of1, of2, of3].flatMap((batch) => batch ?? [])
+    const shards = all.flatMap((batch) => batch.shards).toSorted((a, b) => a.shard - b.shard)
+    expect(await outcomeOf({ shards, records: all.flatMap(({ records }) => records) })).toMatchObject({
+      ...{ code: 'NL002', shards: refusedFor(first, third).shards },
+    })
+    expect(await Promise.all(agencies.map(seqsOf))).toEqual([[], [], []])
+  })
+
+  test('are not used twice in different months', async () => {
+    const agency = await newAgency()
+    const term = await store.takeOver('test')
+    const inNewest = Date.parse(term.newestMonth)
+    expect(await outcomeOf(batchOf(term, [entry(agency), entry(agency, inNewest)]))).toBe('durable')
+    const again = batchOf(term, [entry(agency)], endingAt(term, agency, { lastSeq: 1 }))
+    expect(again.records[0]?.entry?.month).not.toBe(term.newestMonth)
+    expect(await outcomeOf(again)).toEqual(refusedFor(agency))
+    const first = batchOf(term, [entry(agency, inNewest)], endingAt(term, agency, { lastSeq: 0 }))
+    expect(await outcomeOf(first)).toEqual(refusedFor(agency))
+    expect(await seqsOf(agency)).toEqual([1, 2])
+  })
+
+  test('go on in a later month, whatever months lie between', async () => {
+    const agency = await newAgency()
+    const term = await store.takeOver('test')
+    const now = batchOf(term, [entry(agency)])
+    const later = batchOf(term, [entry(agency, Date.parse(term.newestMonth))], { after: [now] })
+    expect([await outcomeOf(now), await outcomeOf(later)]).toEqual(['durable', 'durable'])
+    const next = await store.takeOver('next')
+    expect(next.shards[shardOf(agency)]).toMatchObject({ lastSeq: 2, lastMonth: term.newestMonth })
+  })
+
+  test('of an agency are those of its own shard', async () => {
+    const [agency, other] = [await newAgency(), await newAgency()]
+    const term = await store.takeOver('test')
+    const shard = shardOf(other)
+    const records = batchOf(term, [entry(agency)]).records.map((of) => ({
+      ...{ ...of, shard, entry: of.entry && { ...of.entry, shard } },
+    }))
+    const shards = term.shards.filter((of) => of.shard === shard)
+    expect(await outcomeOf({ shards, records })).toEqual({ kind: 'poison', code: 'NL003' })
+  })
+
+  test('are not written for a shard whose fence is not read', async () => {
+    const [agency, other] = [await newAgency(), await newAgency()]
+    const { shards, records } = batchOf(await store.takeOver('test'), [entry(agency), entry(other)])
+    expect(await outcomeOf({ shards: shards.slice(1), records })).toEqual({ kind: 'poison', code: 'NL003' })
+  })
+})
+
+describe('the fences of a batch, J5', () => {
+  test('that have risen are named, exactly those, and the rest is written without them', async () => {
+    const agencies = [await newAgency(), await newAgency(), await newAgency(), await newAgency()]
+    const [first = '', , third = ''] = agencies
+    const fenced = [first, third].map(shardOf).toSorted((a, b) => a - b)
+    const batch = batchOf(
+      await store.takeOver('test'),
+      agencies.flatMap((agencyId, n) => [entry(agencyId), audited(`fence ${n}`, 1, { agencyId })]),
+    )
+    await database.sql`
+      update shard set epoch = epoch + 1
+      where shard in (select value::smallint from jsonb_array_elements_text(${JSON.stringify(fenced)}::text::jsonb))`
+    expect(await outcomeOf(batch)).toEqual({ kind: 'fenced', code: 'NL001', shards: fenced })
+    expect(await Promise.all(agencies.map(seqsOf))).toEqual([[], [], [], []])
+    expect(await outcomeOf(without(batch, first, third))).toBe('durable')
+    expect(await Promise.all(agencies.map(seqsOf))).toEqual([[], [1], [], [1]])
+  })
+
+  test('are read for records without an entry, too', async () => {
+    const agencyId = await newAgency()
+    const batch = batchOf(await store.takeOver('test'), [audited('line', 1, { agencyId })])
+    await database.sql`update shard set epoch = epoch + 1 where shard = ${shardOf(agencyId)}`
+    expect(await outcomeOf(batch)).toMatchObject({ code: 'NL001', shards: [shardOf(agencyId)] })
+  })
+
+  test('are waited for before it is said what was written', async () => {
+    const batch = batchOf(await store.takeOver('test'), [entry(await newAgency())])
+    expect(await outcomeOf(batch)).toBe('durable')
+    await store.takeOver('next')
+    const [{ shard } = { shard: 0 }] = batch.shards
+    const appending = database.sql`
+      with held as materialized (select shard from shard where shard = ${shard} for share)
+      select pg_sleep(0.5) from held`.execute()
+    await Bun.sleep(100)
+    const since = performance.now()
+    expect(await store.wasWritten(batch)).toBe(true)
+    expect(performance.now() - since).toBeGreaterThan(200)
+    await appending
+  })
+})
+
+test('J3: a batch that is sent again is found, also in part, and what belongs to its entries is not written again', async () => {
+  const [agency, other] = [await newAgency(), await newAgency()]
+  const term = await store.takeOver('test')
+  const batch = batchOf(term, [entry(agency), entry(other), audited('again', 1, { agencyId: agency })])
+  expect(await outcomeOf(batch)).toBe('durable')
+  expect(await outcomeOf(batchOf(term, [entry(other)], { after: [batch] }))).toBe('durable')
+  await database.sql`update unit set name = 'Changed since'`
+  expect([await outcomeOf(batch), await outcomeOf(without(batch, other))]).toEqual(['durable', 'durable'])
+  expect(await database.sql`select from unit where name <> 'Changed since'`).toHaveLength(0)
+  expect(await database.sql`select from audit_line where agency_id = ${uuidOf(agency)}`).toHaveLength(1)
+  expect([await seqsOf(agency), await seqsOf(other)]).toEqual([[1], [1, 2]])
+})
+
+describe('at the end of the months that have partitions', () => {
+  test('the writes go on: entries and audit lines go into the newest month', async () => {
+    const agencyId = await newAgency()
+    const [months] = await database.sql<{ oldest: string; newest: string }[]>`
+      select oldest_month::text as oldest, newest_month::text as newest from ledger`
+    if (months === undefined) throw new Error('Cannot read the months of the ledger')
+    await database.sql`update ledger set newest_month = oldest_month`
+    const at = Date.now() + 2 * 365 * 86_400_000
+    const batch = batchOf(await store.takeOver('test'), [entry(agencyId, at), audited('end', 1, { agencyId, at })])
+    expect(await outcomeOf(batch)).toBe('durable')
+    const stored = await database.sql<{ month: string }[]>`
+      select month::text from journal where agency_id = ${uuidOf(agencyId)}
+      union all select month::text from audit_line where agency_id = ${uuidOf(agencyId)}`
+    expect(stored.map(({ month }) => month)).toEqual([months.oldest, months.oldest])
+    await database.sql`update ledger set newest_month = ${months.newest}::text::date`
+    expect(await outcomeOf(batch)).toBe('durable')
+  })
+
+  test('ensure_months makes the partitions of more, once, and says which is the newest', async () => {
+    const until = '2031-02-01'
+    const ensured = await Promise.all(
+      [1, 2].map(() => database.sql<{ newest: string }[]>`select ensure_months(${until}::text::date)::text as newest`),
+    )
+    expect(ensured.map(([row]) => row?.newest)).toEqual([until, until])
+    const agency = await newAgency()
+    const term = await store.takeOver('test')
+    expect(term.newestMonth).toBe(until)
+    expect(await outcomeOf(batchOf(term, [entry(agency, Date.parse('2031-02-28'))]))).toBe('durable')
+    const [row] = await database.sql<{ table: string }[]>`
+      select tableoid::regclass::text as table from journal where agency_id = ${uuidOf(agency)}`
+    expect(row?.table).toBe('journal_2031_02')
+  })
+})

@@ -1,0 +1,259 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
+import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { MonthSnapshots } from '../../../src/core/units/month-snapshots.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
+import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
+import { fencesOf, sectionOf } from '../../support/shell-blocks.ts'
+import { verifyDatabase } from '../../support/verify-database.ts'
+import { bookedId } from '../../verify/support/lived-ledger.ts'
+
+const OLDEST = monthsAgo(2)
+const TABLES = ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'].map(
+  (table) => `${table}_${OLDEST.slice(0, 7).replace('-', '_')}`,
+)
+/** As docs/operating.md tells operators to run it. */
+const STATEMENT = fencesOf(sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Archiving old months'))[0]?.text ?? ''
+
+let database: TestDatabase
+let ledger: Ledger
+let agency: Agency
+/** Whose only entries are of the oldest month. */
+let quiet: Agency
+let units: Record<'a' | 'b' | 'c' | 'quiet', Unit>
+let now = 0
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+
+/** Three months of bookings: all units in the first, `b` not in the second, `c` in no other one. */
+beforeEach(async () => {
+  const { sql } = database
+  await sql`truncate agency cascade`
+  await sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+  for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
+  await haveMonthsSince(sql, OLDEST)
+  now = Date.parse(`${OLDEST}T12:00:00Z`)
+  ledger = await open()
+  agency = await addAgency(ledger)
+  quiet = await addAgency(ledger, { id: sampleId('agc', 'quiet'), slug: 'quiet' })
+  const unit = (label: string, of = agency) =>
+    addUnit(ledger, of, sampleUnit({ id: sampleId('unt', label), slug: label }))
+  units = { a: await unit('a'), b: await unit('b'), c: await unit('c'), quiet: await unit('quiet', quiet) }
+  await book(units.a, 1)
+  const moved = await book(units.a, 3)
+  await ledger.commands.change(agency, { bookingId: moved, change: { unitId: units.b.id } }, CALLER)
+  await book(units.c, 1)
+  await book(units.quiet, 1)
+  now = Date.parse(`${monthsAgo(1)}T12:00:00Z`)
+  await book(units.a, 5)
+  now = Date.now()
+  await book(units.b, 5)
+})
+afterEach(() => ledger.close())
+
+function open(limits: { snapshotEvery?: number } = {}): Promise<Ledger> {
+  return openTestDatabaseLedger(database.url, { clock: clockAt(() => now), limits })
+}
+
+async function reopen(limits: { snapshotEvery?: number } = {}): Promise<void> {
+  await ledger.close()
+  ledger = await open(limits)
+}
+
+async function book(unit: Unit, day: number): Promise<string> {
+  const night = (n: number) => `2030-01-${String(n).padStart(2, '0')}`
+  const of = unit === units.quiet ? quiet : agency
+  return bookedId(await ledger.commands.book(of, requestFor(unit, night(day), night(day + 1)), CALLER))
+}
+
+/** One round of what the service does every day. */
+async function writeSnapshots(): Promise<void> {
+  const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+  const fail = (error: unknown) => expect(error).toBeNull()
+  const unitsWithout = new PostgresUnitsWithoutSnapshot(database.sql)
+  await new MonthSnapshots({ units: unitsWithout, store, clock: systemClock, onDefect: fail, onFailure: fail }).run()
+  await store.close()
+}
+
+const archive = () => database.sql.unsafe<{ retire_month: string }[]>(STATEMENT.replace('2026-01-01', OLDEST))
+const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
+
+async function archived(): Promise<void> {
+  await writeSnapshots()
+  await archive()
+}
+
+/** By unit, and what a replay of its journal gave before anything was archived. */
+async function states(): Promise<Record<string, string>> {
+  const of = (unit: Unit) =>
+    ledger.directory.read({ agencyId: unit === units.quiet ? quiet.id : agency.id, unitId: unit.id })
+  return Object.fromEntries(
+    await Promise.all(Object.entries(units).map(async ([name, unit]) => [name, stateHash(await of(unit))])),
+  )
+}
+
+const findings = async () =>
+  (await verifyDatabase(database.sql)).differences.map(({ what, unitId, message }) => ({ what, unitId, message }))
+
+test('a month that was archived is in tables of its own, and what is left verifies', async () => {
+  const before = await verifyDatabase(database.sql)
+  expect(before.differences).toEqual([])
+  await writeSnapshots()
+  const names = await archive()
+  expect(names.map(({ retire_month }) => retire_month)).toEqual(TABLES)
+  const [kept] = await database.sql.unsafe<{ entries: number; lines: number }[]>(
+    `select count(*)::int as entries, (select count(*)::int from ${TABLES[1]}) as lines from ${TABLES[0]}`,
+  )
+  expect([kept?.entries, (kept?.lines ?? 0) > 0]).toEqual([9, true])
+  const after = await verifyDatabase(database.sql)
+  expect(after.differences).toEqual([])
+  expect([before.entries, after.entries]).toEqual([11, 2])
+  const [{ oldest } = {}] = await database.sql`select oldest_month::text as oldest from ledger`
+  expect(oldest).toBe(monthsAgo(1))
+})
+
+test('the running service continues the numbers and the chain, and so does the next one', async () => {
+  await archived()
+  await book(units.a, 10)
+  await reopen()
+  await book(units.b, 10)
+  await book(units.quiet, 10)
+  expect(await findings()).toEqual([])
+  const shards = await database.sql<{ shard: number; numbers: string }[]>`
+    select shard, string_agg(seq::text, ',' order by seq) as "numbers" from journal group by shard`
+  expect(shards.map(({ numbers }) => numbers).sort()).toEqual(['3', '8,9,10,11'])
+})
+
+test('every unit is recovered as it was, from its snapshot', async () => {
+  const before = await states()
+  await archived()
+  await reopen()
+  expect(await states()).toEqual(before)
+  const taken = await ledger.commands.book(agency, requestFor(units.c, '2030-01-01', '2030-01-02'), CALLER)
+  expect(taken).toMatchObject({ kind: 'rejected' })
+})
+
+test('the snapshot that archived entries rest on is kept, however many newer ones there are', async () => {
+  await archived()
+  await reopen({ snapshotEvery: 1 })
+  const snapshots = () => database.sql<{ seq: string; isBase: boolean }[]>`
+    select seq, is_base as "isBase" from snapshot where unit_id = ${uuidOf(units.a.id)} order by seq`
+  const [base] = await snapshots()
+  for (let day = 10; day < 20; day++) await book(units.a, day)
+  await eventually('the oldest but the base are pruned', async () => (await snapshots()).length === 4)
+  expect((await snapshots()).map(({ isBase }) => isBase)).toEqual([true, false, false, false])
+  expect((await snapshots())[0]).toEqual(base as never)
+  expect(await findings()).toEqual([])
+  // With none of the newer ones, the unit is replayed from it.
+  const before = await states()
+  await ledger.close()
+  await database.sql`update snapshot set hash = 'damaged' where not is_base`
+  ledger = await open()
+  expect(await states()).toEqual(before)
+})
+
+describe('without the snapshot that takes the place of archived entries', () => {
+  beforeEach(archived)
+
+  test.each([
+    ['is missing', () => database.sql`delete from snapshot`],
+    ['is damaged', () => database.sql`update snapshot set state = state || ' '`],
+  ])('when it %s, a unit is not recovered from what is left, and verify says so', async (_, damage) => {
+    await ledger.close()
+    await damage()
+    ledger = await open()
+    for (const unit of [units.a, units.c])
+      expect(await refusal(ledger.directory.read({ agencyId: agency.id, unitId: unit.id }))).toContain(
+        `Cannot recover unit ${unit.id}: its entries up to`,
+      )
+    const found = await findings()
+    for (const { id } of [units.a, units.b])
+      expect(found).toContainEqual(expect.objectContaining({ what: 'snapshot', unitId: id }))
+  })
+
+  test('a unit that is new is not held up', async () => {
+    await database.sql`delete from snapshot`
+    await reopen()
+    const unit = await addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', 'new'), slug: 'new' }))
+    await book(unit, 1)
+  })
+})
+
+describe('a month is not archived', () => {
+  test('when it is not the oldest, or not over', async () => {
+    await writeSnapshots()
+    const retire = (month: string) => refusal(database.sql`select retire_month(${month}::text::date)`)
+    expect(await retire(monthsAgo(1))).toBe(`Cannot archive ${monthsAgo(1)}: the oldest month is ${OLDEST}`)
+    await database.sql`update ledger set oldest_month = ${monthsAgo(0)}::text::date`
+    expect(await retire(monthsAgo(0))).toBe(`Cannot archive ${monthsAgo(0)}: the month must have been over for a day`)
+  })
+
+  test('before its units have snapshots; those that have none are named', async () => {
+    const message = await refusal(archive())
+    expect(message).toStartWith(`Cannot archive ${OLDEST}: 4 units have no snapshot of what they were at its end: unt_`)
+    for (const { id } of Object.values(units)) expect(message).toContain(id)
+    await writeSnapshots()
+    await database.sql`update snapshot set state = state || ' ' where unit_id = ${uuidOf(units.c.id)}`
+    expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
+  })
+
+  test('while webhooks of it are pending, or wait for an endpoint that is off', async () => {
+    await writeSnapshots()
+    const endpoint = sampleId('whe', 'a')
+    await database.sql`
+      insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at, made_seq)
+      values (${uuidOf(agency.id)}, ${uuidOf(endpoint)}, 'https://hooks.example/in', 'disabled', '', now(), now(), 6)`
+    expect(await refusal(archive())).toBe(
+      `Cannot archive ${OLDEST}: webhook events of this month wait for endpoints: ${endpoint}`,
+    )
+    await database.sql`update webhook_endpoint set made_seq = 100`
+    await database.sql`
+      insert into webhook_delivery (seq, created_at, next_attempt_at, agency_id, endpoint_id, delivery_id, event_id, month,
+                                    entry_month, kind, status)
+      select seq, now(), now(), agency_id, ${uuidOf(endpoint)}, entry_id, entry_id, storage_month(now()), month,
+             'booking.created', 'pending' from journal where month = ${OLDEST}::text::date and is_announced limit 1`
+    expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: webhook deliveries of this month are pending`)
+    await database.sql`update webhook_delivery set status = 'delivered'`
+    await archive()
+  })
+
+  test('and then nothing has changed', async () => {
+    const state = async () => [
+      [...(await database.sql`select * from shard order by shard`)].map(({ taken_at: _, ...shard }) => shard),
+      [...(await database.sql`select unit_id, seq, is_base from snapshot order by 1, 2`)],
+      [...(await database.sql`select * from ledger`)],
+    ]
+    await writeSnapshots()
+    await database.sql`delete from snapshot where unit_id = ${uuidOf(units.c.id)}`
+    const before = await state()
+    await refusal(archive())
+    expect(await state()).toEqual(before)
+  })
+})
+
+test('bookings are made while a month is archived', async () => {
+  await writeSnapshots()
+  let stop = false
+  const booking = (async () => {
+    for (let day = 6; !stop && day < 28; day++) await book(units.b, day)
+  })()
+  await archive()
+  stop = true
+  await booking
+  await book(units.b, 30)
+  expect(await findings()).toEqual([])
+})

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AuditFilter } from '../../../src/admin/audit-list.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
+import { auditPage, PostgresAuditList } from '../../../src/postgres/stores/postgres-audit-list.ts'
+import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { audited, batchOf, booked, unitSet } from '../../support/journal-records.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { insertAgency } from '../../support/sample-rows.ts'
+import { AGENCY, CALLER, sampleId } from '../../support/samples.ts'
+
+const ANY: AuditFilter = {
+  ...{ from: null, to: null, actorKind: null, actorId: null, outcome: null, bookingId: null, requestId: null },
+}
+const ALL = { offset: 0, limit: 100 }
+const OTHER = sampleId('agc', 'other')
+const T0 = Date.UTC(2027, 0, 1)
+
+let database: TestDatabase
+let lists: Sql
+let list: PostgresAuditList
+beforeAll(async () => {
+  database = await testDatabase()
+  lists = connect(database.url, { purpose: 'lists' })
+  list = new PostgresAuditList(new ListReads(lists))
+})
+afterAll(async () => {
+  await lists.end({ timeout: 0 })
+  await database.drop()
+})
+
+describe('the audit trail', () => {
+  /** What the trail says of each, newest first. */
+  const found = async (filter: Partial<AuditFilter> = {}, page = ALL) => {
+    const { rows, total } = await list.list(AGENCY.id, { ...ANY, ...filter }, page)
+    return { total, rows: rows.map(({ at, outcome, bookingId }) => [at - T0, outcome, bookingId]) }
+  }
+  const ids = async (agencyId: string) => (await list.list(agencyId, ANY, ALL)).rows.map(({ id }) => id)
+  let entryIds: (string | undefined)[] = []
+
+  beforeAll(async () => {
+    for (const id of [AGENCY.id, OTHER]) await insertAgency(database.sql, id)
+    const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+    const system = { ...CALLER, actor: { kind: 'system', id: null } } as const
+    const records = [
+      unitSet(sampleId('unt', '0'), { at: T0 + 1 }),
+      booked('1', { at: T0 + 3 }),
+      booked('2', { at: T0 + 3 }),
+      audited('refused', 7, { at: T0 + 2 }),
+      audited('refused 2', 1, { at: T0 + 4 }),
+      audited('replayed', 1, { at: T0 + 3 }),
+      booked('elsewhere', { agencyId: OTHER, at: T0 + 9 }),
+    ].map((record) => {
+      if (record.audit?.auditId === sampleId('aud', 'replayed'))
+        return { ...record, audit: { ...record.audit, outcome: 'REPLAYED', bookingId: sampleId('bkg', '1') } }
+      if (record.audit?.auditId === sampleId('aud', 'refused 2'))
+        return { ...record, audit: { ...record.audit, bookingId: 'as-given', requestId: 'req_other' } }
+      if (record.entry !== undefined && record.entry.event.kind === 'unit_set')
+        return { ...record, entry: { ...record.entry, caller: system } }
+      return record
+    })
+    entryIds = records.map(({ entry }) => entry?.id)
+    const batch = batchOf(await store.takeOver('test'), records)
+    expect(await store.appendBatch(batch)).toBe('durable')
+    await store.close()
+  })
+
+  test('is one list of entries and lines, newest first, and of one agency', async () => {
+    expect(await found()).toEqual({
+      total: 6,
+      rows: [
+        [4, 'MIN_STAY', 'as-given'],
+        [3, 'REPLAYED', sampleId('bkg', '1')],
+        [3, 'OK', sampleId('bkg', '2')],
+        [3, 'OK', sampleId('bkg', '1')],
+        [2, 'MIN_STAY', null],
+        [1, 'OK', null],
+      ],
+    })
+  })
+
+  test('names an entry by the UUID of its event, who made it and how', async () => {
+    const { rows } = await list.list(AGENCY.id, { ...ANY, outcome: 'OK' }, ALL)
+    const { actor, route, requestId } = CALLER
+    expect(rows.at(-2)).toEqual({
+      ...{ id: entryIds[1]?.replace('evt', 'aud') ?? '', at: T0 + 3, actor, route, requestId },
+      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1 },
+    })
+    expect(rows.at(-1)?.actor).toEqual({ kind: 'system', id: null })
+  })
+
+  test('has the same order on every page, and a count beyond its end', async () => {
+    const all = await ids(AGENCY.id)
+    const pages = await Promise.all(
+      [0, 1, 2, 3, 4, 5, 6].map((offset) => list.list(AGENCY.id, ANY, { offset, limit: 1 })),
+    )
+    expect(pages.flatMap(({ rows }) => rows.map(({ id }) => id))).toEqual(all)
+    expect(pages.map(({ total }) => total)).toEqual([6, 6, 6, 6, 6, 6, 6])
+  })
+
+  test.each<[string, Partial<AuditFilter>, number]>([
+    ['from', { from: T0 + 3 }, 4],
+    ['to', { to: T0 + 3 }, 2],
+    ['actor', { actorKind: 'system' }, 1],
+    ['key', { actorId: CALLER.actor.id }, 5],
+    ['key of another form', { actorId: 'key' }, 0],
+    ['outcome OK', { outcome: 'OK' }, 3],
+    ['outcome of refusals', { outcome: 'MIN_STAY' }, 2],
+    ['booking', { bookingId: sampleId('bkg', '1') }, 2],
+    ['booking that a caller made up', { bookingId: 'as-given' }, 1],
+    ['request', { requestId: 'req_other' }, 1],
+  ])('can be limited by %s', async (_, filter, total) => {
+    const { rows, total: counted } = await found(filter)
+    expect([counted, rows.length]).toEqual([total, total])
+  })
+
+  test('of an agency without any is empty', async () => {
+    expect(await list.list(sampleId('agc', 'none'), ANY, ALL)).toEqual({ rows: [], total: 0 })
+  })
+})
+
+/** The count reads some 30 blocks of the index for these. */
+const ENTRIES = 30_000
+const LINES = 3_000
+
+describe(`a trail of ${ENTRIES} entries in three months, and ${LINES} lines`, () => {
+  const agency = sampleId('agc', 'large')
+
+  beforeAll(async () => {
+    const admin = connect(database.url, { purpose: 'admin' })
+    // Beside it, another agency has as many.
+    for (const id of [agency, OTHER])
+      await admin`
+        insert into journal (seq, at, checksum, epoch, agency_id, unit_id, entry_id, month, shard, is_announced, kind, actor_kind,
+                             link, route, payload)
+        select n, oldest_month + n * 250 * interval '1 s', 0, 1, ${uuidOf(id)}::text::uuid, gen_random_uuid(), gen_random_uuid(),
+               date_trunc('month', oldest_month + n * 250 * interval '1 s'), ${id === agency ? 1 : 2}, false, 'unit_set', 'portal',
+               sha256('')::bytea, 'PATCH /portal/v1/units', repeat('x', 400)
+        from ledger, generate_series(1, ${ENTRIES}::int) n`
+    await admin`
+      insert into audit_line (at, count, agency_id, line_id, month, actor_kind, route, outcome)
+      select oldest_month + n * 2500 * interval '1 s', 1, ${uuidOf(agency)}::text::uuid, gen_random_uuid(),
+             date_trunc('month', oldest_month + n * 2500 * interval '1 s'), 'key', 'POST /partner/v1/bookings', 'MIN_STAY'
+      from ledger, generate_series(1, ${LINES}::int) n`
+    await admin.unsafe('vacuum analyze')
+    await admin.end()
+  }, 120_000)
+
+  /** Blocks that a page needs beyond those of the count. */
+  async function blocksRead(offset: number): Promise<number> {
+    const [row] = await lists<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>`
+      explain (analyze, buffers, format json) ${auditPage(lists, agency, ANY, { offset, limit: 100 })}`
+    const plan = row?.['QUERY PLAN'][0].Plan
+    if (plan === undefined) throw new Error('No plan came back')
+    return blocksOf(plan) - plan.Plans.filter((part) => part['Parent Relationship'] === 'InitPlan').reduce(sum, 0)
+  }
+  interface Plan {
+    readonly 'Parent Relationship'?: string
+    readonly 'Shared Hit Blocks': number
+    readonly 'Shared Read Blocks': number
+    readonly Plans: readonly Plan[]
+  }
+  const blocksOf = (plan: Plan) => plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+  const sum = (blocks: number, plan: Plan) => blocks + blocksOf(plan)
+
+  test('has a first page that reads no more than its rows, and a fiftieth that reads what lies before', async () => {
+    expect(await blocksRead(0)).toBeLessThan(150)
+    expect(await blocksRead(4_900)).toBeLessThan(1_000)
+  })
+})

@@ -1,0 +1,77 @@
+/** A ledger on a test database with something in it, to be damaged. */
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
+import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import type { Verification } from '../../../src/verify/findings.ts'
+import type { VerifyStore } from '../../../src/verify/verify-store.ts'
+import { eventually } from '../../support/eventually.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
+import { verifyDatabase } from '../../support/verify-database.ts'
+
+const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com', phone: null, nationality: null }
+
+export class LivedLedger {
+  private constructor(
+    readonly database: TestDatabase,
+    readonly ledger: Ledger,
+    readonly agency: Agency,
+    readonly units: readonly [Unit, Unit],
+  ) {}
+
+  /** An agency with two units on the emptied database. */
+  static async open(database: TestDatabase): Promise<LivedLedger> {
+    await database.sql`truncate agency cascade`
+    await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+    await database.sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+    const ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
+    const agency = await addAgency(ledger)
+    const unit = (slug: string) => addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))
+    return new LivedLedger(database, ledger, agency, [await unit('a'), await unit('b')])
+  }
+
+  /** Bookings, a cancellation, a move, and a change that fires no event: entries 3 to 9. */
+  async live(): Promise<{ kept: string; cancelled: string; moved: string }> {
+    const { ledger, agency } = this
+    const [a, b] = this.units
+    const kept = await this.book(a, '2027-03-01', '2027-03-04')
+    const cancelled = await this.book(a, '2027-03-10', '2027-03-12')
+    const moved = await this.book(a, '2027-03-20', '2027-03-22')
+    await ledger.commands.cancel(agency, { bookingId: cancelled, reason: null }, CALLER)
+    await ledger.commands.change(agency, { bookingId: moved, change: { unitId: b.id } }, CALLER)
+    await ledger.commands.change(agency, { bookingId: kept, change: { status: 'checked_in' } }, CALLER)
+    await ledger.commands.change(agency, { bookingId: kept, change: { expectedUntil: 20_900 as never } }, CALLER)
+    return { kept, cancelled, moved }
+  }
+
+  async book(unit: Unit, from: string, to: string): Promise<string> {
+    return bookedId(await this.ledger.commands.book(this.agency, requestFor(unit, from, to, { guest: GUEST }), CALLER))
+  }
+
+  /** The snapshot is written after its change is answered. */
+  async withSnapshot(): Promise<void> {
+    await eventually('a snapshot is written', async () => (await this.database.sql`select from snapshot`).length > 0)
+  }
+
+  /** What a verification beside the running ledger finds. */
+  check(options: { store?: VerifyStore; limit?: number } = {}): Promise<Verification> {
+    return verifyDatabase(this.database.sql, {
+      ...options,
+      live: async (unitIds) =>
+        new Map(
+          unitIds.flatMap((unitId) => {
+            const state = this.ledger.directory.peek(unitId)
+            return state === null ? [] : [[unitId, { seq: state.seq, hash: stateHash(state) }]]
+          }),
+        ),
+    })
+  }
+}
+
+export function bookedId(outcome: FoundOutcome): string {
+  if (outcome.kind !== 'done') throw new Error('Expected a booking')
+  return outcome.booking.id
+}
