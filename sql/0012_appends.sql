@@ -224,8 +224,7 @@ begin
   end if;
 end $$;
 
--- What a unit is recovered from: its newest snapshots, `kept` at most, and the entries after the newest of them. A snapshot has a
--- format, and an entry a kind.
+-- What a unit is recovered from: its snapshots, and the entries after the newest of them. A snapshot has a format, an entry a kind.
 create function load_unit(of_unit uuid)
 returns table (seq bigint, format integer, checksum text, payload text, kind text, unit_id uuid, other_unit_id uuid, booking_id uuid)
 language plpgsql stable

@@ -483,9 +483,7 @@ begin
     if written = wanted then
       perform check_numbers(entries);
     else
-      is_duplicate := written = 0 and wanted = (
-        select count(*) from unnest(entries) e
-        join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id);
+      is_duplicate := written = 0 and are_written(entries);
       if not is_duplicate then
         raise exception 'Cannot append: % of % numbers are taken', wanted - written, wanted using errcode = 'NL002', detail = (
           select string_agg(distinct e.shard::text, ',') from unnest(entries) e
@@ -585,6 +583,21 @@ begin
   return case when is_duplicate then 'duplicate' else 'written' end;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.are_written(entries journal_row[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  return not exists (
+    select from unnest(entries) e
+    left join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month
+    where j.entry_id is distinct from e.entry_id);
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.check_fence(of_shard smallint, writer_epoch bigint, alone boolean DEFAULT false)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -626,9 +639,13 @@ CREATE OR REPLACE FUNCTION public.check_numbers(entries journal_row[])
  RETURNS void
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 declare
   newest   date;
+  later    date;
   firsts   journal_row[];
   doubtful journal_row[];
   wrong    text;
@@ -639,14 +656,18 @@ begin
   from (select e as entry, e.shard, e.seq, e.month, lag(e.seq) over log as seq_before, lag(e.month) over log as month_before
         from unnest(entries) e window log as (partition by e.shard order by e.seq)) e;
 
-  -- Nearly always they continue a log that has an entry in the same month, the newest of the batch.
+  -- Nearly always they continue a log that has an entry in the same month, and nothing is in a later one.
   if wrong is null then
-    select array_agg(f::journal_row) into doubtful from unnest(firsts) f
-    where f.month <> newest
-      or not exists (select from journal j where j.shard = f.shard and j.seq = f.seq - 1 and j.month = newest)
-      or exists (select from journal j where j.shard = f.shard and j.seq = f.seq and j.month > newest);
+    later := newest + interval '1 month';
+    if exists (select from journal j where j.month >= later) then
+      doubtful := firsts;
+    else
+      select array_agg(f::journal_row) into doubtful from unnest(firsts) f
+      left join journal j on j.shard = f.shard and j.seq = f.seq - 1 and j.month = newest
+      where f.month <> newest or j.seq is null;
+    end if;
   end if;
-  if wrong is null and doubtful is not null then
+  if doubtful is not null then
     select string_agg(f.shard::text, ',') into wrong from unnest(doubtful) f join shard s on s.shard = f.shard
     where s.mark <> f.seq - 1
         and not exists (select from journal j where j.shard = f.shard and j.seq = f.seq - 1 and j.month <= f.month)
@@ -664,16 +685,20 @@ CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until ti
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
   since date;
+  until date;
 begin
   perform from webhook_sender s where s.tenure = claiming for share;
   if not found then
     raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
   end if;
-  since := oldest_pending_month();
+  select p.since, p.until into since, until from pending_months() p;
   if since is null then
     return;
   end if;
@@ -681,7 +706,7 @@ begin
   with candidate as (
     select due.agency_id, due.delivery_id, due.month,
            row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
@@ -690,7 +715,7 @@ begin
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
       from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+        and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
     order by turn, due.next_attempt_at
@@ -824,6 +849,31 @@ begin
   on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.load_unit(of_unit uuid)
+ RETURNS TABLE(seq bigint, format integer, checksum text, payload text, kind text, unit_id uuid, other_unit_id uuid, booking_id uuid)
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  after_seq bigint := coalesce((select max(s.seq) from snapshot s where s.unit_id = of_unit), 0);
+begin
+  return query
+  (select s.seq, s.format, s.hash, s.state, null::text, s.unit_id, null::uuid, null::uuid
+   from snapshot s where s.unit_id = of_unit)
+  union all
+  select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+  from journal j where j.unit_id = of_unit and j.seq > after_seq
+  union all
+  select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+  from journal j where j.other_unit_id = of_unit and j.seq > after_seq
+  order by seq;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies jsonb, made_at timestamp with time zone, room integer, OUT made integer, OUT may_have_more boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -831,6 +881,8 @@ CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies json
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
@@ -853,7 +905,8 @@ begin
   with waiting as (
     select e.agency_id, e.endpoint_id, first.at, count(*) over (partition by e.agency_id) as of_agency
     from unnest(agency_ids) as a (agency_id)
-    join webhook_endpoint e on e.agency_id = a.agency_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = a.agency_id and e.status = 'active' offset 0) e
     cross join lateral (
       select j.at from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -863,8 +916,10 @@ begin
            row_number() over (order by w.at, w.endpoint_id) as place
     from waiting w
   )
-  select array_agg(s.agency_id) filter (where s.place <= room), array_agg(s.endpoint_id) filter (where s.place <= room),
-         array_agg(s.its_room) filter (where s.place <= room), coalesce(bool_or(s.place > room), false)
+  select array_agg(s.agency_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.endpoint_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.its_room order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         coalesce(bool_or(s.place > room), false)
   into agency_ids, endpoint_ids, rooms, may_have_more
   from shared s;
   made := 0;
@@ -874,14 +929,17 @@ begin
 
   -- What another statement does to these endpoints, such as an earlier call whose answer was lost, has ended when they are locked.
   perform from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
-  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
-  order by e.agency_id, e.endpoint_id for no key update of e;
+  cross join lateral (
+    select from webhook_endpoint e
+    where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id for no key update) e;
 
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
            least(greatest(j.at, e.updated_at), made_at) as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
-    join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e
+      where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -914,37 +972,45 @@ CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with tim
  STABLE
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
-  since date := oldest_pending_month();
+  since date;
+  until date;
 begin
+  select p.since, p.until into since, until from pending_months() p;
   return (
     select min(due.next_attempt_at)
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select d.next_attempt_at from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at > due_after
+        and d.month between since and until and d.next_attempt_at > due_after
       order by d.next_attempt_at limit 1) due
     where since is not null);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.oldest_pending_month()
- RETURNS date
+CREATE OR REPLACE FUNCTION public.pending_months(OUT since date, OUT until date)
+ RETURNS record
  LANGUAGE sql
  STABLE
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
 AS $function$
-  select m.month
+  select min(m.month), max(m.month)
   from ledger l
   cross join lateral (
     select n::date as month from generate_series(l.oldest_month, l.newest_month, interval '1 month') n) m
-  where exists (select from webhook_delivery d where d.month = m.month and d.status = 'pending')
-  order by m.month limit 1
+  cross join lateral (
+    select from webhook_delivery d where d.status = 'pending' and d.month = m.month
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) d
 $function$;
 
 CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb)
@@ -954,6 +1020,7 @@ CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 begin
   perform from webhook_endpoint e
@@ -1212,33 +1279,70 @@ begin
   if not is_final then
     return null;
   end if;
-  return not exists (
-    select from unnest(entries) e
-    where not exists (
-      select from journal j
-      where j.shard = e.shard and j.seq = e.seq and j.month = e.month and j.entry_id = e.entry_id))
-  and not exists (
+  return are_written(entries) and not exists (
     select from unnest(audit_lines) a
     where not exists (
       select from audit_line l
       where l.agency_id = a.agency_id and l.line_id = a.line_id and l.month = storage_month(a.at) and l.count >= a.count));
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting(since date)
+CREATE OR REPLACE FUNCTION public.webhook_backlog(counted_max integer, OUT waiting bigint, OUT oldest_due timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  agency_ids   uuid[];
+  endpoint_ids uuid[];
+  counted      bigint;
+begin
+  select count(*) into waiting from (
+    select from webhook_delivery d where d.status = 'pending'
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit counted_max) d;
+
+  select array_agg(e.agency_id), array_agg(e.endpoint_id), min(greatest(j.at, e.updated_at))
+  into agency_ids, endpoint_ids, oldest_due
+  from webhook_endpoint e
+  cross join lateral (
+    select j.at from journal j
+    where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+    order by j.seq limit 1) j
+  where e.status = 'active';
+
+  select count(*) into counted from (
+    select from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id limit 1) e
+    cross join lateral (
+      select from journal j
+      where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+      order by j.seq limit counted_max) j
+    limit counted_max - waiting) j;
+  waiting := waiting + counted;
+  oldest_due := least(oldest_due, next_delivery_due('-infinity'));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting(since date, until date)
  RETURNS TABLE(agency_id uuid, endpoint_id uuid)
  LANGUAGE sql
  STABLE
 AS $function$
   with recursive waiting as (
     (select d.agency_id, d.endpoint_id from webhook_delivery d
-     where d.status = 'pending' and d.month >= since order by d.agency_id, d.endpoint_id limit 1)
+     where d.status = 'pending' and d.month between since and until
+     order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1)
     union all
     select n.agency_id, n.endpoint_id
     from waiting w
     cross join lateral (
       select d.agency_id, d.endpoint_id from webhook_delivery d
-      where d.status = 'pending' and d.month >= since and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
-      order by d.agency_id, d.endpoint_id limit 1) n
+      where d.status = 'pending' and d.month between since and until and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
+      order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) n
   )
   select w.agency_id, w.endpoint_id from waiting w
 $function$;

@@ -117,7 +117,11 @@ export class BatchWriter {
   }
 }
 
-const CALLER: Caller = { actor: { kind: 'key', id: systemIds('key') }, route: 'POST /partner/v1/bookings', requestId: null }
+const CALLER: Caller = {
+  actor: { kind: 'key', id: systemIds('key') },
+  route: 'POST /partner/v1/bookings',
+  requestId: null,
+}
 
 export function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
   const envelope = event.kind === 'unit_set' ? null : { unitSlug: 'unit-000', unitName: 'Unit 000', currency: 'EUR' }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
+import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -54,6 +55,14 @@ function rotate(env: Record<string, string>) {
   return runCliProcess(['rotate-secret-key', '--json'], { env: { DATABASE_URL: database.url, ...env } })
 }
 
+/** What `verify --database` finds. */
+async function differences(secretKey: string): Promise<unknown> {
+  const run = await runCliProcess(['verify', '--database', '--json'], {
+    env: { DATABASE_URL: database.url, SECRET_KEY: secretKey },
+  })
+  return run.json.verification.differences
+}
+
 const rows = async () => [
   ...(await database.sql`select endpoint_id, secret_sealed, previous_secret_sealed from webhook_endpoint order by 1`),
 ]
@@ -62,6 +71,7 @@ test('after SECRET_KEY was changed, webhooks are signed with the secrets that th
   service = await start(TEST_SECRET_KEY)
   const agency = ['--slug', 'harbour', '--name', 'Harbour', '--currency', 'EUR', '--timezone', 'Europe/Lisbon']
   await cli('agencies', 'create', ...agency)
+  await service.portal('/agencies/harbour/units', { slug: 'early', name: 'Early', basePrice: 1 })
   const made = await cli('webhooks', 'create', '--endpoint-url', `http://127.0.0.1:${receiver.port}/in`)
   const endpoint = made.webhookEndpoint.id
   const changed = await cli('webhooks', 'rotate-secret', endpoint, '--overlap-hours', '24')
@@ -80,7 +90,10 @@ test('after SECRET_KEY was changed, webhooks are signed with the secrets that th
   const { body, at, signatures } = received.at(-1) ?? { body: '', at: '', signatures: [] }
   const signed = (secret: string) => createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
   expect(signatures).toEqual([signed(changed.secret), signed(made.secret)])
+  // The chain goes on with the same key.
+  await service.portal('/agencies/harbour/units', { slug: 'later', name: 'Later', basePrice: 1 })
   await stop()
+  expect(await differences(NEW_KEY)).toEqual([])
 })
 
 test('with a wrong old key nothing is changed, and the endpoints are named', async () => {
@@ -104,7 +117,7 @@ test('deleted endpoints do not prevent it, nor does a secret whose overlap has p
   const outcome = await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })
   expect([outcome.stderr, outcome.json]).toEqual(['', { endpoints: 1, changed: 1 }])
   const [left] = await database.sql`
-    select secret_sealed, previous_secret_sealed from webhook_endpoint where endpoint_id = ${gone}`
+    select secret_sealed, previous_secret_sealed from webhook_endpoint where endpoint_id = ${uuidOf(gone)}`
   expect(left).toEqual({ secret_sealed: '', previous_secret_sealed: null })
   // Back again, with the check value: the service starts.
   expect((await rotate({ SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY })).code).toBe(0)
@@ -137,14 +150,23 @@ test('when the old key is lost, the service can go on with a new one, and the en
   const run = await runCliProcess(['rotate-secret-key', '--old-key-lost', '--json'], {
     env: { DATABASE_URL: database.url, SECRET_KEY: 'dd'.repeat(32) },
   })
-  const [endpoint] = await database.sql`select endpoint_id from webhook_endpoint where status <> 'deleted'`
-  expect([run.stderr, run.json]).toEqual(['', { endpoints: 1, changed: 0, lost: [endpoint?.['endpoint_id']] }])
+  const [row] = await database.sql<{ id: string }[]>`
+    select endpoint_id as "id" from webhook_endpoint where status <> 'deleted'`
+  const endpoint = idOf('whe', row?.id ?? '')
+  expect([run.stderr, run.json]).toEqual(['', { endpoints: 1, changed: 0, lost: [endpoint] }])
   service = await start('dd'.repeat(32))
-  const made = await cli('webhooks', 'rotate-secret', endpoint?.['endpoint_id'], '--overlap-hours', '0')
-  await cli('webhooks', 'ping', endpoint?.['endpoint_id'])
+  const made = await cli('webhooks', 'rotate-secret', endpoint, '--overlap-hours', '0')
+  await cli('webhooks', 'ping', endpoint)
   const { body, at, signatures } = received.at(-1) ?? { body: '', at: '', signatures: [] }
   expect(signatures).toEqual([createHmac('sha256', made.secret).update(`${at}.${body}`).digest('hex')])
+  // The chains begin again: what was written before can no longer be checked, what is written now can.
+  await service.portal('/agencies/harbour/units', { slug: 'last', name: 'Last', basePrice: 1 })
   await stop()
+  expect(await differences('dd'.repeat(32))).toEqual([])
+  await database.sql`update journal set route = 'x' where payload like '%"slug":"early"%'`
+  expect(await differences('dd'.repeat(32))).toEqual([])
+  await database.sql`update journal set route = 'x' where payload like '%"slug":"last"%'`
+  expect(await differences('dd'.repeat(32))).toMatchObject([{ what: 'chain' }])
 })
 
 test('without a key, or with half a one, it says so', async () => {

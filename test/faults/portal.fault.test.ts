@@ -98,8 +98,11 @@ describe('while Postgres is away', () => {
     postgres.signal('SIGINT')
     await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
     expect((await ask('GET', `${HARBOUR}/guests`)).title).toBe('The database did not answer. Try again')
-    const { title } = await ask('POST', `${HARBOUR}/fee-types`, { json: { label: 'Tax', kind: 'fixed', amount: 1 } })
-    expect(title).toStartWith('Nothing was changed')
+    const fee = { json: { label: 'Tax', kind: 'fixed', amount: 1 } }
+    // A connection of which the service does not know yet that it is closed may have taken the write.
+    await eventually('a write is not sent, and is told so', async () =>
+      (await ask('POST', `${HARBOUR}/fee-types`, fee)).title.startsWith('Nothing was changed'),
+    )
   }, 60_000)
 })
 

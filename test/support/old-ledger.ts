@@ -6,7 +6,7 @@ import { type BookingEvent, type UnitEvent, webhookEventOf } from '../../src/cor
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { encodeRates } from '../../src/core/journal/entry-codec.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
-import { systemIds, uuidOf } from '../../src/lib/ids.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { OLD_MIGRATIONS } from '../../src/postgres/schema/migrations.ts'
@@ -14,8 +14,9 @@ import { encodeOldBooking, encodeOldEvent } from '../../src/postgres/upgrade/old
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { secretKeyCheck } from '../../src/webhooks/secret-key-check.ts'
 import { AGENCY, night, sampleBooking, sampleKey, sampleUnit } from './samples.ts'
+import { TEST_SECRET_KEY } from './service-process.ts'
 
-export const OLD_SECRET_KEY = new Uint8Array(32).fill(7)
+export const OLD_SECRET_KEY = Uint8Array.fromHex(TEST_SECRET_KEY)
 
 /** What the last version writes in one record. */
 export interface OldRecord {
@@ -181,7 +182,7 @@ export async function fillOldLedger(sql: Sql, writer: OldWriter): Promise<OldWor
     (slug): Agency => ({ ...AGENCY, id: systemIds('agc'), slug, name: `${slug} stays` }),
   )
   const keyIds: string[] = []
-  for (const agency of agencies) keyIds.push(await addAgency(sql, agency))
+  for (const agency of agencies) keyIds.push(await addOldAgency(sql, agency))
   const units = agencies.map(({ slug }) =>
     ['sea', 'hill'].map((name) =>
       sampleUnit({ id: systemIds('unt'), slug: `${slug}-${name}`, name: `${name} "${slug}"` }),
@@ -305,7 +306,8 @@ function recordsOf(of: { agency: Agency; keyId: string; sea: Unit; hill: Unit; e
   ]
 }
 
-async function addAgency(sql: Sql, agency: Agency): Promise<string> {
+/** An agency with a key, a fee and a usage. Returns the id of the key. */
+export async function addOldAgency(sql: Sql, agency: Agency): Promise<string> {
   const { key } = sampleKey({ agencyId: agency.id })
   const { plan } = agency
   await sql`
@@ -323,18 +325,27 @@ async function addAgency(sql: Sql, agency: Agency): Promise<string> {
   return key.id
 }
 
-/** An active endpoint, a disabled one and a deleted one. Returns the id of the active one. */
+/** Returns its id. */
+export async function addOldEndpoint(
+  sql: Sql,
+  agency: Agency,
+  status: 'active' | 'disabled' | 'deleted',
+): Promise<string> {
+  const id = systemIds('whe')
+  const owner = { agencyId: agency.id, endpointId: id }
+  const sealed = status === 'deleted' ? '' : new SecretBox(OLD_SECRET_KEY).seal('whsec_abc', owner)
+  await sql`
+    insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+    values (${agency.id}, ${id}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
+  return id
+}
+
+/** An active endpoint, with a ping, a disabled one and a deleted one. Returns the id of the active one. */
 async function addEndpoints(sql: Sql, agency: Agency): Promise<string> {
-  const box = new SecretBox(OLD_SECRET_KEY)
-  const ids = (['active', 'disabled', 'deleted'] as const).map((status) => ({ status, id: systemIds('whe') }))
-  for (const { status, id } of ids) {
-    const sealed = status === 'deleted' ? '' : box.seal('whsec_abc', { agencyId: agency.id, endpointId: id })
-    await sql`
-      insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
-      values (${agency.id}, ${id}, 'https://hooks.example/in', ${status}, ${sealed}, now(), now())`
-  }
+  const active = await addOldEndpoint(sql, agency, 'active')
+  await addOldEndpoint(sql, agency, 'disabled')
+  await addOldEndpoint(sql, agency, 'deleted')
   const [ping, pinged] = [systemIds('evt'), systemIds('dlv')]
-  const active = ids[0]?.id ?? ''
   await sql`
     with event as (
       insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
@@ -365,9 +376,4 @@ async function settleDeliveries(sql: Sql, endpointId: string): Promise<void> {
         insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
         values (${row.agencyId}, ${row.id}, ${attempt}, now(), 30, ${status === 'delivered' ? 200 : 500}, 'because', 'why')`
   }
-}
-
-/** The id as PostgreSQL shows the column of the new layout. */
-export function asUuid(id: string): string {
-  return uuidOf(id).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

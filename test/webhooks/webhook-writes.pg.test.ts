@@ -10,14 +10,13 @@ import { systemIds } from '../../src/lib/ids.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { PENDING_CHUNK } from '../../src/postgres/stores/pending-deliveries.ts'
 import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
-import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
-import { verify } from '../../src/verify/verify.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
 import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { verifyDatabase } from '../support/verify-database.ts'
 
 /*
  * The writes of the agency's webhook commands: fenced, audited, and concurrent with batches that still consider an
@@ -358,11 +357,10 @@ describe('an endpoint is deleted while', () => {
 test('verify reports a pending delivery of a deleted endpoint', async () => {
   await registered()
   await book()
-  const store = new PostgresVerifyStore(database.sql)
-  expect((await verify(store)).differences).toEqual([])
+  expect((await verifyDatabase(database.sql)).differences).toEqual([])
   await database.sql`update webhook_endpoint set status = 'deleted'`
   const [at = ''] = await deliveryIds()
-  expect((await verify(store)).differences).toEqual([
+  expect((await verifyDatabase(database.sql)).differences).toEqual([
     { what: 'delivery', unitId: null, at, message: 'the delivery is pending, but its endpoint is deleted' },
   ])
 })

@@ -90,9 +90,9 @@ export interface JournalStore {
    */
   renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure>
   /**
-   * Whether the entries of a batch are there: all of them, or none (J2). False for a batch without entries, whose lines need no
-   * answer. The fences of its shards are locked first: what still commits has then ended. Final, because it is told only when all
-   * of them have higher epochs.
+   * Whether the entries of a batch are there: all of them, or none (J2). False for a batch without entries: its lines tell only of
+   * requests that changed nothing. The fences of its shards are locked first: what still commits has then ended. Final, because it
+   * is told only when all of them have higher epochs.
    * @returns null when this could not be found out within a few seconds
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>

@@ -21,9 +21,6 @@ import { JOURNAL_ROW } from '../stores/tables.ts'
 import { decodeOldEvent, type OldEntry } from './old-entries.ts'
 import { type ToldLine, ToldLines } from './told-lines.ts'
 
-/** Entries copied by one statement. */
-export const ENTRIES_PER_CHUNK = 2_000
-
 /** Of an entry that has no line in the audit trail. A healthy ledger has none. */
 const UNKNOWN_CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'unknown', requestId: null }
 
@@ -46,19 +43,22 @@ export class JournalCopy {
   readonly #sql: Sql
   readonly #main: string
   readonly #chainKeys: readonly Uint8Array[]
+  readonly #pageSize: number
   #heads: ShardHead[] = []
   #newestMonth: Month = ''
   #copiedSeq = -1
 
   /**
-   * @param sql of a client whose search path begins with `ledger_next`
-   * @param main the old schema, quoted
-   * @param chainKeys by shard
+   * @param options.sql of a client whose search path begins with `ledger_next`
+   * @param options.main the old schema, quoted
+   * @param options.chainKeys by shard
+   * @param options.pageSize entries copied by one statement
    */
-  constructor(options: { sql: Sql; main: string; chainKeys: readonly Uint8Array[] }) {
+  constructor(options: { sql: Sql; main: string; chainKeys: readonly Uint8Array[]; pageSize: number }) {
     this.#sql = options.sql
     this.#main = options.main
     this.#chainKeys = options.chainKeys
+    this.#pageSize = options.pageSize
   }
 
   /**
@@ -107,7 +107,7 @@ export class JournalCopy {
        join ${main}.agency a on a.agency_id = j.agency_id
        left join ${main}.webhook_event e on e.seq = j.seq
        left join ${main}.unit u on u.agency_id = j.agency_id and u.unit_id = j.unit_id
-       where j.seq > $1::text::bigint and j.seq <= $2::text::bigint order by j.seq limit ${ENTRIES_PER_CHUNK}`,
+       where j.seq > $1::text::bigint and j.seq <= $2::text::bigint order by j.seq limit ${this.#pageSize}`,
       [String(this.#copiedSeq), String(until)],
     )
   }

@@ -4,8 +4,6 @@ import { type MirrorColumn, mirrorScript, triggerStatements } from './mirror-sta
 import { AGENCIES, MIRRORS, type Mirror } from './mirrors.ts'
 import { type OnStep, Progress } from './progress.ts'
 
-/** Rows copied by one statement. */
-const ROWS_PER_PAGE = 2_000
 /** A minute and a half: something holds the table all that time. */
 const LOCK_ATTEMPTS_MAX = 360
 
@@ -14,15 +12,18 @@ export class MirrorTables {
   readonly #sql: Sql
   readonly #main: string
   readonly #onStep: OnStep
+  readonly #pageSize: number
 
   /**
-   * @param sql of a client whose search path begins with `ledger_next`
-   * @param main the old schema, quoted
+   * @param options.sql of a client whose search path begins with `ledger_next`
+   * @param options.main the old schema, quoted
+   * @param options.pageSize rows copied by one statement
    */
-  constructor(sql: Sql, main: string, onStep: OnStep) {
-    this.#sql = sql
-    this.#main = main
-    this.#onStep = onStep
+  constructor(options: { sql: Sql; main: string; onStep: OnStep; pageSize: number }) {
+    this.#sql = options.sql
+    this.#main = options.main
+    this.#onStep = options.onStep
+    this.#pageSize = options.pageSize
   }
 
   /** The functions of all mirrors, as one script. */
@@ -77,13 +78,13 @@ export class MirrorTables {
       onStep: this.#onStep,
     })
     const run = () =>
-      this.#sql.unsafe<{ rows: number }[]>(`select ledger_upgrade.fill_${name}(${ROWS_PER_PAGE}) as rows`)
+      this.#sql.unsafe<{ rows: number }[]>(`select ledger_upgrade.fill_${name}(${this.#pageSize}) as rows`)
     for (let copied = state.copied; ; ) {
       mustGoOn()
       const [page] = await withLockRetries(run, { attempts: LOCK_ATTEMPTS_MAX })
       const rows = page?.rows ?? 0
       copied += rows
-      if (rows < ROWS_PER_PAGE) return
+      if (rows < this.#pageSize) return
       progress.report(copied)
     }
   }

@@ -44,7 +44,7 @@ begin
     epoch = greatest(s.epoch, current_epoch), mark = last, taken_at = clock_timestamp(),
     mark_link = coalesce((select j.link from journal j where j.shard = s.shard order by j.seq desc limit 1), '\x');
   update webhook_endpoint e set
-    made_seq = last,
+    made_seq = last, from_seq = last,
     made_month = coalesce(
       (select j.month from journal j where j.shard = shard_of(e.agency_id) order by j.seq desc limit 1),
       (select oldest_month from ledger));

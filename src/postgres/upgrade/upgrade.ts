@@ -25,7 +25,9 @@ import { UpgradeError } from './upgrade-error.ts'
 
 /** The copy is caught up when no more entries than this are left: the switch copies them within a moment. */
 const LAG_MAX = 1_000
-const PAGE = 10_000
+const LINES_PER_PAGE = 10_000
+/** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
+const PAGE_SIZE = 2_000
 /** How long the last version has to end after it was fenced out, before its tables move away from it. */
 const LAST_VERSION_MS_MAX = 3_000
 /** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
@@ -39,6 +41,8 @@ export interface UpgradeOptions {
   readonly onStep: OnStep
   /** True when the process is shutting down. What is copied stays, and the next call continues. */
   readonly isCancelled?: () => boolean
+  /** Rows, or entries, copied by one statement. */
+  readonly pageSize?: number
 }
 
 export interface CopyOutcome {
@@ -90,7 +94,12 @@ class Upgrade {
     this.#main = main
     this.#sql = connect(nextUrl(options.databaseUrl, main), { purpose: 'admin' })
     this.#lock = connect(options.databaseUrl, { purpose: 'admin' })
-    this.#mirrors = new MirrorTables(this.#sql, main, options.onStep)
+    this.#mirrors = new MirrorTables({
+      sql: this.#sql,
+      main,
+      onStep: options.onStep,
+      pageSize: options.pageSize ?? PAGE_SIZE,
+    })
   }
 
   static async open(options: UpgradeOptions): Promise<Upgrade> {
@@ -117,6 +126,7 @@ class Upgrade {
     this.#journal = new JournalCopy({
       sql: this.#sql,
       main: this.#main,
+      pageSize: this.#options.pageSize ?? PAGE_SIZE,
       chainKeys: await new PostgresChainKeys(this.#sql, this.#options.secretKey).open(),
     })
     for (;;) {
@@ -221,7 +231,7 @@ class Upgrade {
     for (;;) {
       this.#mustGoOn()
       const [kept] = await this.#sql<{ lines: number }[]>`
-        select ledger_upgrade.keep_lines(${now.before}::text::xid8, ${PAGE}) as "lines"`
+        select ledger_upgrade.keep_lines(${now.before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
       if ((kept?.lines ?? 0) === 0) break
     }
     return { left: until - now.copied, until }

@@ -30,7 +30,7 @@ const NARROWER: Record<string, string> = { 'journal_row.shard': 'smallint' }
 const UNDECLARED: Record<string, readonly string[]> = {
   fee_type: ['position'],
   guest: ['agency_id'],
-  webhook_endpoint: ['revision', 'made_seq', 'made_month'],
+  webhook_endpoint: ['revision', 'made_seq', 'made_month', 'from_seq'],
 }
 
 async function columnsOf(name: string) {
