@@ -27,6 +27,7 @@ declare
   cursor_seq   bigint;
   cursor_month date;
 begin
+  perform check_fence(shard_of(agency), writer_epoch, true);
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
   insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
                                 made_seq, made_month, from_seq)
@@ -44,7 +45,7 @@ create function make_deliveries(
   claiming bigint, agencies jsonb, made_at timestamptz, room integer, out made integer, out may_have_more boolean)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
+set enable_sort = off set enable_incremental_sort = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -66,7 +67,8 @@ begin
   with waiting as (
     select e.agency_id, e.endpoint_id, first.at, count(*) over (partition by e.agency_id) as of_agency
     from unnest(agency_ids) as a (agency_id)
-    join webhook_endpoint e on e.agency_id = a.agency_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = a.agency_id and e.status = 'active' offset 0) e
     cross join lateral (
       select j.at from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -76,8 +78,10 @@ begin
            row_number() over (order by w.at, w.endpoint_id) as place
     from waiting w
   )
-  select array_agg(s.agency_id) filter (where s.place <= room), array_agg(s.endpoint_id) filter (where s.place <= room),
-         array_agg(s.its_room) filter (where s.place <= room), coalesce(bool_or(s.place > room), false)
+  select array_agg(s.agency_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.endpoint_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.its_room order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         coalesce(bool_or(s.place > room), false)
   into agency_ids, endpoint_ids, rooms, may_have_more
   from shared s;
   made := 0;
@@ -87,14 +91,17 @@ begin
 
   -- What another statement does to these endpoints, such as an earlier call whose answer was lost, has ended when they are locked.
   perform from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
-  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
-  order by e.agency_id, e.endpoint_id for no key update of e;
+  cross join lateral (
+    select from webhook_endpoint e
+    where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id for no key update) e;
 
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
            least(greatest(j.at, e.updated_at), made_at) as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
-    join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e
+      where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -121,30 +128,35 @@ begin
   into made, may_have_more;
 end $$;
 
--- The oldest month that has a pending delivery; null when there is none. One index probe per month.
-create function oldest_pending_month() returns date
-language sql stable set enable_seqscan = off set enable_bitmapscan = off as $$
-  select m.month
+-- The oldest and the newest month that have a pending delivery; null when there is none. One index probe per month. Without it, every
+-- step of every claim would look into all months.
+create function pending_months(out since date, out until date) language sql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
+as $$
+  select min(m.month), max(m.month)
   from ledger l
   cross join lateral (
     select n::date as month from generate_series(l.oldest_month, l.newest_month, interval '1 month') n) m
-  where exists (select from webhook_delivery d where d.month = m.month and d.status = 'pending')
-  order by m.month limit 1
+  cross join lateral (
+    select from webhook_delivery d where d.status = 'pending' and d.month = m.month
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) d
 $$;
 
--- The endpoints that have anything pending from this month on: one index probe each and month, however many deliveries wait.
-create function webhook_endpoints_waiting(since date) returns table (agency_id uuid, endpoint_id uuid)
+-- The endpoints that have anything pending in these months: one index probe each and month, however many deliveries wait. The order
+-- names all columns of the index, and callers switch sorts off, so that no other index is taken.
+create function webhook_endpoints_waiting(since date, until date) returns table (agency_id uuid, endpoint_id uuid)
 language sql stable as $$
   with recursive waiting as (
     (select d.agency_id, d.endpoint_id from webhook_delivery d
-     where d.status = 'pending' and d.month >= since order by d.agency_id, d.endpoint_id limit 1)
+     where d.status = 'pending' and d.month between since and until
+     order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1)
     union all
     select n.agency_id, n.endpoint_id
     from waiting w
     cross join lateral (
       select d.agency_id, d.endpoint_id from webhook_delivery d
-      where d.status = 'pending' and d.month >= since and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
-      order by d.agency_id, d.endpoint_id limit 1) n
+      where d.status = 'pending' and d.month between since and until and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
+      order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) n
   )
   select w.agency_id, w.endpoint_id from waiting w
 $$;
@@ -153,7 +165,8 @@ $$;
 -- a flood of one takes no place of another. `windows` says how many more an endpoint may have, by its id without dashes;
 -- `window_fresh` holds for one that it does not name. Each comes with its entry, from which its body is rendered; without one when
 -- the entry is not there any more. Every step is by index, and the planner is told so: before the tables are analysed it would
--- compare every endpoint with every other, and later read a whole flood for the few rows of a claim (both were measured).
+-- compare every endpoint with every other, and later read a whole flood for the few rows of a claim (both were measured). One plan for
+-- all calls, because planning for every partition takes longer than the claim.
 -- Errors: NL004 when another sender has taken over.
 create function claim_deliveries(
   claiming bigint, due_until timestamptz, room integer, window_fresh integer, windows jsonb)
@@ -165,16 +178,18 @@ returns table (
   checksum bigint, source_ref text)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_sort = off set enable_incremental_sort = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
   since date;
+  until date;
 begin
   perform from webhook_sender s where s.tenure = claiming for share;
   if not found then
     raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
   end if;
-  since := oldest_pending_month();
+  select p.since, p.until into since, until from pending_months() p;
   if since is null then
     return;
   end if;
@@ -182,7 +197,7 @@ begin
   with candidate as (
     select due.agency_id, due.delivery_id, due.month,
            row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
@@ -191,7 +206,7 @@ begin
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
       from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+        and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
     order by turn, due.next_attempt_at
@@ -219,20 +234,25 @@ end $$;
 
 -- When the next delivery after `due_after` falls due; null when none waits.
 create function next_delivery_due(due_after timestamptz) returns timestamptz
-language plpgsql stable set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
+set plan_cache_mode = force_generic_plan
+as $$
 declare
-  since date := oldest_pending_month();
+  since date;
+  until date;
 begin
+  select p.since, p.until into since, until from pending_months() p;
   return (
     select min(due.next_attempt_at)
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select d.next_attempt_at from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at > due_after
+        and d.month between since and until and d.next_attempt_at > due_after
       order by d.next_attempt_at limit 1) due
     where since is not null);
 end $$;
@@ -242,6 +262,7 @@ end $$;
 create function record_attempts(claiming bigint, content jsonb) returns void
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform from webhook_endpoint e
@@ -311,4 +332,42 @@ begin
     and (not is_flood or (d.next_attempt_at, d.delivery_id) <= (last_dropped.next_attempt_at, last_dropped.delivery_id));
   get diagnostics dropped = row_count;
   return dropped;
+end $$;
+
+-- What waits: pending deliveries, and announced entries of which no delivery has been made for an active endpoint, together counted up
+-- to `counted_max`; and since when the oldest of them that may be sent is due. One index probe per active endpoint, one for each that
+-- has pending deliveries, and an index entry for each that is counted.
+create function webhook_backlog(counted_max integer, out waiting bigint, out oldest_due timestamptz) language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  agency_ids   uuid[];
+  endpoint_ids uuid[];
+  counted      bigint;
+begin
+  select count(*) into waiting from (
+    select from webhook_delivery d where d.status = 'pending'
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit counted_max) d;
+
+  select array_agg(e.agency_id), array_agg(e.endpoint_id), min(greatest(j.at, e.updated_at))
+  into agency_ids, endpoint_ids, oldest_due
+  from webhook_endpoint e
+  cross join lateral (
+    select j.at from journal j
+    where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+    order by j.seq limit 1) j
+  where e.status = 'active';
+
+  select count(*) into counted from (
+    select from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id limit 1) e
+    cross join lateral (
+      select from journal j
+      where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+      order by j.seq limit counted_max) j
+    limit counted_max - waiting) j;
+  waiting := waiting + counted;
+  oldest_due := least(oldest_due, next_delivery_due('-infinity'));
 end $$;

@@ -685,16 +685,20 @@ CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until ti
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
   since date;
+  until date;
 begin
   perform from webhook_sender s where s.tenure = claiming for share;
   if not found then
     raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
   end if;
-  since := oldest_pending_month();
+  select p.since, p.until into since, until from pending_months() p;
   if since is null then
     return;
   end if;
@@ -702,7 +706,7 @@ begin
   with candidate as (
     select due.agency_id, due.delivery_id, due.month,
            row_number() over (partition by due.agency_id order by due.place, due.next_attempt_at) as turn
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
@@ -711,7 +715,7 @@ begin
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
       from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+        and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
     order by turn, due.next_attempt_at
@@ -877,6 +881,8 @@ CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies json
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
@@ -899,7 +905,8 @@ begin
   with waiting as (
     select e.agency_id, e.endpoint_id, first.at, count(*) over (partition by e.agency_id) as of_agency
     from unnest(agency_ids) as a (agency_id)
-    join webhook_endpoint e on e.agency_id = a.agency_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = a.agency_id and e.status = 'active' offset 0) e
     cross join lateral (
       select j.at from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -909,8 +916,10 @@ begin
            row_number() over (order by w.at, w.endpoint_id) as place
     from waiting w
   )
-  select array_agg(s.agency_id) filter (where s.place <= room), array_agg(s.endpoint_id) filter (where s.place <= room),
-         array_agg(s.its_room) filter (where s.place <= room), coalesce(bool_or(s.place > room), false)
+  select array_agg(s.agency_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.endpoint_id order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         array_agg(s.its_room order by s.agency_id, s.endpoint_id) filter (where s.place <= room),
+         coalesce(bool_or(s.place > room), false)
   into agency_ids, endpoint_ids, rooms, may_have_more
   from shared s;
   made := 0;
@@ -920,14 +929,17 @@ begin
 
   -- What another statement does to these endpoints, such as an earlier call whose answer was lost, has ended when they are locked.
   perform from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
-  join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
-  order by e.agency_id, e.endpoint_id for no key update of e;
+  cross join lateral (
+    select from webhook_endpoint e
+    where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id for no key update) e;
 
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
            least(greatest(j.at, e.updated_at), made_at) as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
-    join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active'
+    cross join lateral (
+      select * from webhook_endpoint e
+      where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -960,37 +972,45 @@ CREATE OR REPLACE FUNCTION public.next_delivery_due(due_after timestamp with tim
  STABLE
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
-  since date := oldest_pending_month();
+  since date;
+  until date;
 begin
+  select p.since, p.until into since, until from pending_months() p;
   return (
     select min(due.next_attempt_at)
-    from webhook_endpoints_waiting(since) w
+    from webhook_endpoints_waiting(since, until) w
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
     cross join lateral (
       select d.next_attempt_at from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month >= since and d.next_attempt_at > due_after
+        and d.month between since and until and d.next_attempt_at > due_after
       order by d.next_attempt_at limit 1) due
     where since is not null);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.oldest_pending_month()
- RETURNS date
+CREATE OR REPLACE FUNCTION public.pending_months(OUT since date, OUT until date)
+ RETURNS record
  LANGUAGE sql
  STABLE
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
 AS $function$
-  select m.month
+  select min(m.month), max(m.month)
   from ledger l
   cross join lateral (
     select n::date as month from generate_series(l.oldest_month, l.newest_month, interval '1 month') n) m
-  where exists (select from webhook_delivery d where d.month = m.month and d.status = 'pending')
-  order by m.month limit 1
+  cross join lateral (
+    select from webhook_delivery d where d.status = 'pending' and d.month = m.month
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) d
 $function$;
 
 CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb)
@@ -1000,6 +1020,7 @@ CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb
  SET enable_bitmapscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 begin
   perform from webhook_endpoint e
@@ -1048,6 +1069,7 @@ declare
   cursor_seq   bigint;
   cursor_month date;
 begin
+  perform check_fence(shard_of(agency), writer_epoch, true);
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
   insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
                                 made_seq, made_month, from_seq)
@@ -1265,21 +1287,63 @@ begin
       where l.agency_id = a.agency_id and l.line_id = a.line_id and l.month = storage_month(a.at) and l.count >= a.count));
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting(since date)
+CREATE OR REPLACE FUNCTION public.webhook_backlog(counted_max integer, OUT waiting bigint, OUT oldest_due timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  agency_ids   uuid[];
+  endpoint_ids uuid[];
+  counted      bigint;
+begin
+  select count(*) into waiting from (
+    select from webhook_delivery d where d.status = 'pending'
+    order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit counted_max) d;
+
+  select array_agg(e.agency_id), array_agg(e.endpoint_id), min(greatest(j.at, e.updated_at))
+  into agency_ids, endpoint_ids, oldest_due
+  from webhook_endpoint e
+  cross join lateral (
+    select j.at from journal j
+    where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+    order by j.seq limit 1) j
+  where e.status = 'active';
+
+  select count(*) into counted from (
+    select from unnest(agency_ids, endpoint_ids) as c (agency_id, endpoint_id)
+    cross join lateral (
+      select * from webhook_endpoint e where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id limit 1) e
+    cross join lateral (
+      select from journal j
+      where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+      order by j.seq limit counted_max) j
+    limit counted_max - waiting) j;
+  waiting := waiting + counted;
+  oldest_due := least(oldest_due, next_delivery_due('-infinity'));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.webhook_endpoints_waiting(since date, until date)
  RETURNS TABLE(agency_id uuid, endpoint_id uuid)
  LANGUAGE sql
  STABLE
 AS $function$
   with recursive waiting as (
     (select d.agency_id, d.endpoint_id from webhook_delivery d
-     where d.status = 'pending' and d.month >= since order by d.agency_id, d.endpoint_id limit 1)
+     where d.status = 'pending' and d.month between since and until
+     order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1)
     union all
     select n.agency_id, n.endpoint_id
     from waiting w
     cross join lateral (
       select d.agency_id, d.endpoint_id from webhook_delivery d
-      where d.status = 'pending' and d.month >= since and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
-      order by d.agency_id, d.endpoint_id limit 1) n
+      where d.status = 'pending' and d.month between since and until and (d.agency_id, d.endpoint_id) > (w.agency_id, w.endpoint_id)
+      order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit 1) n
   )
   select w.agency_id, w.endpoint_id from waiting w
 $function$;

@@ -35,7 +35,7 @@ export interface Webhooks {
 
 /** Starts the sender; `sender.stop` ends it. Call `bookingChanged` after each change of a booking. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch' | 'epochOf'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -55,7 +55,7 @@ export function openWebhooks(
   sender.start()
   const agenciesWithEndpoints = new AgenciesWithEndpoints()
   // Until they are loaded, or if loading fails, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql, ledger.lists, () => ledger.epoch).agencies().then(
+  new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
     (agencyIds) => agenciesWithEndpoints.load(agencyIds),
     () => {},
   )
@@ -72,7 +72,7 @@ export function openWebhooks(
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */
 export function openWebhookCommands(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onRegister?: (agencyId: string) => void
@@ -82,7 +82,7 @@ export function openWebhookCommands(
   const { sql, clock, newId } = ledger
   const resolver = new DnsResolver()
   return new WebhookCommands({
-    rows: new PostgresEndpointRows(sql, ledger.lists, () => ledger.epoch),
+    rows: new PostgresEndpointRows(sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)),
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),

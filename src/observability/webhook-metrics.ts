@@ -37,7 +37,7 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_deliveries_dead_total',
     type: 'counter',
-    help: 'Deliveries abandoned after the last attempt of their schedule.',
+    help: 'Deliveries abandoned after the last attempt of their schedule, or because their event could not be read.',
     read: ofSender(({ dead }) => dead),
   },
   {
@@ -55,10 +55,14 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_sender_failures_total',
     type: 'counter',
-    help: 'Times the sender could not claim deliveries in the database, or record their outcome.',
+    help: 'Times the sender could not make or claim deliveries in the database, or record their outcome.',
     labels: ['action'],
     read: ({ sender: { sender } }) =>
-      sender === null ? [] : byLabel('action', { claim: sender.claimFailures, record: sender.recordFailures }),
+      sender === null ? [] : byLabel('action', {
+            make: sender.makeFailures,
+            claim: sender.claimFailures,
+            record: sender.recordFailures,
+          }),
   },
   {
     name: 'nightledger_webhook_attempts_in_flight',
@@ -77,7 +81,7 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_webhook_deliveries_pending',
     type: 'gauge',
-    help: 'Deliveries waiting, including those held for switched-off endpoints; counted up to 10000.',
+    help: 'Deliveries waiting, including those held for switched-off endpoints and those not made yet; counted up to 10000.',
     read: ({ backlog }) => only(backlog?.pending),
   },
   {

@@ -1,10 +1,16 @@
 import type { Instant } from '../core/domain/booking.ts'
 
-/** Unfinished deliveries of all agencies. */
+/**
+ * Unfinished deliveries of all agencies. Events for which the sender has made no delivery yet count as well: a sender that is down
+ * makes none.
+ */
 export interface DeliveryBacklog {
-  /** Pending deliveries, including those of disabled endpoints; counted up to `BACKLOG_COUNTED_MAX`. */
+  /**
+   * Pending deliveries, including those of disabled endpoints, and events that wait for active ones; counted up to
+   * `BACKLOG_COUNTED_MAX`.
+   */
   readonly pending: number
-  /** When the oldest pending delivery of an active endpoint fell or falls due; null when there is none. */
+  /** When the oldest of them for an active endpoint fell or falls due; null when there is none. */
   readonly oldestDueAt: Instant | null
 }
 

@@ -7,7 +7,7 @@ import { SenderReplacedError, type SenderStore } from './sender-store.ts'
 import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'
 
 /** Entries that one statement considers, at most: claims wait for it (measured; docs/decisions.md). */
-const MAKE_MAX = 2_000
+const MAKE_MAX = 4_000
 /** How often all agencies are looked at, for wakes that were lost. */
 export const MAKE_ALL_MS = 60_000
 

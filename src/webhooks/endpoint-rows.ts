@@ -11,16 +11,18 @@ export interface StoredEndpoint extends WebhookEndpoint {
   readonly previousSecretSealed: string | null
 }
 
-/** What happens to the pending deliveries of a disabled endpoint when it is enabled (docs/design.md#webhooks). */
+/**
+ * What happens to the pending deliveries of a disabled endpoint, and to the events that have waited for it, when it is enabled
+ * (docs/design.md#webhooks).
+ */
 export type PendingChoice = 'resend' | 'drop'
 
-/** A finished ping, written as one event, one delivery and one attempt. */
+/** A finished ping, written as one delivery and one attempt. */
 export interface PingRecord {
   readonly agencyId: string
   readonly endpointId: string
   readonly eventId: string
   readonly deliveryId: string
-  readonly body: string
   readonly at: Instant
   readonly durationMs: number
   readonly outcome: AttemptOutcome
@@ -32,8 +34,8 @@ export interface EndpointChange {
   readonly url?: string
   readonly description?: string | null
   /**
-   * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries. No effect on an
-   * active endpoint.
+   * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries and the events that have
+   * waited. No effect on an active endpoint.
    */
   readonly pending?: PendingChoice
 }
@@ -47,7 +49,10 @@ export interface EndpointRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
-  /** @returns false when the agency has `max` endpoints already */
+  /**
+   * Its first event is the first that becomes durable afterwards.
+   * @returns false when the agency has `max` endpoints already
+   */
   insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean>
   /**
    * When very many deliveries are pending, some are finished before the rest of the change. Repeat the call if it

@@ -110,6 +110,7 @@ export class WebhookCommands {
       secretSealed: this.#box.seal(secret, { agencyId, endpointId: id }),
       previousSecretSealed: null,
       previousSecretUntil: null,
+      waitingEvents: 0,
       createdAt: now,
       updatedAt: now,
     }
@@ -263,7 +264,7 @@ export class WebhookCommands {
     const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
     const headers = signedHeaders({ eventId, body, at, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
-    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, body, at, durationMs, outcome }, audit)
+    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, at, durationMs, outcome }, audit)
     return {
       id: deliveryId,
       endpointId,
@@ -288,7 +289,8 @@ export class WebhookCommands {
 
 /** The endpoint as the agency sees it: without the secrets, and without an overlap that has ended. */
 function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
-  const { id, url, description, status, disabledReason, consecutiveFailures, createdAt, updatedAt } = endpoint
+  const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
+  const { waitingEvents, createdAt, updatedAt } = endpoint
   const until = endpoint.previousSecretUntil
   return {
     id,
@@ -298,6 +300,7 @@ function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
     disabledReason,
     consecutiveFailures,
     previousSecretUntil: until !== null && until > now ? until : null,
+    waitingEvents,
     createdAt,
     updatedAt,
   }

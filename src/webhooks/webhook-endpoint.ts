@@ -8,16 +8,24 @@ export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
   readonly description: string | null
-  /** `disabled`: after too many consecutive failures; its pending deliveries are held. */
+  /** `disabled`: after too many consecutive failures; its pending deliveries are held, and later events wait. */
   readonly status: 'active' | 'disabled'
   readonly disabledReason: DisabledReason | null
   /** Failed attempts since the last success. Pings do not count. */
   readonly consecutiveFailures: number
   /** Until when the previous secret signs as well; null when it does not. */
   readonly previousSecretUntil: Instant | null
+  /**
+   * Events for which no delivery has been made yet, counted up to `WAITING_COUNTED_MAX`. Those of a disabled endpoint wait until
+   * the agency enables it.
+   */
+  readonly waitingEvents: number
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
+
+/** Counting reads an entry of the journal for each event. */
+export const WAITING_COUNTED_MAX = 10_000
 
 /** Consecutive failed attempts after which an endpoint is disabled (docs/contract.md#delivery, rule 3). */
 export const FAILURES_IN_A_ROW_MAX = 20

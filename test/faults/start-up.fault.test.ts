@@ -47,9 +47,9 @@ describe('the service refuses to start, and says what to do,', () => {
   })
 
   test('when a migration is not the one that was applied', async () => {
-    await sql`update schema_migration set checksum = 'x' || checksum where version = 1`
+    await sql`update schema_migration set checksum = 'x' || checksum where version = 11`
     expect(await refusalOf(startServiceOn(postgres.url))).toContain('Restore the file')
-    await sql`update schema_migration set checksum = substr(checksum, 2) where version = 1`
+    await sql`update schema_migration set checksum = substr(checksum, 2) where version = 11`
   })
 
   test('when nothing listens where DATABASE_URL points', async () => {

@@ -75,7 +75,9 @@ const CHANGE = {
   body: Type.Object({
     status: Type.Optional(choice(['active'], { description: 'Re-enables the endpoint; requires `pending`.' })),
     pending: Type.Optional(
-      choice(['resend', 'drop'], { description: 'What to do with the deliveries that were held.' }),
+      choice(['resend', 'drop'], {
+        description: 'What to do with the deliveries that were held, and with the events that have waited.',
+      }),
     ),
     url: Type.Optional(url()),
     description: description(),

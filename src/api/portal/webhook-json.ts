@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
-import type { WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
+import { WAITING_COUNTED_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 
@@ -17,6 +17,13 @@ export const WebhookEndpointJson = Type.Object(
     disabledReason: nullable(Type.String()),
     consecutiveFailures: Type.Integer({ minimum: 0 }),
     previousSecretUntil: nullable(timestamp()),
+    waitingEvents: Type.Integer({
+      minimum: 0,
+      maximum: WAITING_COUNTED_MAX,
+      description:
+        `Events that are not queued for delivery yet, counted up to ${WAITING_COUNTED_MAX}. Those of a disabled endpoint wait ` +
+        'until it is re-enabled: `pending` decides whether they are sent.',
+    }),
     createdAt: timestamp(),
     updatedAt: timestamp(),
   },
@@ -51,6 +58,7 @@ export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof We
   return {
     ...{ id, url, description, status, disabledReason, consecutiveFailures },
     previousSecretUntil: timestampOrNull(endpoint.previousSecretUntil),
+    waitingEvents: endpoint.waitingEvents,
     createdAt: timestampOf(endpoint.createdAt),
     updatedAt: timestampOf(endpoint.updatedAt),
   }

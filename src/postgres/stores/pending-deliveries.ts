@@ -2,12 +2,16 @@
  * - W6 A deleted endpoint has no pending deliveries, unless its deletion was interrupted; `verify` reports what is left.
  */
 import { WriteError } from '../../core/bookings/write-error.ts'
+import { shardOf } from '../../core/journal/shard.ts'
+import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { fencedWrite } from './audited-write.ts'
 
 /** Pending deliveries that one statement ends or makes due; a large backlog must not exceed the statement timeout. */
 export const PENDING_CHUNK = 5_000
+/** Those that are left to the last statement, which also changes the endpoint, and may keep batches waiting meanwhile. */
+const LEFT_MAX = 100
 
 interface Settling {
   readonly agencyId: string
@@ -29,11 +33,11 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
       : sql`tries = 0, next_attempt_at = ${new Date(at)}`
   return sql`
     update webhook_delivery set ${change}
-    where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${which}`
+    where agency_id = ${uuidOf(agencyId)} and endpoint_id = ${uuidIn('whe', endpointId)} and status = 'pending' and ${which}`
 }
 
 /**
- * Settles the pending deliveries of an endpoint with this status, in chunks under the fence, until less than a chunk is left.
+ * Settles the pending deliveries of an endpoint with this status, in chunks under the fence, until only a few are left.
  * @returns whether anything was settled
  * @throws WriteError, JournalError; what was settled before stays settled
  */
@@ -43,20 +47,23 @@ export async function settleBacklog(
   settling: Settling & { readonly status: 'disabled' | 'deleted' },
 ): Promise<boolean> {
   const { agencyId, endpointId, choice, at, status } = settling
+  const [agency, endpoint] = [uuidOf(agencyId), uuidIn('whe', endpointId)]
   const left = choice === 'drop' ? sql`true` : sql`(tries <> 0 or next_attempt_at <> ${new Date(at)})`
   const chunk = () =>
     fencedWrite(sql`
-      with fence as (select check_fence(${epoch}) as held)
+      with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}) as held)
       ${settlement(
         sql,
         settling,
         sql`${left} and (select held from fence)
             and (select e.status from webhook_endpoint e
-                 where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}) = ${status}
+                 where e.agency_id = ${agency} and e.endpoint_id = ${endpoint}) = ${status}
             and (next_attempt_at, delivery_id) <= (
-              select next_attempt_at, delivery_id from webhook_delivery
-              where agency_id = ${agencyId} and endpoint_id = ${endpointId} and status = 'pending' and ${left}
-              order by next_attempt_at, delivery_id offset ${PENDING_CHUNK - 1} limit 1)`,
+              select next_attempt_at, delivery_id from (
+                select next_attempt_at, delivery_id from webhook_delivery
+                where agency_id = ${agency} and endpoint_id = ${endpoint} and status = 'pending' and ${left}
+                order by next_attempt_at, delivery_id limit ${PENDING_CHUNK}) chunk
+              order by next_attempt_at desc, delivery_id desc offset ${LEFT_MAX} limit 1)`,
       )}`)
   if ((await chunk()).count === 0) return false
   while ((await begun(chunk())).count > 0);
@@ -71,13 +78,14 @@ export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settlin
   const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
   const isBegun = await settleBacklog(sql, epoch, settling)
   const rest = fencedWrite(sql`
-    with fence as (select check_fence(${epoch}) as held)
+    with fence as (select check_fence(${shardOf(asked.agencyId)}, ${epoch}) as held)
     ${settlement(
       sql,
       settling,
       sql`(select held from fence)
           and (select e.status from webhook_endpoint e
-               where e.agency_id = ${asked.agencyId} and e.endpoint_id = ${asked.endpointId}) = 'deleted'`,
+               where e.agency_id = ${uuidOf(asked.agencyId)}
+                 and e.endpoint_id = ${uuidIn('whe', asked.endpointId)}) = 'deleted'`,
     )}`)
   await (isBegun ? begun(rest) : rest)
 }

@@ -1,46 +1,45 @@
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
+import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import { causeName, coarseReason, isAccepted } from '../../webhooks/attempt-outcome.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import type { EndpointRows, PingRecord, StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
+import { WAITING_COUNTED_MAX } from '../../webhooks/webhook-endpoint.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, settleBacklog, settlement } from './pending-deliveries.ts'
+import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement } from './pending-deliveries.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
-type EndpointRow = Stored<typeof ENDPOINT.fields>
+type EndpointRow = Stored<typeof ENDPOINT.fields> & { readonly waitingEvents: number }
 
-/** Deliveries that a deletion drops while it keeps all batches waiting; the rest is dropped while batches continue. */
-const DROPPED_ALONE_MAX = 100
-
-/** The agency's endpoints and their deliveries. The sender's statements are in sender-rows.ts. */
+/** The agency's endpoints and their deliveries. The sender's statements are in postgres-sender-store.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
   readonly #lists: ListReads
-  readonly #epoch: () => number
+  readonly #epochOf: (agencyId: string) => number
 
-  /** @param epoch returns the current epoch of this writer, which may rise (Journal.epoch) */
-  constructor(sql: Sql, lists: ListReads, epoch: () => number) {
+  /** @param epochOf returns the current epoch of this writer for the agency, which may rise (Journal.epochOf) */
+  constructor(sql: Sql, lists: ListReads, epochOf: (agencyId: string) => number) {
     this.#sql = sql
     this.#lists = lists
-    this.#epoch = epoch
+    this.#epochOf = epochOf
   }
 
   /** Agencies that have an endpoint, of whatever status but deleted. */
   async agencies(): Promise<readonly string[]> {
     const rows = await this.#sql<{ agencyId: string }[]>`
       select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted'`
-    return rows.map(({ agencyId }) => agencyId)
+    return rows.map(({ agencyId }) => idOf('agc', agencyId))
   }
 
   async list(agencyId: string): Promise<readonly StoredEndpoint[]> {
     const sql = this.#sql
     return await this.#endpoints(sql`
       select ${endpointColumns(sql)} from webhook_endpoint e
-      where e.agency_id = ${agencyId} and e.status <> 'deleted'
+      where e.agency_id = ${uuidOf(agencyId)} and e.status <> 'deleted'
       order by e.created_at desc, e.endpoint_id`)
   }
 
@@ -48,43 +47,52 @@ export class PostgresEndpointRows implements EndpointRows {
     const sql = this.#sql
     return await this.#endpoint(sql`
       select ${endpointColumns(sql)} from webhook_endpoint e
-      where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'`)
+      where e.agency_id = ${uuidOf(agencyId)} and e.endpoint_id = ${uuidIn('whe', endpointId)} and e.status <> 'deleted'`)
   }
 
-  /** Two at once may both pass the count; the limit guards the outbox, not a right. */
   async insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean> {
     const sql = this.#sql
     const { agencyId } = endpoint
     const change = sql`
-      insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at)
-      select ${agencyId}, ${endpoint.id}, ${endpoint.url}, ${endpoint.description}::text, ${endpoint.status},
-             ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}::timestamptz, ${new Date(endpoint.updatedAt)}::timestamptz
-      where (select count(*) from webhook_endpoint e where e.agency_id = ${agencyId} and e.status <> 'deleted') < ${max}::int
-      returning true`
-    return (await this.#write({ agencyId, audit, change })) !== null
+      select true from register_endpoint(
+        ${this.#epochOf(agencyId)}, ${uuidOf(agencyId)}, ${uuidOf(endpoint.id)}, ${endpoint.url}, ${endpoint.description},
+        ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}, ${max}) as is_registered
+      where is_registered`
+    return (await this.#write({ agencyId, audit, change, alone: true })) !== null
   }
 
   async change(change: Parameters<EndpointRows['change']>[0], audit: AuditDraft): Promise<StoredEndpoint | null> {
     const sql = this.#sql
     const { agencyId, endpointId, url, description, pending } = change
     const at = new Date(change.at)
+    const [agency, endpoint] = [uuidOf(agencyId), uuidIn('whe', endpointId)]
+    const isDropping = pending === 'drop'
     // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
-    const isBegun = settling !== null && (await settleBacklog(sql, this.#epoch(), { ...settling, status: 'disabled' }))
+    const isBegun =
+      settling !== null && (await settleBacklog(sql, this.#epochOf(agencyId), { ...settling, status: 'disabled' }))
     const before =
       settling === null
         ? sql``
         : sql`
           off as (
             select e.endpoint_id from webhook_endpoint e
-            where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId}
+            where (select held from fence) and e.agency_id = ${agency} and e.endpoint_id = ${endpoint}
               and e.status = 'disabled' for update
+          ), log_end as (
+            select seq, month from end_of_log(${agency}, ${this.#epochOf(agencyId)})
           ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
     const isEnabled = pending === undefined ? sql`false` : sql`(e.status = 'disabled')`
+    const cursor = isDropping
+      ? sql`
+        made_seq = case when ${isEnabled} then (select seq from log_end) else e.made_seq end,
+        from_seq = case when ${isEnabled} then (select seq from log_end) else e.from_seq end,
+        made_month = case when ${isEnabled} then (select month from log_end) else e.made_month end,`
+      : sql``
     const isNewUrl = url === undefined ? sql`false` : sql`true`
     const isDescribed = description === undefined ? sql`false` : sql`true`
     const update = sql`
-      update webhook_endpoint e set
+      update webhook_endpoint e set ${cursor}
         url = coalesce(${url ?? null}::text, e.url),
         description = case when ${isDescribed} then ${description ?? null}::text else e.description end,
         status = case when ${isEnabled} then 'active' else e.status end,
@@ -94,9 +102,9 @@ export class PostgresEndpointRows implements EndpointRows {
         revision = e.revision + case when ${isEnabled} or ${isNewUrl} then 1 else 0 end,
         updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} then ${at}::timestamptz else e.updated_at end
       where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
-        e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
+        e.agency_id = ${agency} and e.endpoint_id = ${endpoint} and e.status <> 'deleted'
       returning ${endpointColumns(sql)}`
-    const write = this.#endpointWrite({ agencyId, audit, change: update, before })
+    const write = this.#endpointWrite({ agencyId, audit, change: update, before, alone: isDropping })
     return isBegun ? begun(write) : write
   }
 
@@ -104,18 +112,17 @@ export class PostgresEndpointRows implements EndpointRows {
     const sql = this.#sql
     const found = await this.find(agencyId, endpointId)
     const change = sql`
-      select dropped from delete_webhook_endpoint(${this.#epoch()}, ${agencyId}, ${endpointId}, ${new Date(at)},
-                                                  ${DROPPED_ALONE_MAX}) as dropped
+      select dropped from delete_webhook_endpoint(${this.#epochOf(agencyId)}, ${uuidOf(agencyId)},
+                                                  ${uuidIn('whe', endpointId)}, ${new Date(at)}, ${PENDING_CHUNK}) as dropped
       where dropped is not null`
-    const deleted =
-      found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change, alone: true })
-    const drop = () => dropOfDeleted(sql, this.#epoch(), { agencyId, endpointId, at })
+    const deleted = found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change })
+    const drop = () => dropOfDeleted(sql, this.#epochOf(agencyId), { agencyId, endpointId, at })
     if (deleted === null) {
       // Deleted by a request that was interrupted.
       await drop()
       return null
     }
-    if (deleted.dropped === DROPPED_ALONE_MAX) await begun(drop())
+    if (deleted.dropped === PENDING_CHUNK) await begun(drop())
     return found
   }
 
@@ -127,25 +134,25 @@ export class PostgresEndpointRows implements EndpointRows {
         previous_secret_sealed = ${until === null ? sql`null` : sql`e.secret_sealed`},
         previous_secret_until = ${until === null ? null : new Date(until)}::timestamptz,
         secret_sealed = ${secretSealed}, updated_at = ${new Date(at)}
-      where e.agency_id = ${agencyId} and e.endpoint_id = ${endpointId} and e.status <> 'deleted'
+      where e.agency_id = ${uuidOf(agencyId)} and e.endpoint_id = ${uuidIn('whe', endpointId)} and e.status <> 'deleted'
       returning ${endpointColumns(sql)}`
     return this.#endpointWrite({ agencyId, audit, change })
   }
 
   async deliveries(agencyId: string, endpointId: string, page: { offset: number; limit: number }) {
     const { sql } = this.#lists
+    const [agency, endpoint] = [uuidOf(agencyId), uuidIn('whe', endpointId)]
     const rows = await this.#lists.read(
       agencyId,
       sql<(StoredDelivery & { total: number })[]>`
         select counted.total, page.*
         from (select count(*)::float8 as total from webhook_delivery d
-              where d.agency_id = ${agencyId} and d.endpoint_id = ${endpointId}) counted
+              where d.agency_id = ${agency} and d.endpoint_id = ${endpoint}) counted
         left join lateral (
           select ${deliveryColumns(sql)}
           from webhook_delivery d
-          join webhook_event v on v.agency_id = d.agency_id and v.event_id = d.event_id
           join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
-          where d.agency_id = ${agencyId} and d.endpoint_id = ${endpointId}
+          where d.agency_id = ${agency} and d.endpoint_id = ${endpoint}
           order by d.created_at desc, d.delivery_id
           offset ${page.offset}::text::bigint limit ${page.limit}
         ) page on true
@@ -159,25 +166,25 @@ export class PostgresEndpointRows implements EndpointRows {
     const [row] = await sql<StoredDelivery[]>`
       select ${deliveryColumns(sql)}
       from webhook_delivery d
-      join webhook_event v on v.agency_id = d.agency_id and v.event_id = d.event_id
       join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
-      where d.agency_id = ${agencyId} and d.delivery_id = ${deliveryId}`
+      where d.agency_id = ${uuidOf(agencyId)} and d.delivery_id = ${uuidIn('dlv', deliveryId)}`
     return row === undefined ? null : deliveryOf(row)
   }
 
   async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: AuditDraft) {
     const sql = this.#sql
+    const agency = uuidOf(agencyId)
     // Lock the endpoint, so that an endpoint that is being deleted gets no new pending delivery.
     const before = sql`
       endpoint as (
         select e.status from webhook_endpoint e
-        where (select held from fence) and e.agency_id = ${agencyId} and e.endpoint_id = ${delivery.endpointId}
+        where (select held from fence) and e.agency_id = ${agency} and e.endpoint_id = ${uuidOf(delivery.endpointId)}
           and e.status <> 'deleted' for share
       ), resent as (
         update webhook_delivery d set
           status = 'pending', tries = 0, next_attempt_at = ${new Date(at)}, finished_at = null, claimed_by = null
         from endpoint
-        where d.agency_id = ${agencyId} and d.delivery_id = ${delivery.id}
+        where d.agency_id = ${agency} and d.delivery_id = ${uuidOf(delivery.id)}
           and (d.status <> 'pending' or d.claimed_by is distinct from (select s.tenure from webhook_sender s))
         returning true
       ),`
@@ -192,23 +199,21 @@ export class PostgresEndpointRows implements EndpointRows {
   }
 
   async recordPing(ping: PingRecord, audit: AuditDraft): Promise<void> {
-    const { agencyId, endpointId, eventId, deliveryId, body, outcome } = ping
+    const { agencyId, outcome } = ping
     const sql = this.#sql
+    const [agency, delivery] = [uuidOf(agencyId), uuidOf(ping.deliveryId)]
     const at = new Date(ping.at)
     const finishedAt = new Date(ping.at + ping.durationMs)
     const before = sql`
-      event as (
-        insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
-        values (${agencyId}, ${eventId}, 'ping', ${body}, ${at})
-      ), delivery as (
-        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, attempts, tries,
+      delivery as (
+        insert into webhook_delivery (agency_id, delivery_id, month, endpoint_id, event_id, kind, status, attempts, tries,
                                       created_at, finished_at)
-        values (${agencyId}, ${deliveryId}, ${endpointId}, ${eventId}, ${isAccepted(outcome) ? 'delivered' : 'dead'},
-                1, 1, ${at}, ${finishedAt})
+        values (${agency}, ${delivery}, storage_month(${at}), ${uuidOf(ping.endpointId)}, ${uuidOf(ping.eventId)}, 'ping',
+                ${isAccepted(outcome) ? 'delivered' : 'dead'}, 1, 1, ${at}, ${finishedAt})
       ),`
     const change = sql`
-      insert into webhook_attempt (agency_id, delivery_id, attempt, at, duration_ms, http_status, reason, detail)
-      values (${agencyId}, ${deliveryId}, 1, ${at}, ${ping.durationMs},
+      insert into webhook_attempt (agency_id, delivery_id, month, attempt, at, duration_ms, http_status, reason, detail)
+      values (${agency}, ${delivery}, storage_month(${at}), 1, ${at}, ${ping.durationMs},
               ${outcome.kind === 'answered' ? outcome.httpStatus : null}, ${coarseReason(outcome)}, ${causeName(outcome)})
       returning true`
     await this.#write({ agencyId, audit, before, change })
@@ -221,7 +226,7 @@ export class PostgresEndpointRows implements EndpointRows {
     before?: Fragment
     alone?: boolean
   }): Promise<R | null> {
-    return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epoch() })
+    return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epochOf(write.agencyId) })
   }
 
   async #endpointWrite(write: {
@@ -229,6 +234,7 @@ export class PostgresEndpointRows implements EndpointRows {
     audit: AuditDraft
     change: Fragment
     before?: Fragment
+    alone?: boolean
   }): Promise<StoredEndpoint | null> {
     const row = await this.#write<EndpointRow>(write)
     return row === null ? null : endpointOf(row)
@@ -244,7 +250,16 @@ export class PostgresEndpointRows implements EndpointRows {
 }
 
 function endpointColumns(sql: Sql): Fragment {
-  return selected(sql, ENDPOINT, 'e')
+  return sql`
+    ${selected(sql, ENDPOINT, 'e')},
+    (select count(*)::int
+     from (select from journal j
+           where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+           limit ${WAITING_COUNTED_MAX}) waiting) as "waitingEvents"`
 }
 
-const endpointOf: (row: EndpointRow) => StoredEndpoint = decoderOf(ENDPOINT.fields)
+const decodeEndpoint = decoderOf(ENDPOINT.fields)
+
+function endpointOf({ waitingEvents, ...row }: EndpointRow): StoredEndpoint {
+  return { ...decodeEndpoint(row), waitingEvents }
+}

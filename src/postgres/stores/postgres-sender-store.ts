@@ -1,3 +1,5 @@
+import { idOf, uuidOf } from '../../lib/ids.ts'
+import { bodyOfEntry } from '../../webhooks/envelope.ts'
 import {
   type ClaimedDelivery,
   SenderReplacedError,
@@ -11,21 +13,32 @@ import { FENCED_SQLSTATE } from '../client/database-error.ts'
 const TENURE_OVER_SQLSTATE = 'NL004'
 
 interface ClaimedRow {
-  agency_id: string
-  delivery_id: string
-  endpoint_id: string
-  event_id: string
-  kind: ClaimedDelivery['event']
-  body: string
+  agencyId: string
+  deliveryId: string
+  /** `YYYY-MM-DD` */
+  month: string
+  endpointId: string
+  eventId: string
+  event: ClaimedDelivery['event']
   attempts: number
   tries: number
-  next_attempt_at: Date
+  nextAttemptAt: Date
   url: string
-  secret_sealed: string
-  previous_secret_sealed: string | null
-  previous_secret_until: Date | null
-  consecutive_failures: number
+  secretSealed: string
+  previousSecretSealed: string | null
+  previousSecretUntil: Date | null
+  consecutiveFailures: number
   revision: number
+  /** Of the entry; null when it is not there. */
+  seq: number | null
+  at: Date
+  unitId: string
+  otherUnitId: string | null
+  bookingId: string | null
+  kind: string
+  payload: string
+  checksum: string
+  sourceRef: string | null
 }
 
 /** The sender's statements, on connections of its own. */
@@ -45,11 +58,29 @@ export class PostgresSenderStore implements SenderStore {
     return row.tenure
   }
 
+  async makeDeliveries({ term, agencyIds, now, room }: Parameters<SenderStore['makeDeliveries']>[0]) {
+    const agencies = agencyIds === 'all' ? null : JSON.stringify(agencyIds.map(uuidOf))
+    const [row] = await this.#run(
+      (sql) => sql<{ made: number; mayHaveMore: boolean }[]>`
+        select made, may_have_more as "mayHaveMore"
+        from make_deliveries(${term}, ${agencies}::text::jsonb, ${new Date(now)}, ${room})`,
+    )
+    if (row === undefined) throw new Error('Cannot make deliveries: no answer')
+    return row
+  }
+
   async claim({ term, dueUntil, room, windowFresh, windows }: Parameters<SenderStore['claim']>[0]) {
+    const byUuid = Object.fromEntries(Object.entries(windows).map(([id, window]) => [uuidOf(id), window]))
     const rows = await this.#run(
       (sql) => sql<ClaimedRow[]>`
-        select * from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
-                                       ${JSON.stringify(windows)}::text::jsonb)`,
+        select agency_id as "agencyId", delivery_id as "deliveryId", month::text as "month", endpoint_id as "endpointId",
+               event_id as "eventId", kind as "event", attempts, tries, next_attempt_at as "nextAttemptAt", url,
+               secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
+               previous_secret_until as "previousSecretUntil", consecutive_failures as "consecutiveFailures", revision,
+               seq::float8 as "seq", at, unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
+               entry_kind as "kind", payload, checksum, source_ref as "sourceRef"
+        from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
+                              ${JSON.stringify(byUuid)}::text::jsonb)`,
     )
     return rows.map(claimedOf)
   }
@@ -59,7 +90,7 @@ export class PostgresSenderStore implements SenderStore {
       (sql) => sql`
         update webhook_delivery set claimed_by = null
         where status = 'pending' and claimed_by = ${term}
-          and delivery_id not in (select jsonb_array_elements_text(${JSON.stringify(held)}::text::jsonb))`,
+          and delivery_id not in (select jsonb_array_elements_text(${JSON.stringify(held.map(uuidOf))}::text::jsonb)::uuid)`,
     )
   }
 
@@ -93,24 +124,43 @@ export class PostgresSenderStore implements SenderStore {
 }
 
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
+  const { month, event, attempts, tries, url, secretSealed, previousSecretSealed } = row
   return {
-    agencyId: row.agency_id,
-    deliveryId: row.delivery_id,
-    eventId: row.event_id,
-    event: row.kind,
-    body: row.body,
-    attempts: row.attempts,
-    tries: row.tries,
-    nextAttemptAt: row.next_attempt_at.getTime(),
+    ...{ month, event, attempts, tries },
+    agencyId: idOf('agc', row.agencyId),
+    deliveryId: idOf('dlv', row.deliveryId),
+    eventId: idOf('evt', row.eventId),
+    body: bodyOf(row),
+    nextAttemptAt: row.nextAttemptAt.getTime(),
     endpoint: {
-      id: row.endpoint_id,
-      url: row.url,
-      secretSealed: row.secret_sealed,
-      previousSecretSealed: row.previous_secret_sealed,
-      previousSecretUntil: row.previous_secret_until?.getTime() ?? null,
-      consecutiveFailures: row.consecutive_failures,
+      ...{ url, secretSealed, previousSecretSealed },
+      id: idOf('whe', row.endpointId),
+      previousSecretUntil: row.previousSecretUntil?.getTime() ?? null,
+      consecutiveFailures: row.consecutiveFailures,
       revision: row.revision,
     },
+  }
+}
+
+/**
+ * Null when the entry is not there, or cannot be read, for whatever reason: a claim that failed because of one entry would be
+ * repeated, and would fail, for ever.
+ */
+function bodyOf(row: ClaimedRow): string | null {
+  const { seq, kind, payload, checksum } = row
+  if (seq === null) return null
+  const entry = {
+    ...{ seq, kind, payload, checksum },
+    id: idOf('evt', row.eventId),
+    at: row.at.getTime(),
+    unitId: idOf('unt', row.unitId),
+    otherUnitId: row.otherUnitId === null ? null : idOf('unt', row.otherUnitId),
+    bookingId: row.bookingId === null ? null : idOf('bkg', row.bookingId),
+  }
+  try {
+    return bodyOfEntry(entry, row.sourceRef)
+  } catch {
+    return null
   }
 }
 
@@ -119,8 +169,8 @@ function contentOf(settled: readonly Settled[]) {
   for (const { agencyId, endpoint } of settled) {
     if (endpoint === null) continue
     endpoints.set(endpoint.id, {
-      agency_id: agencyId,
-      endpoint_id: endpoint.id,
+      agency_id: uuidOf(agencyId),
+      endpoint_id: uuidOf(endpoint.id),
       revision: endpoint.revision,
       consecutive_failures: endpoint.consecutiveFailures,
       status: endpoint.status,
@@ -130,8 +180,9 @@ function contentOf(settled: readonly Settled[]) {
   }
   return {
     deliveries: settled.map((one) => ({
-      agency_id: one.agencyId,
-      delivery_id: one.deliveryId,
+      agency_id: uuidOf(one.agencyId),
+      delivery_id: uuidOf(one.deliveryId),
+      month: one.month,
       attempts_before: one.attemptsBefore,
       attempts: one.attempts,
       tries: one.tries,
@@ -143,8 +194,8 @@ function contentOf(settled: readonly Settled[]) {
       attempt === null
         ? []
         : {
-            agency_id: agencyId,
-            delivery_id: deliveryId,
+            agency_id: uuidOf(agencyId),
+            delivery_id: uuidOf(deliveryId),
             attempt: attempt.attempt,
             at: iso(attempt.at),
             duration_ms: attempt.durationMs,

@@ -191,6 +191,6 @@ export const ENDPOINT = table(
     previousSecretUntil: nullable(instant()),
     createdAt: instant(),
     updatedAt: instant(),
-  } as const satisfies FieldsOf<StoredEndpoint>,
+  } as const satisfies FieldsOf<Omit<StoredEndpoint, 'waitingEvents'>>,
   { id: 'endpoint_id' },
 )

@@ -24,15 +24,17 @@ export async function orphanedDeliveries(sql: Sql, limit: number): Promise<reado
   return rows.map(({ id }) => idOf('dlv', id))
 }
 
+/** One endpoint after the other: a join of all of them took 46 s with 400,000 deliveries. */
 export async function missingDeliveries(sql: Sql, limit: number): Promise<readonly CursorDifference[]> {
   const rows = await sql<CursorDifference[]>`
-    select w.endpoint_id as "endpointId", j.shard, j.seq::float8 as "seq"
-    from webhook_endpoint w
-    join journal j on j.agency_id = w.agency_id and j.seq > w.from_seq and j.seq <= w.made_seq and j.is_announced
-    where w.status <> 'deleted' and not exists (
-      select from webhook_delivery d
-      where d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id and d.seq = j.seq)
-    order by w.endpoint_id, j.seq limit ${limit}`
+    select w.endpoint_id as "endpointId", shard_of(w.agency_id) as "shard", missing.seq::float8 as "seq"
+    from webhook_endpoint w cross join lateral (
+      select j.seq from journal j
+      where j.agency_id = w.agency_id and j.seq > w.from_seq and j.seq <= w.made_seq and j.is_announced
+      except
+      select d.seq from webhook_delivery d where d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
+    ) missing
+    where w.status <> 'deleted' order by w.endpoint_id, missing.seq limit ${limit}`
   return rows.map((row) => ({ ...row, endpointId: idOf('whe', row.endpointId) }))
 }
 
