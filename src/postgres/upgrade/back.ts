@@ -62,7 +62,7 @@ class WayBack {
   }
 
   async go(): Promise<number> {
-    await this.#mustBeOwnSchema()
+    await this.#mustBePossible()
     await this.#sql.unsafe(`${switchText}${backText}`.replaceAll('main_schema', this.#main)).simple()
     for (let attempt = 1; ; attempt++) {
       this.#onStep('Fencing out the present version')
@@ -76,14 +76,17 @@ class WayBack {
     }
   }
 
-  /** The old tables know nothing of what a later migration has added. */
-  async #mustBeOwnSchema(): Promise<void> {
+  /** The old tables know nothing of what a later migration has added, and archived rows cannot be compared with them. */
+  async #mustBePossible(): Promise<void> {
     const newest = MIGRATIONS.at(-1)?.version ?? 0
-    const [row] = await this.#sql<{ version: number }[]>`select max(version) as "version" from schema_migration`
+    const [row] = await this.#sql<{ version: number; isArchived: boolean }[]>`
+      select (select max(version) from schema_migration) as "version", l.oldest_month <> p.oldest_month as "isArchived"
+      from ledger l, ledger_upgrade.progress p`
     if (row?.version !== newest)
       throw new UpgradeError(
         `Cannot go back: the schema is at version ${row?.version}, this program is for version ${newest}`,
       )
+    if (row.isArchived) throw new UpgradeError('Cannot go back: months were archived since the switch')
   }
 
   /** Brings everything that was written since the switch to the old tables. Returns the number of entries. */

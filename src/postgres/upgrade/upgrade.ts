@@ -16,12 +16,11 @@ import { JournalCopy } from './copy-journal.ts'
 import { tryCopyLock } from './copy-lock.ts'
 import { reportUpgrade } from './finish.ts'
 import { mustHaveOwnIds } from './foreign-ids.ts'
-import { withLockRetries } from './lock-retries.ts'
+import { LedgerSwitch } from './ledger-switch.ts'
 import { MirrorTables } from './mirror-tables.ts'
 import { type UpgradeState, upgradeState } from './old-ledger.ts'
 import progressText from './progress.sql' with { type: 'text' }
 import { type OnStep, Progress } from './progress.ts'
-import switchText from './switch.sql' with { type: 'text' }
 import upgradeText from './upgrade.sql' with { type: 'text' }
 import { UpgradeError } from './upgrade-error.ts'
 
@@ -32,10 +31,6 @@ const LINES_PER_PAGE = 10_000
 const XID_MAX = '18446744073709551615'
 /** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
 const PAGE_SIZE = 2_000
-/** How long the last version has to end after it was fenced out, before its tables move away from it. */
-const LAST_VERSION_MS_MAX = 3_000
-/** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
-const SWITCH_ATTEMPTS_MAX = 240
 
 export interface UpgradeOptions {
   readonly databaseUrl: string
@@ -92,10 +87,10 @@ class Upgrade {
   readonly #lock: Sql
   #journal: JournalCopy | null = null
 
-  private constructor(options: UpgradeOptions, main: string) {
+  private constructor(options: UpgradeOptions, main: string, searchPath: string) {
     this.#options = options
     this.#main = main
-    this.#sql = connect(nextUrl(options.databaseUrl, main), { purpose: 'admin' })
+    this.#sql = connect(nextUrl(options.databaseUrl, searchPath), { purpose: 'admin' })
     this.#lock = connect(options.databaseUrl, { purpose: 'admin' })
     this.#mirrors = new MirrorTables({
       sql: this.#sql,
@@ -110,7 +105,8 @@ class Upgrade {
     try {
       const { stage, main } = await upgradeState(sql)
       if (stage === 'old') await migrate(sql, { migrations: OLD_MIGRATIONS, onStep: options.onStep })
-      return new Upgrade(options, main)
+      const [session] = await sql<{ path: string }[]>`select current_setting('search_path') as "path"`
+      return new Upgrade(options, main, session?.path ?? 'public')
     } finally {
       await sql.end({ timeout: 1 })
     }
@@ -148,15 +144,15 @@ class Upgrade {
     const { onStep } = this.#options
     const journal = this.#journal
     if (journal === null) return
-    await this.#define(switchText)
-    await this.#rehearse()
+    const taking = new LedgerSwitch({ sql: this.#sql, main: this.#main, onStep })
+    await taking.rehearse()
     for (let attempt = 1; ; attempt++) {
       this.#mustGoOn()
       onStep('Fencing out the last version')
-      const epoch = await this.#fence()
+      const epoch = await taking.fence()
       const { until } = await this.#copyOnce(journal, { isFenced: true })
-      await this.#waitForLastVersion()
-      if (await this.#switchOver(epoch, until)) break
+      await taking.waitForLastVersion()
+      if (await taking.switchOver(epoch, until)) break
       if (attempt >= 10)
         throw new UpgradeError(
           'Cannot switch: the last version takes over again and again. Nothing is lost. Stop it, then start again.',
@@ -242,58 +238,6 @@ class Upgrade {
     return { left: until - now.copied, until }
   }
 
-  /** Tries the whole switch and rolls it back: whatever can fail, fails while the last version serves. */
-  async #rehearse(): Promise<void> {
-    const busy = () =>
-      this.#options.onStep('Waiting for locks on the old tables: another session reads them all the time')
-    try {
-      await withLockRetries(() => this.#sql`select ledger_upgrade.switch_over(0, 0, true)`, {
-        attempts: SWITCH_ATTEMPTS_MAX,
-        onBusy: busy,
-      })
-    } catch (error) {
-      if (codeOf(error) !== 'NL022') throw error
-    }
-  }
-
-  async #fence(): Promise<number> {
-    const [row] = await this.#sql.unsafe<{ epoch: number }[]>(
-      `update ${this.#main}.writer_fence set epoch = epoch + 1, holder = 'upgrade', renewal = null, taken_at = clock_timestamp()
-       returning epoch::float8 as "epoch"`,
-    )
-    if (row === undefined) throw new UpgradeError('Cannot fence out the last version: table writer_fence is empty')
-    return row.epoch
-  }
-
-  /** The last version notices the fence with its next write, and ends. One that is idle is left alone: it cannot write. */
-  async #waitForLastVersion(): Promise<void> {
-    const giveUpAt = performance.now() + LAST_VERSION_MS_MAX
-    while (performance.now() < giveUpAt) {
-      const [row] = await this.#sql<{ isThere: boolean }[]>`
-        select exists (select from pg_stat_activity
-                       where datname = current_database() and application_name = 'nightledger journal') as "isThere"`
-      if (row?.isThere !== true) return
-      await Bun.sleep(100)
-    }
-  }
-
-  /** @returns false when the last version has written meanwhile: it has taken over again */
-  async #switchOver(epoch: number, last: number): Promise<boolean> {
-    try {
-      await withLockRetries(
-        () => this.#sql`select ledger_upgrade.switch_over(${epoch}::text::bigint, ${last}::text::bigint, false)`,
-        {
-          attempts: SWITCH_ATTEMPTS_MAX,
-          onBusy: () => this.#options.onStep('Waiting for locks on the old tables, held by another session'),
-        },
-      )
-      return true
-    } catch (error) {
-      if (codeOf(error) === 'NL021') return false
-      throw error
-    }
-  }
-
   async #oldestMonth(): Promise<string> {
     const main = this.#main
     // Ten years at most: older rows are stored under the oldest month.
@@ -323,12 +267,8 @@ class Upgrade {
 }
 
 /** The same database, with the tables of the copy in front of the old ones. */
-function nextUrl(databaseUrl: string, main: string): string {
+function nextUrl(databaseUrl: string, searchPath: string): string {
   const url = new URL(databaseUrl)
-  url.searchParams.set('search_path', `ledger_next, ${main}`)
+  url.searchParams.set('search_path', `ledger_next, ${searchPath}`)
   return url.href
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : null
 }
