@@ -1,6 +1,5 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
-import { calendarMonthAt } from '../access/calendar-month.ts'
 import { type Counters, finalFlush } from '../access/final-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
@@ -14,6 +13,7 @@ import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { MonthSnapshots } from '../core/units/month-snapshots.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
@@ -22,7 +22,6 @@ import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { classifyDatabaseError, isTransient } from '../postgres/client/database-error.ts'
-import { retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
@@ -37,6 +36,7 @@ import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { MonthsAhead } from './months-ahead.ts'
+import { takeOver } from './take-over.ts'
 
 export interface LedgerLimits {
   readonly residentUnitsMax: number
@@ -105,28 +105,14 @@ export interface Ledger extends PartnerLedger {
 }
 
 const SWEEP_MS = 5_000
-/** How long the take-over waits for an unavailable database: after the take-over no other process serves. */
-const TAKE_OVER_MS_MAX = 60_000
-const TAKE_OVER_PAUSE_MS = 100
-/**
- * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence out a later
- * writer.
- */
-const TAKE_OVER_AGAIN_MS = 2_500
-
 /** How long an exiting process tries to store its counters while the database is unavailable. */
 const LAST_FLUSH_MS_MAX = 2_000
-
-/** An id that no agency has, and whose shard is 0: what is written under it meets the fence of all that belongs to no agency. */
-const OF_SHARD_0 = 'agc_000000000000000000000000000000de'
 
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
 /**
- * Takes over the ledger and opens it. The schema must exist. The previous writer keeps serving until everything that
- * can fail has been tried: all required data is read once before the take-over, as a test, and again after it, when it
- * can no longer change.
+ * Takes over the ledger and opens it. The schema must exist.
  * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
  */
 export async function openLedger(options: {
@@ -153,35 +139,15 @@ export async function openLedger(options: {
   const rows = new PostgresBookingRows(sql)
 
   const usageRows = new PostgresUsageRows(sql)
-  const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const rateRows = new PostgresRateRows(sql)
-  const sealedKeys = new PostgresChainKeys(sql, options.secretKey)
-
-  const { isCancelled = () => false } = options
-  await Promise.all([
-    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys(), usedSoFar(), rateRows.load(), sealedKeys.open()],
-  ])
-  // Before the take-over, so that the journal starts with the newest month.
-  await ensureMonths(sql).catch(watch.onHousekeepingFailure)
-  if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
-  const retryOptions = {
-    ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: TAKE_OVER_PAUSE_MS },
-    isOver: isCancelled,
+  const { term, chainKeys, used, passed } = await takeOver({
+    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, clock },
+    chainKeys: new PostgresChainKeys(sql, options.secretKey),
+    // So that the journal starts with the newest month.
+    prepare: async () => void (await ensureMonths(sql).catch(watch.onHousekeepingFailure)),
+    isCancelled: options.isCancelled ?? (() => false),
     onFailure: watch.onTakeOverFailure,
-  }
-  const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
-    ...retryOptions,
-    pauseMs: TAKE_OVER_AGAIN_MS,
-    onFailure: (error) => {
-      // The outcome is unknown. A second take-over fences out the first.
-      store.reconnect()
-      watch.onTakeOverFailure(error)
-    },
   })
-  const chainKeys = await retryUntilAnswered(() => sealedKeys.open(), retryOptions)
-  await retryUntilAnswered(() => catalogue.load(), retryOptions)
-  const used = await retryUntilAnswered(usedSoFar, retryOptions)
-  const passed = await retryUntilAnswered(() => rateRows.load(), retryOptions)
 
   const journal = new Journal({
     store,

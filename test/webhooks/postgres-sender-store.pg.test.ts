@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 import { sampleId } from '../support/samples.ts'
 import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
+import { insertEntries } from './support/insert-entries.ts'
+import { MEMORY_MONTH } from './support/memory-sender-store.ts'
+import { sampleEntry } from './support/sample-entries.ts'
 
 let database: TestDatabase
 let store: PostgresSenderStore
@@ -18,34 +22,36 @@ afterAll(async () => {
   await database.drop()
 })
 
-const CREATED = new Date('2027-01-01T00:00:00Z')
+const CREATED = new Date()
+const LONG_AGO = new Date(0)
 
 async function openTables(): Promise<SenderTables> {
   const { sql } = database
-  await sql`truncate agency, webhook_endpoint, webhook_event, webhook_delivery, webhook_attempt cascade`
-  const [fence] = await sql<{ epoch: number }[]>`select epoch::int from writer_fence`
+  await sql`truncate agency, webhook_endpoint, webhook_delivery, webhook_attempt, journal, booking cascade`
+  const [fence] = await sql<{ epoch: number }[]>`select epoch::int from shard where shard = 0`
   return {
     store,
     epoch: fence?.epoch ?? 0,
+    addEntry: (entry) => insertEntries(sql, [entry]),
+    damageEntry: async (entry) =>
+      void (await sql`update journal set payload = payload || ' ' where entry_id = ${uuidOf(entry.id)}`),
     addEndpoint: async ({ id, agencyId, status = 'active' }) => {
       await insertAgency(sql, agencyId)
       await insertEndpoint(sql, { agencyId, endpointId: id, status, sealed: 'sealed' })
+      await sql`update webhook_endpoint set updated_at = ${LONG_AGO} where endpoint_id = ${uuidOf(id)}`
     },
-    addDelivery: async (deliveryId, { id, agencyId }, at) => {
-      const eventId = deliveryId.replace('dlv', 'evt')
-      await sql`
-        insert into webhook_event (agency_id, event_id, seq, kind, booking_id, body, occurred_at)
-        values (${agencyId}, ${eventId}, 1, 'booking.created', ${sampleId('bkg', 'a')}, '{}', ${CREATED})`
-      await sql`
-        insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
-        values (${agencyId}, ${deliveryId}, ${id}, ${eventId}, 'pending', ${new Date(at)}, ${CREATED})`
-    },
+    addDelivery: async (deliveryId, { id, agencyId }, at) =>
+      void (await sql`
+        insert into webhook_delivery (agency_id, delivery_id, month, endpoint_id, event_id, seq, entry_month, kind, status,
+                                      next_attempt_at, created_at)
+        values (${uuidOf(agencyId)}, ${uuidOf(deliveryId)}, ${MEMORY_MONTH}, ${uuidOf(id)}, ${uuidOf(deliveryId)}, 1,
+                ${MEMORY_MONTH}, 'booking.created', 'pending', ${new Date(at)}, ${CREATED})`),
     delivery: async (id) => {
       const [row] = await sql`
         select status, attempts, tries, next_attempt_at, finished_at, claimed_by::int from webhook_delivery
-        where delivery_id = ${id}`
+        where delivery_id = ${uuidOf(id)}`
       const log = await sql`
-        select attempt, at, duration_ms, http_status, reason, detail from webhook_attempt where delivery_id = ${id}
+        select attempt, at, duration_ms, http_status, reason, detail from webhook_attempt where delivery_id = ${uuidOf(id)}
         order by attempt`
       return {
         status: row?.['status'],
@@ -66,7 +72,7 @@ async function openTables(): Promise<SenderTables> {
     },
     endpoint: async (id) => {
       const [row] = await sql`
-        select status, consecutive_failures, disabled_reason, revision from webhook_endpoint where endpoint_id = ${id}`
+        select status, consecutive_failures, disabled_reason, revision from webhook_endpoint where endpoint_id = ${uuidOf(id)}`
       return {
         status: row?.['status'],
         consecutiveFailures: row?.['consecutive_failures'],
@@ -74,11 +80,15 @@ async function openTables(): Promise<SenderTables> {
         revision: row?.['revision'],
       }
     },
-    setEndpoint: async (id, change) =>
-      void (await sql`update webhook_endpoint set ${sql(change)} where endpoint_id = ${id}`),
+    setEndpoint: async (id, { status, revision, updatedAt }) =>
+      void (await sql`
+        update webhook_endpoint set
+          status = coalesce(${status ?? null}, status), revision = coalesce(${revision ?? null}, revision),
+          updated_at = coalesce(${updatedAt === undefined ? null : new Date(updatedAt)}, updated_at)
+        where endpoint_id = ${uuidOf(id)}`),
     setDelivery: async (id, change) =>
       void (await sql`
-        update webhook_delivery set status = ${change.status}, next_attempt_at = null where delivery_id = ${id}`),
+        update webhook_delivery set status = ${change.status}, next_attempt_at = null where delivery_id = ${uuidOf(id)}`),
   }
 }
 
@@ -90,34 +100,60 @@ test('a claim skips a large backlog: 200,000 pending deliveries of one endpoint 
   const sql = connect(database.url, { purpose: 'admin' })
   for (const id of ['a', 'b', 'c']) await addEndpoint({ id: sampleId('whe', id), agencyId: sampleId('agc', id) })
   const c = { id: sampleId('whe', 'c'), agencyId: sampleId('agc', 'c') }
-  await addDelivery(sampleId('dlv', 'c'), c, 1_800_000_000_000)
-  const b = { id: sampleId('whe', 'b'), agencyId: sampleId('agc', 'b'), eventId: sampleId('evt', 'b') }
+  const dueUntil = CREATED.getTime()
+  await addDelivery(sampleId('dlv', 'c'), c, dueUntil)
+  const b = { id: sampleId('whe', 'b'), agencyId: sampleId('agc', 'b') }
   await sql`
-    insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, created_at)
-    select ${b.agencyId}, 'dlv_' || lpad(n::text, 32, '0'), ${b.id}, ${b.eventId}, 'pending', ${CREATED}, ${CREATED}
+    insert into webhook_delivery (agency_id, delivery_id, month, endpoint_id, event_id, seq, entry_month, kind, status,
+                                  next_attempt_at, created_at)
+    select ${uuidOf(b.agencyId)}, gen_random_uuid(), ${MEMORY_MONTH}, ${uuidOf(b.id)}, gen_random_uuid(), n, ${MEMORY_MONTH},
+           'booking.created', 'pending', ${CREATED}, ${CREATED}
     from generate_series(1, 200000) n`
-  await sql`
-    insert into webhook_event (agency_id, event_id, kind, body, occurred_at)
-    values (${b.agencyId}, ${b.eventId}, 'booking.created', '{}', ${CREATED})`
   await sql`analyze webhook_delivery`
   await sql.end()
   const term = await store.takeOver(epoch)
-  const options = { term, dueUntil: 1_800_000_000_000, room: 100, windowFresh: 2, windows: { [b.id]: 16 } }
+  const options = { term, dueUntil, room: 100, windowFresh: 2, windows: { [b.id]: 16 } }
   expect(await store.claim(options)).toHaveLength(17)
-  const before = await rowsRead()
+  const before = await rowsRead('webhook_delivery')
   for (let i = 0; i < 20; i++) await store.claim(options)
   // Allows for rows left dead by earlier claims. Reading the whole backlog would be 200,000.
-  expect((await rowsRead()) - before).toBeLessThan(50_000)
+  expect((await rowsRead('webhook_delivery')) - before).toBeLessThan(50_000)
 })
 
-/** Delivery rows read by statements of the store, in tables and indexes. */
-async function rowsRead(): Promise<number> {
+test('making deliveries reads what is new, and no more than an index entry of agencies that have nothing new', async () => {
+  const { addEndpoint, addEntry, epoch } = await openTables()
+  const sql = connect(database.url, { purpose: 'admin' })
+  const agencies = Array.from({ length: 50 }, (_, n) => sampleId('agc', `many ${n}`))
+  for (const [n, agencyId] of agencies.entries()) await addEndpoint({ id: sampleId('whe', `many ${n}`), agencyId })
+  // 1,000 entries that each endpoint is past, in two months.
+  await sql`
+    insert into journal (seq, at, checksum, epoch, agency_id, unit_id, booking_id, entry_id, month, shard, is_announced, kind,
+                         actor_kind, link, route, payload)
+    select 1000 * a.place + n, now(), 0, 0, agency_id, agency_id, agency_id, gen_random_uuid(),
+           storage_month(now() + n * interval '1 hour'),
+           shard_of(agency_id), true, 'booking_created', 'key', decode(repeat('00', 32), 'hex'), '', ''
+    from (select agency_id, row_number() over () as place from agency) a, generate_series(1, 1000) n`
+  await sql`update webhook_endpoint set made_seq = 100000, made_month = ${MEMORY_MONTH}`
+  await sql`analyze journal`
+  await sql.end()
+  const [agencyId = ''] = agencies
+  await addEntry(sampleEntry(agencyId, 100_001, { at: CREATED.getTime() }))
+  const term = await store.takeOver(epoch)
+  const make = () => store.makeDeliveries({ term, agencyIds: 'all', now: Date.now(), room: 100 })
+  const before = await rowsRead('journal')
+  expect(await make()).toEqual({ made: 1, mayHaveMore: false })
+  for (let i = 0; i < 20; i++) expect(await make()).toEqual({ made: 0, mayHaveMore: false })
+  expect((await rowsRead('journal')) - before).toBeLessThan(1_000)
+})
+
+/** Rows of a partitioned table read by statements of the store, in tables and indexes. */
+async function rowsRead(table: 'webhook_delivery' | 'journal'): Promise<number> {
   // A session reports its counters once a second, with its next statement.
   await Bun.sleep(1_100)
   for (let i = 0; i < 4; i++) await Promise.all([store.nextDue(4_000_000_000_000), store.nextDue(4_000_000_000_000)])
   await Bun.sleep(100)
   const [row] = await database.sql<{ n: number }[]>`
-    select (select seq_tup_read from pg_stat_user_tables where relname = 'webhook_delivery')::float8
-         + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'webhook_delivery')::float8 as n`
+    select (select sum(seq_tup_read) from pg_stat_user_tables where relname like ${`${table}%`})::float8
+         + (select sum(idx_tup_read) from pg_stat_user_indexes where relname like ${`${table}%`})::float8 as n`
   return row?.n ?? Number.NaN
 }

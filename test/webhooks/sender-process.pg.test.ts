@@ -6,6 +6,8 @@ import { openWebhooks, type Webhooks } from '../../src/app/open-webhooks.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { idOf } from '../../src/lib/ids.ts'
+import { MAKE_ALL_MS } from '../../src/webhooks/delivery-maker.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
 import { LOOK_AHEAD_MS, POLL_MS } from '../../src/webhooks/webhook-sender.ts'
 import { eventually } from '../support/eventually.ts'
@@ -34,7 +36,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, audit, webhook_event, webhook_delivery, webhook_attempt`
+  await database.sql`truncate journal, snapshot, booking, audit_line, webhook_delivery, webhook_attempt`
   receiver.received.length = 0
   ledger = await openTestDatabaseLedger(database.url, {
     onBookingChange: (agencyId) => webhooks.bookingChanged(agencyId),
@@ -84,8 +86,8 @@ test('a booking arrives, and verifies with the secret shown at registration and 
   expect(received?.headers.get('content-type')).toBe('application/json')
   const headers = Object.fromEntries(received?.headers.entries() ?? [])
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ event: 'booking.created', data: { version: 1 } })
-  const [stored] = await database.sql`select body from webhook_event`
-  expect(body).toBe(stored?.['body'])
+  const [entry] = await database.sql`select entry_id, seq::int from journal where is_announced`
+  expect(JSON.parse(body)).toMatchObject({ id: idOf('evt', entry?.['entry_id']), seq: entry?.['seq'] })
   await eventually('its attempt is in the log', async () => {
     const page = await webhooks.commands.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })
     return page?.rows[0]?.status === 'delivered' && page.rows[0].attempts[0]?.httpStatus === 204
@@ -104,6 +106,17 @@ test('a booking wakes the sender, which would otherwise poll only every two seco
     tookMs.push(performance.now() - since)
   }
   expect(tookMs.sort((a, b) => a - b)[2]).toBeLessThan(POLL_MS / 2)
+})
+
+test('W7: an event whose wake found no sender arrives as soon as there is one, long before all agencies are looked at again', async () => {
+  await register()
+  const { pid } = webhooks.sender
+  process.kill(pid ?? 0, 'SIGKILL')
+  await book('2027-04-01', '2027-04-02')
+  await eventually('the sender was restarted', () => webhooks.sender.stats.restarts > 0)
+  const since = performance.now()
+  await eventually('it has arrived', () => receiver.received.length > 0)
+  expect(performance.now() - since).toBeLessThan(MAKE_ALL_MS / 2)
 })
 
 test('200 bookings at once all arrive', async () => {

@@ -36,7 +36,7 @@ export interface SenderTables {
 const A = { id: ENDPOINT_A, agencyId: AGENCY_A }
 const A2 = { id: sampleId('whe', 'a2'), agencyId: AGENCY_A }
 const B = { id: ENDPOINT_B, agencyId: sampleId('agc', 'b') }
-const NOW = 1_800_000_000_000
+const NOW = Math.floor(Date.now() / 1_000) * 1_000
 
 /** The contract of every sender store. */
 export function senderStoreContract(name: string, open: () => Promise<SenderTables>): void {

@@ -4,7 +4,7 @@ import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
-import { systemIds } from '../../src/lib/ids.ts'
+import { systemIds, uuidOf } from '../../src/lib/ids.ts'
 import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type AttemptOutcome, isAccepted } from '../../src/webhooks/attempt-outcome.ts'
@@ -19,6 +19,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
+import { makeDeliveries } from './support/make-deliveries.ts'
 
 const AGENCY_B = sampleId('agc', 'b')
 
@@ -55,7 +56,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, webhook_attempt`
+  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, webhook_attempt`
   clock = new FakeClock(Date.now())
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)
@@ -64,7 +65,7 @@ beforeEach(async () => {
   posted = []
   changes = []
   commands = new WebhookCommands({
-    rows: new PostgresEndpointRows(database.sql, ledger.lists, () => ledger.epoch),
+    rows: new PostgresEndpointRows(database.sql, ledger.lists, ledger.epochOf),
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
     box,
@@ -104,7 +105,13 @@ async function sendDue(): Promise<void> {
     dice: () => 0,
     box,
     post,
-    watch: { onSwitchedOff: () => {}, onFailure: () => {}, onSecretUnreadable: () => {}, onReplaced: () => {} },
+    watch: {
+      onSwitchedOff: () => {},
+      onFailure: () => {},
+      onSecretUnreadable: () => {},
+      onEventUnreadable: () => {},
+      onReplaced: () => {},
+    },
   })
   sender.wake()
   // A pause of the sender proves nothing: on a busy machine it may only be waiting for the database.
@@ -140,6 +147,7 @@ describe('registering', () => {
       disabledReason: null,
       consecutiveFailures: 0,
       previousSecretUntil: null,
+      waitingEvents: 0,
       createdAt: clock.now(),
       updatedAt: clock.now(),
     })
@@ -250,7 +258,7 @@ describe('an event', () => {
     const first = await register()
     const second = await register('https://hooks.example/second')
     const off = await register('https://hooks.example/off')
-    await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${off.endpoint.id}`
+    await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${uuidOf(off.endpoint.id)}`
     await book()
     await sendDue()
     expect(posted.map(({ url }) => url).sort()).toEqual(['https://hooks.example/in', 'https://hooks.example/second'])
@@ -302,35 +310,43 @@ describe('a disabled endpoint', () => {
     return endpoint.id
   }
 
-  test('says why; its pending deliveries are held, and new events create none', async () => {
+  test('says why; its pending deliveries are held, and later events wait without one', async () => {
     const id = await switchedOff()
     expect(await commands.find(agency.id, id)).toMatchObject({
       status: 'disabled',
       disabledReason: '20 consecutive deliveries failed. Last failure: no answer within 10s',
       consecutiveFailures: 20,
     })
-    await book()
+    for (let i = 0; i < 3; i++) await book()
+    await sendDue()
     expect(await statuses(id)).toEqual(new Array(22).fill('held'))
+    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 3 })
+    expect(await commands.list(agency.id)).toMatchObject([{ waitingEvents: 3 }])
     const [held] = (await commands.deliveries(agency.id, id, PAGE))?.rows ?? []
     expect(held?.nextAttemptAt).toBeNull()
   })
 
-  test('enabled with resend, sends all held deliveries', async () => {
+  test('enabled with resend, sends all held deliveries and all events that have waited', async () => {
     const id = await switchedOff()
+    for (let i = 0; i < 3; i++) await book()
     answer = OK
     expect(await commands.change(agency.id, id, { pending: 'resend' }, line())).toMatchObject({
       kind: 'changed',
       endpoint: { status: 'active', disabledReason: null, consecutiveFailures: 0 },
     })
     await sendDue()
-    expect(await statuses(id)).toEqual(new Array(22).fill('delivered'))
-    expect(new Set(posted.slice(20).map(({ body }) => body)).size).toBe(22)
+    expect(await statuses(id)).toEqual(new Array(25).fill('delivered'))
+    expect(new Set(posted.slice(20).map(({ body }) => body)).size).toBe(25)
+    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 0 })
   })
 
   test('enabled with drop, sends only later events', async () => {
     const id = await switchedOff()
+    for (let i = 0; i < 3; i++) await book()
     answer = OK
-    await commands.change(agency.id, id, { pending: 'drop' }, line())
+    expect(await commands.change(agency.id, id, { pending: 'drop' }, line())).toMatchObject({
+      endpoint: { status: 'active', waitingEvents: 0 },
+    })
     await book()
     await sendDue()
     expect((await statuses(id)).sort()).toEqual(['delivered', ...new Array(22).fill('dropped')])
@@ -345,8 +361,13 @@ describe('a disabled endpoint', () => {
   test('enabling an active endpoint drops nothing', async () => {
     const { endpoint } = await register()
     await book()
+    await makeDeliveries(database.url, ledger.epoch)
+    await book()
     await commands.change(agency.id, endpoint.id, { pending: 'drop' }, line())
     expect(await statuses(endpoint.id)).toEqual(['pending'])
+    expect(await commands.find(agency.id, endpoint.id)).toMatchObject({ waitingEvents: 1 })
+    await makeDeliveries(database.url, ledger.epoch)
+    expect(await statuses(endpoint.id)).toEqual(['pending', 'pending'])
   })
 })
 
@@ -401,6 +422,7 @@ describe('a change', () => {
   test('that deletes the endpoint drops pending deliveries, erases the secret, and ends all sending', async () => {
     const { endpoint } = await register()
     await book()
+    await makeDeliveries(database.url, ledger.epoch)
     const [pending] = (await commands.deliveries(agency.id, endpoint.id, PAGE))?.rows ?? []
     expect(await commands.delete(agency.id, endpoint.id, line())).toMatchObject({ id: endpoint.id })
     await book()

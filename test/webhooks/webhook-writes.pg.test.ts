@@ -6,7 +6,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { systemIds } from '../../src/lib/ids.ts'
+import { idOf, systemIds, uuidOf } from '../../src/lib/ids.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { PENDING_CHUNK } from '../../src/postgres/stores/pending-deliveries.ts'
 import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
@@ -17,9 +17,10 @@ import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledg
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
+import { makeDeliveries } from './support/make-deliveries.ts'
 
 /*
- * The writes of the agency's webhook commands: fenced, audited, and concurrent with batches that still consider an
+ * The writes of the agency's webhook commands: fenced, audited, and concurrent with a sender that still considers an
  * endpoint active.
  */
 
@@ -50,7 +51,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit, webhook_event, webhook_delivery, webhook_attempt`
+  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, webhook_attempt`
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())
@@ -86,22 +87,27 @@ async function book(): Promise<void> {
   expect(outcome.kind).toBe('done')
 }
 
+/** A booking, and the delivery of its event. */
+async function bookAndMake(): Promise<void> {
+  await book()
+  await makeDeliveries(database.url, ledger.epoch)
+}
+
 /** All tables the commands write. */
 async function contents(): Promise<unknown> {
   const { sql } = database
   return JSON.stringify([
     await sql`select * from webhook_endpoint order by endpoint_id`,
     await sql`select * from webhook_delivery order by delivery_id`,
-    await sql`select * from webhook_event order by event_id`,
     await sql`select * from webhook_attempt order by delivery_id, attempt`,
-    await sql`select * from audit order by audit_id`,
+    await sql`select * from audit_line order by line_id`,
   ])
 }
 
 async function deliveryIds(): Promise<string[]> {
   const rows = await database.sql<{ id: string }[]>`
     select delivery_id as id from webhook_delivery where status <> 'delivered' order by 1`
-  return rows.map(({ id }) => id)
+  return rows.map(({ id }) => idOf('dlv', id))
 }
 
 async function countOf(status: string): Promise<number> {
@@ -124,7 +130,7 @@ function refusedLine(): ReturnType<typeof line> {
 /** Every command that writes, applied to a disabled endpoint with one pending delivery. */
 async function everyWrite(on: WebhookCommands, audit: typeof line): Promise<[string, () => Promise<unknown>][]> {
   const id = await registered()
-  await book()
+  await bookAndMake()
   await database.sql`update webhook_endpoint set status = 'disabled', consecutive_failures = 20`
   const [deliveryId = ''] = await deliveryIds()
   return [
@@ -158,7 +164,7 @@ describe('every write', () => {
       expect([name, failure instanceof WriteError && failure.outcome]).toEqual([name, 'not_written'])
     }
     expect(await contents()).toBe(before)
-    const lines = async () => (await database.sql`select from audit where booking_id is null`).count
+    const lines = async () => (await database.sql`select from audit_line where booking_id is null`).count
     for (const [name, write] of writes) {
       const already = await lines()
       await write()
@@ -183,7 +189,7 @@ describe('every write', () => {
 
 test('a change of address, description and status is atomic', async () => {
   const id = await registered()
-  await book()
+  await bookAndMake()
   await database.sql`update webhook_endpoint set status = 'disabled', disabled_reason = 'x', consecutive_failures = 20`
   const change = { url: 'http://localhost:9001/', description: 'both', pending: 'drop' as const }
   expect(await commands.change(agency.id, id, { ...change, url: 'https://nowhere.example/' }, line())).toMatchObject({
@@ -208,10 +214,11 @@ describe('a large backlog of pending deliveries', () => {
 
   async function withBacklog(): Promise<string> {
     const id = await registered()
-    await book()
+    await bookAndMake()
     await database.sql`
-      insert into webhook_delivery (agency_id, delivery_id, endpoint_id, event_id, status, next_attempt_at, tries, created_at)
-      select agency_id, 'dlv_' || lpad(n::text, 32, '0'), endpoint_id, event_id, 'pending',
+      insert into webhook_delivery (agency_id, delivery_id, month, endpoint_id, event_id, seq, entry_month, kind, status,
+                                    next_attempt_at, tries, created_at)
+      select agency_id, gen_random_uuid(), month, endpoint_id, event_id, seq, entry_month, kind, 'pending',
              now() + interval '1 day', 3, now()
       from webhook_delivery, generate_series(2, ${FLOOD}::int) n`
     await database.sql`update webhook_endpoint set status = 'disabled'`
@@ -258,7 +265,7 @@ describe('a large backlog of pending deliveries', () => {
 
 describe('an endpoint is deleted while', () => {
   /** Rows of `table` are written, and then their transaction waits while the latch is held. */
-  async function held(table: 'webhook_delivery' | 'webhook_endpoint', when: 'insert' | 'update') {
+  async function held(table: 'webhook_delivery' | 'webhook_endpoint' | 'journal', when: 'insert' | 'update') {
     await database.sql.unsafe(
       `create trigger latch after ${when} on ${table} for each statement execute function wait_for_latch()`,
     )
@@ -278,39 +285,71 @@ describe('an endpoint is deleted while', () => {
     return rows.count > 0
   }
 
-  test('a booking that still considers it active is being written: nothing stays pending', async () => {
+  test('deliveries are being made for it: nothing stays pending, and nothing is made afterwards', async () => {
     const id = await registered()
+    await book()
     await using access = await held('webhook_delivery', 'insert')
-    const booking = book()
-    await eventually('the batch has its delivery', () => waiting('append_batch'))
+    const making = makeDeliveries(database.url, ledger.epoch)
+    await eventually('the delivery is written', () => waiting('make_deliveries'))
     let isOver = false
     const deletion = commands.delete(agency.id, id, line()).finally(() => {
       isOver = true
     })
     await eventually('the deletion waits, or is over', async () => isOver || (await waiting('delete_webhook_endpoint')))
     await access.release()
-    await Promise.all([booking, deletion])
+    await Promise.all([making, deletion])
     expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
+    await bookAndMake()
+    expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 1])
+  })
+
+  test('deliveries are about to be made for it: none is', async () => {
+    const id = await registered()
+    await book()
+    await using access = await held('webhook_endpoint', 'update')
+    const deletion = commands.delete(agency.id, id, line())
+    await eventually('the deletion waits', () => waiting('delete_webhook_endpoint'))
+    const making = makeDeliveries(database.url, ledger.epoch)
+    await eventually('making deliveries waits', () => waiting('make_deliveries'))
+    await access.release()
+    await Promise.all([making, deletion])
+    expect([await countOf('pending'), await countOf('dropped')]).toEqual([0, 0])
+  })
+
+  test('a booking is being written: neither waits for the other', async () => {
+    const id = await registered()
+    await using access = await held('journal', 'insert')
+    const booking = book()
+    await eventually('the booking waits', () => waiting('append_batch'))
+    expect(await commands.delete(agency.id, id, line())).toMatchObject({ id })
+    await access.release()
+    await booking
   })
 
   test('the outcome of an attempt is being recorded: both are written, without a deadlock', async () => {
     const id = await registered()
-    await book()
-    const [delivery] = await database.sql<{ id: string; revision: number }[]>`
+    await bookAndMake()
+    const [delivery] = await database.sql<{ id: string; month: string; revision: number }[]>`
       update webhook_delivery d set claimed_by = s.tenure from webhook_sender s, webhook_endpoint e
-      where e.endpoint_id = d.endpoint_id returning d.delivery_id as "id", e.revision`
+      where e.endpoint_id = d.endpoint_id returning d.delivery_id as "id", d.month::text as "month", e.revision`
     const at = new Date().toISOString()
     const content = {
       deliveries: [
         {
-          ...{ agency_id: agency.id, delivery_id: delivery?.id, attempts_before: 0, attempts: 1, tries: 1 },
+          ...{ agency_id: uuidOf(agency.id), delivery_id: delivery?.id, month: delivery?.month },
+          ...{ attempts_before: 0, attempts: 1, tries: 1 },
           ...{ status: 'pending', next_attempt_at: at, finished_at: null },
         },
       ],
       attempts: [],
       endpoints: [
         {
-          ...{ agency_id: agency.id, endpoint_id: id, revision: delivery?.revision, consecutive_failures: 1 },
+          ...{
+            agency_id: uuidOf(agency.id),
+            endpoint_id: uuidOf(id),
+            revision: delivery?.revision,
+            consecutive_failures: 1,
+          },
           ...{ status: 'active', disabled_reason: null, at },
         },
       ],
@@ -339,7 +378,7 @@ describe('an endpoint is deleted while', () => {
 
   test('one of its deliveries is being resent: the resend is refused, and nothing stays pending', async () => {
     const id = await registered()
-    await book()
+    await bookAndMake()
     await database.sql`update webhook_delivery set status = 'dead', next_attempt_at = null, finished_at = now()`
     const [deliveryId = ''] = await deliveryIds()
     await using access = await held('webhook_endpoint', 'update')
@@ -356,7 +395,7 @@ describe('an endpoint is deleted while', () => {
 
 test('verify reports a pending delivery of a deleted endpoint', async () => {
   await registered()
-  await book()
+  await bookAndMake()
   expect((await verifyDatabase(database.sql)).differences).toEqual([])
   await database.sql`update webhook_endpoint set status = 'deleted'`
   const [at = ''] = await deliveryIds()

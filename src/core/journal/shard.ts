@@ -10,3 +10,6 @@ export function shardOf(agencyId: string): number {
   const digest = new Bun.CryptoHasher('sha256').update(Buffer.from(uuidOf(agencyId), 'hex')).digest()
   return digest[0] ?? 0
 }
+
+/** An id that no agency has, and whose shard is 0: what is written under it meets the fence of all that belongs to no agency. */
+export const OF_SHARD_0 = 'agc_000000000000000000000000000000de'

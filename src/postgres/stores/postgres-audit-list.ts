@@ -6,8 +6,8 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 
 /**
- * The audit trail: the entries of the journal, and the lines that no entry tells. Both have an index on (agency, newest, id), and
- * the two are merged in that order.
+ * The audit trail: the entries of the journal, and the lines that no entry tells. Both have an index on (agency, newest), and the two
+ * are merged in that order.
  */
 export class PostgresAuditList implements AuditList {
   readonly #lists: ListReads
@@ -16,15 +16,16 @@ export class PostgresAuditList implements AuditList {
     this.#lists = lists
   }
 
-  async list(
-    agencyId: string,
-    filter: AuditFilter,
-    page: { offset: number; limit: number },
-  ): Promise<Listed<AuditEntry>> {
-    const rows = await this.#lists.read(agencyId, auditPage(this.#lists.sql, agencyId, filter, page))
+  async list(agencyId: string, filter: AuditFilter, page: Page): Promise<Listed<AuditEntry>> {
+    const rows = await this.#lists.read(agencyId, auditPage(this.#lists.sql, { agencyId, filter, page }))
     const found = rows.filter((row) => row.id !== null)
     return { total: rows[0]?.total ?? 0, rows: found.map(entryOf) }
   }
+}
+
+interface Page {
+  readonly offset: number
+  readonly limit: number
 }
 
 interface StoredLine {
@@ -42,42 +43,74 @@ interface StoredLine {
   readonly count: number
 }
 
+/** One page and the count of all; a page beyond the end has only the count. */
+export function auditPage(sql: Sql, { agencyId, filter, page }: { agencyId: string; filter: AuditFilter; page: Page }) {
+  const trail = trailOf(sql, agencyId, filter)
+  return filter.bookingId === null && filter.requestId === null
+    ? pageOfMany(sql, trail, page)
+    : pageOfFew(sql, trail, page)
+}
+
+/** The two parts of the trail: what is selected of each, and which rows. */
+interface Trail {
+  readonly entries: Fragment
+  readonly entryColumns: Fragment
+  readonly lines: Fragment
+  readonly lineColumns: Fragment
+}
+
 /**
- * One page and the count of all; a page beyond the end has only the count. Each of the two parts is read from the newest on, until
- * it could fill all pages up to this one: written as one list of both, the planner sorts all of it.
+ * Each part is read by its index, from the newest on, until it could fill all pages up to this one: written as one list of both, the
+ * planner sorts all of it.
  */
-export function auditPage(
-  sql: Sql,
-  agencyId: string,
-  filter: AuditFilter,
-  { offset, limit }: { offset: number; limit: number },
-) {
-  const common = commonCondition(sql, agencyId, filter)
-  const { bookingId } = filter
-  const booking = bookingId === null ? null : uuidIn('bkg', bookingId)
-  const entries = sql`
-    ${common}
-    ${filter.outcome === null || filter.outcome === 'OK' ? sql`` : sql`and false`}
-    ${bookingId === null ? sql`` : sql`and booking_id = ${booking}::text::uuid`}`
-  const lines = sql`
-    ${common}
-    ${filter.outcome === null ? sql`` : sql`and outcome = ${filter.outcome}`}
-    ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`
-  const isOnPage = sql`order by at desc, id desc limit ${offset}::text::bigint + ${limit}::text::bigint`
+function pageOfMany(sql: Sql, { entries, entryColumns, lines, lineColumns }: Trail, { offset, limit }: Page) {
+  const upToPage = sql`order by at desc, id desc limit ${offset}::text::bigint + ${limit}::text::bigint`
   return sql<StoredLine[]>`
     select counted.total, page.*
     from (select ((select count(*) from journal where ${entries}) + (select count(*) from audit_line where ${lines}))::float8 as total
          ) counted
     left join lateral (
-      (select at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome,
-              booking_id::text as "bookingId", true as "isEntry", request_id as "requestId", 1::float8 as "count"
-       from journal where ${entries} ${isOnPage})
+      (select ${entryColumns} from journal where ${entries} ${upToPage})
       union all
-      (select at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8
-       from audit_line where ${lines} ${isOnPage})
+      (select ${lineColumns} from audit_line where ${lines} ${upToPage})
       order by at desc, id desc offset ${offset}::text::bigint limit ${limit}::text::bigint
     ) page on true
     order by page.at desc, page.id desc`
+}
+
+/** What a booking or a request has of the trail is found once, for both count and page. */
+function pageOfFew(sql: Sql, { entries, entryColumns, lines, lineColumns }: Trail, { offset, limit }: Page) {
+  return sql<StoredLine[]>`
+    with hit as materialized (
+      select ${entryColumns} from journal where ${entries}
+      union all
+      select ${lineColumns} from audit_line where ${lines}
+    )
+    select counted.total, page.*
+    from (select count(*)::float8 as total from hit) counted
+    left join lateral (
+      select * from hit order by at desc, id desc offset ${offset}::text::bigint limit ${limit}::text::bigint
+    ) page on true
+    order by page.at desc, page.id desc`
+}
+
+function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
+  const { bookingId, outcome } = filter
+  const common = commonCondition(sql, agencyId, filter)
+  return {
+    entries: sql`
+      ${common}
+      ${outcome === null || outcome === 'OK' ? sql`` : sql`and false`}
+      ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
+    entryColumns: sql`
+      at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
+      true as "isEntry", request_id as "requestId", 1::float8 as "count"`,
+    lines: sql`
+      ${common}
+      ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
+      ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
+    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8`,
+  }
 }
 
 function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragment {
@@ -88,6 +121,20 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.actorKind === null ? sql`` : sql`and actor_kind = ${filter.actorKind}`}
     ${filter.actorId === null ? sql`` : sql`and actor_id = ${uuidIn('key', filter.actorId)}::text::uuid`}
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
+}
+
+/** The entries of a booking are those of the units it has been in, which have an index. */
+function ofBooking(sql: Sql, agencyId: string, bookingId: string): Fragment {
+  const booking = sql`${uuidIn('bkg', bookingId)}::text::uuid`
+  return sql`
+    and booking_id = ${booking}
+    and unit_id = any (array(
+      with recursive stayed_in as (
+        select unit_id from booking where agency_id = ${uuidOf(agencyId)} and booking_id = ${booking}
+        union
+        select j.other_unit_id from stayed_in s
+        join journal j on j.unit_id = s.unit_id and j.booking_id = ${booking} and j.other_unit_id is not null)
+      select unit_id from stayed_in))`
 }
 
 function entryOf({ total: _, isEntry, actorKind, actorId, bookingId, ...line }: StoredLine): AuditEntry {

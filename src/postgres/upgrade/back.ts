@@ -13,6 +13,7 @@ import { MIGRATIONS } from '../schema/migrations.ts'
 import { abandonCopy } from './abandon.ts'
 import backText from './back.sql' with { type: 'text' }
 import { COMPARED_AGENCIES, COMPARED_TABLES, comparisonStatements, type OldColumn } from './compared-tables.ts'
+import { tryCopyLock } from './copy-lock.ts'
 import { withLockRetries } from './lock-retries.ts'
 import { encodeOldEvent } from './old-entries.ts'
 import { upgradeState } from './old-ledger.ts'
@@ -34,6 +35,8 @@ export type BackOutcome = { readonly kind: 'abandoned' } | { readonly kind: 'bac
 export async function goBack(databaseUrl: string, onStep: OnStep): Promise<BackOutcome> {
   const sql = connect(databaseUrl, { purpose: 'admin' })
   try {
+    if (!(await tryCopyLock(sql)))
+      throw new UpgradeError('Cannot go back: another process is copying this ledger. Stop it first')
     const { stage, main } = await upgradeState(sql)
     if (stage === 'copying') {
       await abandonCopy(sql, main, onStep)

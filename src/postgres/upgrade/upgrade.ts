@@ -13,6 +13,8 @@ import { MIGRATIONS, OLD_MIGRATIONS } from '../schema/migrations.ts'
 import { PostgresChainKeys } from '../stores/postgres-chain-keys.ts'
 import { abandonCopy } from './abandon.ts'
 import { JournalCopy } from './copy-journal.ts'
+import { tryCopyLock } from './copy-lock.ts'
+import { reportUpgrade } from './finish.ts'
 import { mustHaveOwnIds } from './foreign-ids.ts'
 import { withLockRetries } from './lock-retries.ts'
 import { MirrorTables } from './mirror-tables.ts'
@@ -26,13 +28,14 @@ import { UpgradeError } from './upgrade-error.ts'
 /** The copy is caught up when no more entries than this are left: the switch copies them within a moment. */
 const LAG_MAX = 1_000
 const LINES_PER_PAGE = 10_000
+/** Above every transaction. */
+const XID_MAX = '18446744073709551615'
 /** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
 const PAGE_SIZE = 2_000
 /** How long the last version has to end after it was fenced out, before its tables move away from it. */
 const LAST_VERSION_MS_MAX = 3_000
 /** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
 const SWITCH_ATTEMPTS_MAX = 240
-const COPY_LOCK = 7_310_577_216_190_003n
 
 export interface UpgradeOptions {
   readonly databaseUrl: string
@@ -121,6 +124,8 @@ class Upgrade {
   async copy(): Promise<void> {
     await this.#becomeOnlyCopier()
     const { stage } = await this.#state()
+    // Another process has switched while this one waited.
+    if (stage === 'switched' || stage === 'none') return
     if (stage === 'old') await this.#begin()
     await this.#mirrors.copy(() => this.#mustGoOn())
     this.#journal = new JournalCopy({
@@ -142,14 +147,14 @@ class Upgrade {
   async switch(): Promise<void> {
     const { onStep } = this.#options
     const journal = this.#journal
-    if (journal === null) throw new UpgradeError('Cannot switch: nothing is copied')
+    if (journal === null) return
     await this.#define(switchText)
     await this.#rehearse()
     for (let attempt = 1; ; attempt++) {
       this.#mustGoOn()
       onStep('Fencing out the last version')
       const epoch = await this.#fence()
-      const { until } = await this.#copyOnce(journal)
+      const { until } = await this.#copyOnce(journal, { isFenced: true })
       await this.#waitForLastVersion()
       if (await this.#switchOver(epoch, until)) break
       if (attempt >= 10)
@@ -161,12 +166,8 @@ class Upgrade {
   }
 
   async outcome(): Promise<CopyOutcome> {
-    const [row] = await this.#sql<CopyOutcome[]>`
-      select copied_seq::float8 as "copiedSeq", unknown_callers::float8 as "unknownCallers",
-             different_bodies::float8 as "differentBodies"
-      from ledger_upgrade.progress`
-    if (row === undefined) throw new UpgradeError('Cannot read how far the copy is: it was not begun')
-    return row
+    const { entries, unknownCallers, differentBodies } = await reportUpgrade(this.#lock)
+    return { copiedSeq: entries?.copied ?? 0, unknownCallers, differentBodies }
   }
 
   #state(): Promise<UpgradeState> {
@@ -178,12 +179,10 @@ class Upgrade {
       throw new UpgradeError('The copy was interrupted. What is copied is kept, and the next start continues')
   }
 
-  /** Ends with the connection, whatever becomes of the process. Each page is stored once even if it ends early. */
+  /** Should the lock be lost, each page is stored once all the same. */
   async #becomeOnlyCopier(): Promise<void> {
     for (let isWaiting = false; ; isWaiting = true) {
-      const [row] = await this.#lock<{ isLocked: boolean }[]>`
-        select pg_try_advisory_lock(${String(COPY_LOCK)}::text::bigint) as "isLocked"`
-      if (row?.isLocked === true) return
+      if (await tryCopyLock(this.#lock)) return
       if (!isWaiting) this.#options.onStep('Waiting for another process that is copying this ledger')
       this.#mustGoOn()
       await Bun.sleep(1_000)
@@ -193,7 +192,8 @@ class Upgrade {
   /** Makes the tables of the copy. Nothing of the old ledger is touched; a rest of an attempt that was cut short is removed. */
   async #begin(): Promise<void> {
     const { onStep } = this.#options
-    await mustHaveOwnIds(this.#sql, this.#main, onStep)
+    onStep('Checking the ids of all rows')
+    await mustHaveOwnIds(this.#sql, this.#main)
     onStep('Making the tables of the new layout')
     await abandonCopy(this.#sql, this.#main, onStep)
     await this.#sql
@@ -211,8 +211,11 @@ class Upgrade {
     await this.#define(progressText)
   }
 
-  /** Copies everything that is there at the moment of the call. */
-  async #copyOnce(journal: JournalCopy): Promise<{ left: number; until: number }> {
+  /** Copies everything that is there at the moment of the call. `isFenced`: nothing can come after it. */
+  async #copyOnce(
+    journal: JournalCopy,
+    { isFenced = false }: { isFenced?: boolean } = {},
+  ): Promise<{ left: number; until: number }> {
     const { onStep } = this.#options
     const [now] = await this.#sql.unsafe<{ until: number; copied: number; before: string }[]>(
       `select coalesce((select max(seq) from ${this.#main}.journal), 0)::float8 as "until", copied_seq::float8 as "copied",
@@ -228,10 +231,12 @@ class Upgrade {
       copied = await journal.copyChunk(until)
       progress.report(copied)
     }
+    // A line that was there before the journal was read, and is left now, belongs to no entry.
+    const before = isFenced ? XID_MAX : now.before
     for (;;) {
       this.#mustGoOn()
       const [kept] = await this.#sql<{ lines: number }[]>`
-        select ledger_upgrade.keep_lines(${now.before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
+        select ledger_upgrade.keep_lines(${before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
       if ((kept?.lines ?? 0) === 0) break
     }
     return { left: until - now.copied, until }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
+import { OF_SHARD_0, SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 
 /** Agency, and the SHA-256 of its UUID as `sha256sum` prints it. */
@@ -15,6 +15,8 @@ describe('C1: the shard of an agency', () => {
       expect(shardOf(agencyId)).toBe(Number.parseInt(sha256.slice(0, 2), 16))
     })
   }
+
+  test('of what belongs to no agency is 0', () => expect(shardOf(OF_SHARD_0)).toBe(0))
 
   test('can be each of the 256', () => {
     const shards = Array.from({ length: 10_000 }, () => shardOf(systemIds('agc')))

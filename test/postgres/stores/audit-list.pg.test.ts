@@ -5,10 +5,10 @@ import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
 import { auditPage, PostgresAuditList } from '../../../src/postgres/stores/postgres-audit-list.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
-import { audited, batchOf, booked, unitSet } from '../../support/journal-records.ts'
+import { audited, batchOf, booked, entryOf, unitSet } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
-import { AGENCY, CALLER, sampleId } from '../../support/samples.ts'
+import { AGENCY, CALLER, sampleBooking, sampleId } from '../../support/samples.ts'
 
 const ANY: AuditFilter = {
   ...{ from: null, to: null, actorKind: null, actorId: null, outcome: null, bookingId: null, requestId: null },
@@ -115,6 +115,26 @@ describe('the audit trail', () => {
     expect([counted, rows.length]).toEqual([total, total])
   })
 
+  test('limited to a booking has its entries in every unit that it has been in', async () => {
+    const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+    const before = sampleBooking({ id: sampleId('bkg', 'moved'), unitId: sampleId('unt', 'first') })
+    const units = ['second', 'third', 'second']
+    const stays = [before, ...units.map((unit, i) => ({ ...before, unitId: sampleId('unt', unit), version: i + 2 }))]
+    const events = stays.slice(1).map((after, i) => {
+      const event = { kind: 'booking_changed', before: stays[i] ?? before, after } as const
+      return { agencyId: OTHER, at: T0 + i, entry: entryOf(event, { at: T0 + i }) }
+    })
+    const created = entryOf({ kind: 'booking_created', after: before }, { at: T0 })
+    const term = await store.takeOver('test')
+    const batches = [batchOf(term, [{ agencyId: OTHER, at: T0, entry: created }])]
+    for (const event of events) batches.push(batchOf(term, [event], { after: batches }))
+    for (const batch of batches) expect(await store.appendBatch(batch)).toBe('durable')
+    await store.close()
+    const { total, rows } = await list.list(OTHER, { ...ANY, bookingId: before.id }, ALL)
+    expect([total, rows.length]).toEqual([4, 4])
+    expect((await list.list(AGENCY.id, { ...ANY, bookingId: before.id }, ALL)).total).toBe(0)
+  })
+
   test('of an agency without any is empty', async () => {
     expect(await list.list(sampleId('agc', 'none'), ANY, ALL)).toEqual({ rows: [], total: 0 })
   })
@@ -148,11 +168,12 @@ describe(`a trail of ${ENTRIES} entries in three months, and ${LINES} lines`, ()
   }, 120_000)
 
   /** Blocks that a page needs beyond those of the count. */
-  async function blocksRead(offset: number): Promise<number> {
+  async function blocksRead(offset: number, filter = ANY): Promise<number> {
     const [row] = await lists<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>`
-      explain (analyze, buffers, format json) ${auditPage(lists, agency, ANY, { offset, limit: 100 })}`
+      explain (analyze, buffers, format json) ${auditPage(lists, { agencyId: agency, filter, page: { offset, limit: 100 } })}`
     const plan = row?.['QUERY PLAN'][0].Plan
     if (plan === undefined) throw new Error('No plan came back')
+    if (filter.bookingId !== null) return blocksOf(plan)
     return blocksOf(plan) - plan.Plans.filter((part) => part['Parent Relationship'] === 'InitPlan').reduce(sum, 0)
   }
   interface Plan {
@@ -167,5 +188,10 @@ describe(`a trail of ${ENTRIES} entries in three months, and ${LINES} lines`, ()
   test('has a first page that reads no more than its rows, and a fiftieth that reads what lies before', async () => {
     expect(await blocksRead(0)).toBeLessThan(150)
     expect(await blocksRead(4_900)).toBeLessThan(1_000)
+  })
+
+  test('is searched for a booking in the entries of its units only', async () => {
+    // What is left to read are the lines.
+    expect(await blocksRead(0, { ...ANY, bookingId: sampleId('bkg', 'none') })).toBeLessThan(150)
   })
 })

@@ -29,8 +29,7 @@ const WRITES: Record<string, string> = {
   'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
   'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
   'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',
-  'postgres-endpoint-rows.ts: insert into webhook_endpoint': 'audited',
-  'postgres-endpoint-rows.ts: insert into webhook_event': 'audited',
+  'postgres-endpoint-rows.ts: register_endpoint()': 'function',
   'postgres-endpoint-rows.ts: update webhook_delivery': 'audited',
   'postgres-endpoint-rows.ts: update webhook_endpoint': 'audited',
   'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
@@ -43,6 +42,7 @@ const WRITES: Record<string, string> = {
   'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
+  'postgres-sender-store.ts: make_deliveries()': 'sender',
   'postgres-sender-store.ts: record_attempts()': 'sender',
   'postgres-sender-store.ts: take_over_sending()': 'function',
   'postgres-sender-store.ts: update webhook_delivery': 'releases the claims of its own term, and no others',

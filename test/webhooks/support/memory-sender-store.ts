@@ -1,3 +1,4 @@
+import { monthOf } from '../../../src/core/journal/month.ts'
 import {
   type ClaimedDelivery,
   SenderReplacedError,
@@ -49,8 +50,8 @@ export interface MemoryDelivery {
   readonly log: NonNullable<Settled['attempt']>[]
 }
 
-/** That of every delivery here. */
-export const MEMORY_MONTH = '2027-01-01'
+/** That of every delivery here: the present one, which a database has a partition for. */
+export const MEMORY_MONTH = monthOf(Date.now())
 
 /** An in-memory implementation of the sender's store, with the same answers as Postgres. */
 export class MemorySenderStore implements SenderStore {

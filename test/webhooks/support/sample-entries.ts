@@ -1,9 +1,9 @@
 import type { Booking } from '../../../src/core/domain/booking.ts'
 import { type EncodedEntry, encodeEntry } from '../../../src/core/journal/entry-codec.ts'
-import { monthOf } from '../../../src/core/journal/month.ts'
 import type { Entry } from '../../../src/core/journal/record.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { CALLER, sampleBooking, sampleId } from '../../support/samples.ts'
+import { MEMORY_MONTH } from './memory-sender-store.ts'
 
 /** A booking's entry as the journal stores it, and its booking's row after it. */
 export interface SampleEntry extends EncodedEntry {
@@ -26,7 +26,7 @@ export function sampleEntry(
     ...{ event, at, caller: CALLER },
     envelope: { unitSlug: 'sea-view', unitName: 'Sea View', currency: 'EUR' },
   }
-  const place = { shard: shardOf(agencyId), seq, month: monthOf(at) }
+  const place = { shard: shardOf(agencyId), seq, month: MEMORY_MONTH }
   const encoded = encodeEntry(agencyId, entry, {
     ...place,
     previousLink: new Uint8Array(0),

@@ -1,0 +1,79 @@
+import { calendarMonthAt } from '../access/calendar-month.ts'
+import type { StoredRateSlot } from '../access/rate-slots.ts'
+import type { UsageDraft } from '../access/usage-meter.ts'
+import type { Catalogue, CatalogueStore } from '../core/catalogue/catalogue.ts'
+import type { JournalStore, WriterTerm } from '../core/journal/journal-store.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type RetryOptions, retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
+import type { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
+import type { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
+import type { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
+
+/** How long the take-over waits for an unavailable database: after the take-over no other process serves. */
+const TAKE_OVER_MS_MAX = 60_000
+const PAUSE_MS = 100
+/**
+ * Above the server's statement timeout: by then a take-over whose reply was lost has ended, and cannot fence out a later
+ * writer.
+ */
+const TAKE_OVER_AGAIN_MS = 2_500
+
+/** What the writer begins with; read after the take-over, when no other process can change it. */
+export interface TakenOver {
+  readonly term: WriterTerm
+  /** Of the journal's chains, by shard. */
+  readonly chainKeys: readonly Uint8Array[]
+  /** What the agencies have used of this month. */
+  readonly used: readonly UsageDraft[]
+  /** The requests of the last minute. */
+  readonly passed: readonly StoredRateSlot[]
+}
+
+/**
+ * Takes over the ledger, and loads the catalogue. The previous writer keeps serving until everything that can fail has been tried: all
+ * required data is read once before the take-over, as a test, and again after it.
+ * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
+ */
+export async function takeOver(options: {
+  store: Pick<JournalStore, 'takeOver' | 'reconnect'>
+  /** The name of this writer in `shard`: host and process. */
+  holder: string
+  catalogue: Catalogue
+  catalogueStore: CatalogueStore
+  chainKeys: PostgresChainKeys
+  usageRows: PostgresUsageRows
+  rateRows: PostgresRateRows
+  clock: Clock
+  /** Runs last before the take-over. */
+  prepare: () => Promise<void>
+  isCancelled: () => boolean
+  /** The take-over, or a read after it, got no answer from the database. It is retried. */
+  onFailure: (error: unknown) => void
+}): Promise<TakenOver> {
+  const { store, catalogue, catalogueStore, usageRows, rateRows, clock, isCancelled, onFailure } = options
+  const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
+  await Promise.all([
+    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys()],
+    ...[usedSoFar(), rateRows.load(), options.chainKeys.open()],
+  ])
+  await options.prepare()
+  if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
+  const retries: RetryOptions = {
+    ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: PAUSE_MS },
+    ...{ isOver: isCancelled, onFailure },
+  }
+  const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
+    ...retries,
+    pauseMs: TAKE_OVER_AGAIN_MS,
+    onFailure: (error) => {
+      // The outcome is unknown. A second take-over fences out the first.
+      store.reconnect()
+      onFailure(error)
+    },
+  })
+  const chainKeys = await retryUntilAnswered(() => options.chainKeys.open(), retries)
+  await retryUntilAnswered(() => catalogue.load(), retries)
+  const used = await retryUntilAnswered(usedSoFar, retries)
+  const passed = await retryUntilAnswered(() => rateRows.load(), retries)
+  return { term, chainKeys, used, passed }
+}
