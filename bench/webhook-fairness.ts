@@ -75,7 +75,9 @@ async function measure(): Promise<void> {
   const said = linesOf(receiver.stdout)
   const { port, ca } = JSON.parse((await said.next()).value ?? '') as { port: number; ca: string }
 
-  const ledger = await openTestDatabaseLedger(database.url, { onBookingChange: () => webhooks.sender.wake() })
+  const ledger = await openTestDatabaseLedger(database.url, {
+    onBookingChange: (agencyId) => webhooks.sender.wake(agencyId),
+  })
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: new Uint8Array(32),

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Ledger } from '../../src/app/open-ledger.ts'
+import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
+import { successLine } from '../../src/core/bookings/audit-lines.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
+import { systemIds, uuidOf } from '../../src/lib/ids.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { verifyDatabase } from '../support/verify-database.ts'
+import { makeDeliveries } from './support/make-deliveries.ts'
+
+/* Endpoints are registered, and enabled with `drop`, while the writer writes as fast as it can. */
+
+const UNITS = 24
+const ENDPOINTS = 12
+const RECEIVER = 'localhost:9000'
+
+let database: TestDatabase
+let ledger: Ledger
+
+beforeAll(async () => {
+  database = await testDatabase()
+  ledger = await openTestDatabaseLedger(database.url)
+})
+afterAll(async () => {
+  await ledger.close()
+  await database.drop()
+})
+
+/** Bookings of all units at once, one after the other in each, until `stop`. */
+function startWriter(agency: Agency, units: readonly Unit[]) {
+  let isStopping = false
+  const acknowledged: { readonly seq: number; readonly begunAt: number; readonly doneAt: number }[] = []
+  const clients = units.map(async (unit) => {
+    for (let n = 1; !isStopping; n++) {
+      const day = (i: number) => new Date(Date.UTC(2030, 0, i)).toISOString().slice(0, 10)
+      const begunAt = performance.now()
+      const outcome = await ledger.commands.book(agency, requestFor(unit, day(n), day(n + 1)), CALLER)
+      if (outcome.kind !== 'done' || outcome.seq === null) throw new Error('Expected a booking')
+      acknowledged.push({ seq: outcome.seq, begunAt, doneAt: performance.now() })
+    }
+  })
+  const stop = async () => {
+    isStopping = true
+    await Promise.all(clients)
+  }
+  return { acknowledged, stop }
+}
+
+/** The numbers of the events that the endpoint has a delivery of, in order. */
+async function deliveredTo(endpointId: string): Promise<number[]> {
+  const rows = await database.sql<{ seq: number }[]>`
+    select seq::int from webhook_delivery where endpoint_id = ${uuidOf(endpointId)} order by seq`
+  return rows.map(({ seq }) => seq)
+}
+
+test('W7: an endpoint gets every event from its registration or its choice on, none from before, and each once', async () => {
+  const agency = await addAgency(ledger)
+  const units: Unit[] = []
+  for (let n = 0; n < UNITS; n++)
+    units.push(await addUnit(ledger, agency, sampleUnit({ id: systemIds('unt'), slug: `unit-${n}` })))
+  const commands = openWebhookCommands(ledger, { secretKey: new Uint8Array(32), allowHosts: [RECEIVER] })
+  const line = () => successLine(ledger, CALLER)
+
+  const writer = startWriter(agency, units)
+  const starts: { id: string; asked: number; answered: number }[] = []
+  for (let n = 0; n < ENDPOINTS; n++) {
+    await Bun.sleep(30)
+    const asked = performance.now()
+    const outcome = await commands.register(agency.id, { url: `http://${RECEIVER}/${n}`, description: null }, line())
+    if (outcome.kind !== 'registered') throw new Error(outcome.kind)
+    starts.push({ id: outcome.endpoint.id, asked, answered: performance.now() })
+    // The sender is at work meanwhile.
+    if (n % 3 === 0) await makeDeliveries(database.url, ledger.epoch)
+  }
+  // Every other one is switched off for a while, and drops what has waited.
+  for (const start of starts.filter((_, n) => n % 2 === 1)) {
+    await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${uuidOf(start.id)}`
+    await database.sql`delete from webhook_delivery where endpoint_id = ${uuidOf(start.id)}`
+    await Bun.sleep(30)
+    start.asked = performance.now()
+    expect(await commands.change(agency.id, start.id, { pending: 'drop' }, line())).toMatchObject({ kind: 'changed' })
+    start.answered = performance.now()
+  }
+  await Bun.sleep(100)
+  await writer.stop()
+  await makeDeliveries(database.url, ledger.epoch)
+
+  const all = writer.acknowledged.map(({ seq }) => seq).sort((a, b) => a - b)
+  for (const { id, asked, answered } of starts) {
+    const delivered = await deliveredTo(id)
+    const first = delivered[0] ?? Number.POSITIVE_INFINITY
+    expect(delivered).toEqual(all.filter((seq) => seq >= first))
+    const before = writer.acknowledged.filter(({ doneAt }) => doneAt < asked)
+    const after = writer.acknowledged.filter(({ begunAt }) => begunAt > answered)
+    expect(before.length).toBeGreaterThan(0)
+    expect(after.length).toBeGreaterThan(0)
+    expect(before.filter(({ seq }) => seq >= first)).toEqual([])
+    expect(after.filter(({ seq }) => seq < first)).toEqual([])
+  }
+  await database.sql`analyze`
+  expect((await verifyDatabase(database.sql)).differences).toEqual([])
+}, 60_000)
