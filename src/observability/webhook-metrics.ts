@@ -58,7 +58,9 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Times the sender could not make or claim deliveries in the database, or record their outcome.',
     labels: ['action'],
     read: ({ sender: { sender } }) =>
-      sender === null ? [] : byLabel('action', {
+      sender === null
+        ? []
+        : byLabel('action', {
             make: sender.makeFailures,
             claim: sender.claimFailures,
             record: sender.recordFailures,

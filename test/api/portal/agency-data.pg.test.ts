@@ -4,6 +4,7 @@ import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
+import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
 let agency: Agency
@@ -249,6 +250,9 @@ describe('webhook endpoints', () => {
     expect(ping.body.delivery).toMatchObject({ event: 'ping', status: 'dead', attempts: [{ httpStatus: null }] })
     const unit = await service.unit(agency)
     await service.ask(`${path}/bookings`, { unit: unit.slug, arrival: '2027-03-01', departure: '2027-03-03' })
+    expect((await service.get(of)).body.webhookEndpoint.waitingEvents).toBe(1)
+    await makeDeliveries(service.database.url, service.ledger.epoch)
+    expect((await service.get(of)).body.webhookEndpoint.waitingEvents).toBe(0)
     const { deliveries, totalItems } = (await service.get(`${of}/deliveries`)).body
     expect(totalItems).toBe(2)
     const made = deliveries.find(({ event }: { event: string }) => event === 'booking.created')
