@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
+import { deliveryBacklog } from '../../src/postgres/stores/delivery-backlog.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
@@ -118,6 +119,40 @@ test('a claim skips a large backlog: 200,000 pending deliveries of one endpoint 
   for (let i = 0; i < 20; i++) await store.claim(options)
   // Allows for rows left dead by earlier claims. Reading the whole backlog would be 200,000.
   expect((await rowsRead('webhook_delivery')) - before).toBeLessThan(50_000)
+})
+
+test('a delivery whose entry is not there any more is claimed without a body', async () => {
+  const { addEndpoint, addEntry, epoch } = await openTables()
+  const [agencyId, id] = [sampleId('agc', 'a'), sampleId('whe', 'a')]
+  await addEndpoint({ id, agencyId })
+  for (const seq of [1, 2]) await addEntry(sampleEntry(agencyId, seq, { at: CREATED.getTime() }))
+  const term = await store.takeOver(epoch)
+  await store.makeDeliveries({ term, agencyIds: [agencyId], now: Date.now(), room: 100 })
+  await database.sql`delete from journal where seq = 1`
+  const claimed = await store.claim({ term, dueUntil: Date.now(), room: 100, windowFresh: 2, windows: {} })
+  expect(claimed.map(({ body }) => body === null).sort()).toEqual([false, true])
+})
+
+test('the backlog has what is pending, and what an active endpoint has no delivery of yet: a sender that is down makes none', async () => {
+  const { addEndpoint, addDelivery, addEntry, setEndpoint, epoch } = await openTables()
+  const { sql } = database
+  expect(await deliveryBacklog(sql)).toEqual({ pending: 0, oldestDueAt: null })
+  const a = { id: sampleId('whe', 'a'), agencyId: sampleId('agc', 'a') }
+  const b = { id: sampleId('whe', 'b'), agencyId: sampleId('agc', 'b') }
+  for (const endpoint of [a, b]) await addEndpoint(endpoint)
+  const at = CREATED.getTime()
+  await addDelivery(sampleId('dlv', '1'), a, at)
+  for (const seq of [1, 2, 3])
+    await addEntry(sampleEntry(b.agencyId, seq, { at: at - 10_000 + seq, isAnnounced: seq > 1 }))
+  expect(await deliveryBacklog(sql)).toEqual({ pending: 3, oldestDueAt: at - 9_998 })
+  await setEndpoint(b.id, { updatedAt: at - 5_000 })
+  expect(await deliveryBacklog(sql)).toEqual({ pending: 3, oldestDueAt: at - 5_000 })
+  await setEndpoint(b.id, { status: 'disabled' })
+  expect(await deliveryBacklog(sql)).toEqual({ pending: 1, oldestDueAt: at })
+  await setEndpoint(b.id, { status: 'active' })
+  const term = await store.takeOver(epoch)
+  await store.makeDeliveries({ term, agencyIds: 'all', now: Date.now(), room: 100 })
+  expect(await deliveryBacklog(sql)).toEqual({ pending: 3, oldestDueAt: at - 5_000 })
 })
 
 test('making deliveries reads what is new, and no more than an index entry of agencies that have nothing new', async () => {

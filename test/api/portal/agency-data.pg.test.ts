@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
-import { PostgresSenderStore } from '../../../src/postgres/stores/postgres-sender-store.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
+import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
 let agency: Agency
@@ -202,14 +202,6 @@ describe('audit and usage', () => {
   })
 })
 
-/** As the sender does before it sends: this service has none. */
-async function makeDeliveries(): Promise<void> {
-  const store = new PostgresSenderStore(service.database.url)
-  const term = await store.takeOver(service.ledger.epoch)
-  await store.makeDeliveries({ term, agencyIds: [agency.id], now: Date.now(), room: 10 })
-  await store.close()
-}
-
 describe('webhook endpoints', () => {
   const URL_OF_NOBODY = 'http://localhost:9/hooks'
 
@@ -258,7 +250,9 @@ describe('webhook endpoints', () => {
     expect(ping.body.delivery).toMatchObject({ event: 'ping', status: 'dead', attempts: [{ httpStatus: null }] })
     const unit = await service.unit(agency)
     await service.ask(`${path}/bookings`, { unit: unit.slug, arrival: '2027-03-01', departure: '2027-03-03' })
-    await makeDeliveries()
+    expect((await service.get(of)).body.webhookEndpoint.waitingEvents).toBe(1)
+    await makeDeliveries(service.database.url, service.ledger.epoch)
+    expect((await service.get(of)).body.webhookEndpoint.waitingEvents).toBe(0)
     const { deliveries, totalItems } = (await service.get(`${of}/deliveries`)).body
     expect(totalItems).toBe(2)
     const made = deliveries.find(({ event }: { event: string }) => event === 'booking.created')
