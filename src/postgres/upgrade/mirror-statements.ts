@@ -1,10 +1,14 @@
+import { assert } from '../../lib/assert.ts'
 import type { Mirror } from './mirrors.ts'
 
-/** A column of a mirror's new table. `isId`: a text of the old table that becomes a UUID. `oldType`: null if the old table lacks it. */
+/** A column of a mirror's new table. */
 export interface MirrorColumn {
   readonly name: string
-  readonly isId: boolean
+  /** Its name in the old table, and its type there; null if the old table lacks it. */
+  readonly oldName: string
   readonly oldType: string | null
+  /** Whether a text of the old table becomes a UUID. */
+  readonly isId: boolean
 }
 
 /** How long a statement of the last version waits for a page that is being copied, and the other way round. */
@@ -27,11 +31,11 @@ export function mirrorScript(mirror: Mirror, columns: readonly MirrorColumn[], m
   const upsert = `on conflict (${identity.join(', ')}) do update set ${changes.map((column) => `${column} = excluded.${column}`).join(', ')}`
   const settings = `set search_path = ledger_next, ${main}, pg_temp set lock_timeout = '${LOCK_MS_MAX}ms'`
   const keyRow = `jsonb_build_array(${key.map((column) => `o.${column}`).join(', ')})`
-  const typeOf = (column: string) => columns.find((each) => each.name === column)?.oldType ?? 'text'
+  const typeOf = (column: string) => columns.find(({ oldName }) => oldName === column)?.oldType ?? 'text'
   const keyParts = (json: string) => key.map((column, i) => `(${json} ->> ${i})::${typeOf(column)}`)
   const isSameKey = (json: string) => key.map((column, i) => `o.${column} = ${keyParts(json)[i]}`).join(' and ')
   const inOrder = key.map((column) => `o.${column}`).join(', ')
-  const copyOf = (row: string) =>
+  const copyOf = (row: 'o' | 'k') =>
     identity
       .filter((column) => column !== 'month' || key.includes('month'))
       .map((column) => `n.${column} = ${keyValue(mirror, columns, column, row)}`)
@@ -118,15 +122,18 @@ export function triggerStatements({ name, from }: Mirror, main: string): readonl
   ]
 }
 
-function expressionOf({ columns }: Mirror, { name, isId }: MirrorColumn): string {
-  return columns[name] ?? (isId ? `ledger_upgrade.uuid_of(o.${name})` : `o.${name}`)
+function expressionOf({ columns }: Mirror, column: MirrorColumn): string {
+  return columns[column.name] ?? copied(column, `o.${column.oldName}`)
 }
 
 /** A column of the copy's identity, from the key of the old row: of a row `o`, or of a JSON array `k.key`. */
-function keyValue(mirror: Mirror, columns: readonly MirrorColumn[], column: string, row: string): string {
-  const old = mirror.from === 'audit' && column === 'line_id' ? 'audit_id' : column
-  const place = mirror.key.indexOf(old)
-  const { isId = old === 'audit_id', oldType = 'text' } = columns.find(({ name }) => name === old) ?? {}
-  const value = row === 'o' ? `o.${old}` : `(k.key ->> ${place})::${oldType}`
+function keyValue({ key }: Mirror, columns: readonly MirrorColumn[], name: string, row: 'o' | 'k'): string {
+  const column = columns.find((each) => each.name === name)
+  assert(column !== undefined, `Cannot copy a table: it has no column ${name}`)
+  const { oldName, oldType } = column
+  return copied(column, row === 'o' ? `o.${oldName}` : `(k.key ->> ${key.indexOf(oldName)})::${oldType}`)
+}
+
+function copied({ isId }: MirrorColumn, value: string): string {
   return isId ? `ledger_upgrade.uuid_of(${value})` : value
 }

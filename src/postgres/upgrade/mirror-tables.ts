@@ -90,19 +90,19 @@ export class MirrorTables {
   }
 
   /** The columns of the new table that can be written, and what they are in the old one. */
-  async #columns({ from, to }: Mirror): Promise<readonly MirrorColumn[]> {
-    const rows = await this.#sql<(MirrorColumn & { newType: string })[]>`
-      select n.attname as "name", format_type(n.atttypid, null) as "newType",
-             (select format_type(o.atttypid, null) from pg_attribute o
-              where o.attrelid = ${`${this.#main}.${from}`}::text::regclass and o.attname = n.attname and o.attnum > 0
-                and not o.attisdropped) as "oldType"
-      from pg_attribute n
-      where n.attrelid = ${to}::text::regclass and n.attnum > 0 and not n.attisdropped and n.attgenerated = ''
-      order by n.attnum`
-    return rows.map(({ name, oldType, newType }) => ({
-      name,
-      oldType,
-      isId: newType === 'uuid' && oldType === 'text',
-    }))
+  async #columns({ from, to, renamed }: Mirror): Promise<readonly MirrorColumn[]> {
+    const rows = await this.#sql<{ name: string; newType: string }[]>`
+      select attname as "name", format_type(atttypid, null) as "newType" from pg_attribute
+      where attrelid = ${to}::text::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+      order by attnum`
+    const old = await this.#sql<{ name: string; type: string }[]>`
+      select attname as "name", format_type(atttypid, null) as "type" from pg_attribute
+      where attrelid = ${`${this.#main}.${from}`}::text::regclass and attnum > 0 and not attisdropped`
+    const oldTypes = new Map(old.map(({ name, type }) => [name, type]))
+    return rows.map(({ name, newType }) => {
+      const oldName = renamed[name] ?? name
+      const oldType = oldTypes.get(oldName) ?? null
+      return { name, oldName, oldType, isId: newType === 'uuid' && oldType === 'text' }
+    })
   }
 }

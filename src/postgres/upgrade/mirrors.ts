@@ -16,6 +16,8 @@ export interface Mirror {
   readonly identity: readonly string[]
   /** New columns that are not the old row's, as expressions over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>
+  /** New columns that had another name. */
+  readonly renamed: Readonly<Record<string, string>>
   /** Further old tables that the expressions need. */
   readonly join: string
   /** Which old rows. */
@@ -24,7 +26,17 @@ export interface Mirror {
 
 function mirror(name: string, key: readonly string[], change: Partial<Mirror> = {}): Mirror {
   return {
-    ...{ name, from: name, to: `ledger_next.${name}`, key, identity: key, columns: {}, join: '', where: 'true' },
+    ...{
+      name,
+      from: name,
+      to: `ledger_next.${name}`,
+      key,
+      identity: key,
+      columns: {},
+      renamed: {},
+      join: '',
+      where: 'true',
+    },
     ...change,
   }
 }
@@ -65,14 +77,15 @@ export const MIRRORS: readonly Mirror[] = [
   mirror('audit_line', AUDIT_KEY, {
     from: 'audit',
     identity: ['agency_id', 'line_id', 'month'],
-    columns: { line_id: 'ledger_upgrade.uuid_of(o.audit_id)', month: 'storage_month(o.at)' },
+    columns: { month: 'storage_month(o.at)' },
+    renamed: { line_id: 'audit_id' },
     where: "o.outcome <> 'OK'",
   }),
   mirror('audit_ok', AUDIT_KEY, {
     from: 'audit',
     to: 'ledger_upgrade.audit_ok',
     identity: ['agency_id', 'line_id'],
-    columns: { line_id: 'ledger_upgrade.uuid_of(o.audit_id)' },
+    renamed: { line_id: 'audit_id' },
     where: "o.outcome = 'OK'",
   }),
 ]
