@@ -5,6 +5,7 @@ import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { systemIds, uuidOf } from '../../src/lib/ids.ts'
+import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
@@ -65,9 +66,14 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   const line = () => successLine(ledger, CALLER)
 
   const writer = startWriter(agency, units)
+  /** More writes were made than could have begun before the call. */
+  const writesGoOn = () => {
+    const before = writer.acknowledged.length
+    return eventually('the writer goes on', async () => writer.acknowledged.length > before + UNITS, 30_000)
+  }
   const starts: { id: string; asked: number; answered: number }[] = []
   for (let n = 0; n < ENDPOINTS; n++) {
-    await Bun.sleep(30)
+    await writesGoOn()
     const asked = performance.now()
     const outcome = await commands.register(agency.id, { url: `http://${RECEIVER}/${n}`, description: null }, line())
     if (outcome.kind !== 'registered') throw new Error(outcome.kind)
@@ -79,12 +85,12 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   for (const start of starts.filter((_, n) => n % 2 === 1)) {
     await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${uuidOf(start.id)}`
     await database.sql`delete from webhook_delivery where endpoint_id = ${uuidOf(start.id)}`
-    await Bun.sleep(30)
+    await writesGoOn()
     start.asked = performance.now()
     expect(await commands.change(agency.id, start.id, { pending: 'drop' }, line())).toMatchObject({ kind: 'changed' })
     start.answered = performance.now()
   }
-  await Bun.sleep(100)
+  await writesGoOn()
   await writer.stop()
   await makeDeliveries(database.url, ledger.epoch)
 
