@@ -90,9 +90,9 @@ export interface JournalStore {
    */
   renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure>
   /**
-   * Whether the entries of a batch are there: all of them, or none (J2). False for a batch without entries: its lines tell only of
-   * requests that changed nothing. The fences of its shards are locked first, which waits for whatever is still committing. The answer
-   * is final, because it is given only when all of them have higher epochs.
+   * Whether the entries and audit lines of a batch are stored: all of them, or none (J2). The fences of its shards are locked
+   * first, which waits for whatever is still committing. The answer is final, because it is given only when all of them have
+   * higher epochs.
    * @returns null when this could not be found out within a few seconds
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
