@@ -1,12 +1,12 @@
--- The layout of the ledger from here on. A new database gets nothing of what came before it; a database of an earlier version is
--- copied into it (src/postgres/upgrade/).
+-- The layout of the ledger, by shard. A new database starts with this file; a database of an earlier version is copied into this
+-- layout (src/postgres/upgrade/).
 
 create extension if not exists btree_gist;
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
--- What holds for the whole database. `history_id` names this history of events: a restored copy gets another one, so that nobody
--- continues with a cursor of a future that did not happen. Months outside of oldest_month and newest_month have no partition.
+-- What holds for the whole database. `history_id` identifies this history of events, so that a reader with a cursor can notice that
+-- it reads another one. There are partitions from oldest_month to newest_month, and no others.
 create table ledger (
   is_only      boolean primary key default true check (is_only),
   shards       smallint not null default 256 check (shards = 256),
@@ -21,9 +21,9 @@ values (date_trunc('month', now() at time zone 'UTC'), date_trunc('month', now()
 create function shard_of(agency uuid) returns smallint language sql immutable strict parallel safe as
   $$ select get_byte(sha256(uuid_send(agency)), 0)::smallint $$;
 
--- The fence, and where the log of a shard begins. `base`: the last entry that was archived; what the journal holds comes after it.
--- `mark`: the number from which on there are no gaps; entries before it have the numbers that an earlier version gave them. Each with
--- the link of the last entry up to it. `renewal` identifies the call that last raised the epoch.
+-- The fence of a shard, and where its log begins. `base`: the last archived entry; the journal holds what comes after it. `mark`: after
+-- this number there are no gaps; entries up to it have the numbers that an earlier version gave them. Each comes with the link of the
+-- last entry up to it. `renewal` identifies the call that last raised the epoch.
 create table shard (
   shard     smallint primary key check (shard between 0 and 255),
   epoch     bigint not null default 0,
@@ -37,7 +37,7 @@ create table shard (
 );
 insert into shard (shard) select generate_series(0, 255);
 
--- The keys of the chains, sealed under SECRET_KEY. Apart from the fences: those are read and locked by every batch.
+-- The keys of the chains, encrypted with SECRET_KEY. Not in `shard`, whose rows every batch reads and locks.
 create table shard_chain (
   shard      smallint primary key references shard,
   key_sealed text not null
@@ -75,7 +75,7 @@ create index journal_newest on journal (agency_id, at desc);
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;
 
--- The lines of the audit trail that no entry tells: refusals, repeated writes, and changes of the agency's own data.
+-- The lines of the audit trail that have no journal entry: refusals, repeated writes, and changes of the agency's own data.
 create table audit_line (
   at         timestamptz not null,
   count      bigint not null,
@@ -94,7 +94,7 @@ create table audit_line (
 -- GET {agency}/audit.
 create index audit_line_newest on audit_line (agency_id, at desc, line_id desc);
 
--- `is_base`: what comes before it was archived. It is never pruned.
+-- `is_base`: the unit's entries up to it may be archived, so it is never pruned.
 create table snapshot (
   agency_id uuid not null,
   unit_id   uuid not null,
@@ -208,8 +208,8 @@ create function guest_text(first_name text, last_name text, email text, phone te
 create index guest_search on guest using gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, (agency_id::text))
   with (gin_pending_list_limit = 512);
 
--- The bookings as they are now. The journal has their history, and none of their free texts: source_ref, notes and
--- cancel_reason may hold personal data, and must be erasable.
+-- The current state of each booking. The journal has its history, but no free text: source_ref, notes and cancel_reason may contain
+-- personal data, and must be erasable.
 create table booking (
   total_amount    bigint not null,
   seq             bigint not null,
@@ -296,9 +296,9 @@ create table webhook_sender (
 );
 insert into webhook_sender (tenure, epoch, taken_at) values (0, 0, now());
 
--- `made_seq`, `made_month`: the last entry of the agency that was considered for this endpoint. Entries after it have no delivery
--- yet; those of an endpoint that is switched off wait there. `from_seq`: where the cursor began, or to where the agency dropped what
--- waited; announced entries between the two have a delivery.
+-- `made_seq`, `made_month`: the endpoint's cursor, the last entry of the agency that was considered for it. Later entries have no
+-- delivery yet; while the endpoint is switched off, they wait. `from_seq`: where the cursor began, or was moved to when the agency
+-- dropped what waited. Every announced entry between from_seq and made_seq has a delivery.
 create table webhook_endpoint (
   agency_id              uuid not null references agency,
   endpoint_id            uuid not null,
@@ -360,12 +360,13 @@ create table webhook_attempt (
   primary key (agency_id, delivery_id, attempt, month)
 ) partition by range (month);
 
--- The month that a row of this time is stored in. Never one that has no partition: writing must not fail at the end of a month.
+-- The month that a row of this time is stored in. Always one that has a partition: a write must not fail because a month has ended.
 create function storage_month(at timestamptz) returns date language sql stable strict as $$
   select greatest(oldest_month, least(newest_month, date_trunc('month', at at time zone 'UTC')::date)) from ledger
 $$;
 
--- Creates the partitions of all months up to `until`. Attached, not created in place, so that nothing waits for it.
+-- Creates the partitions of all months up to `until`, and returns the newest month. A partition is created first and attached then,
+-- because `create table … partition of` would block every read and write of the parent.
 create function ensure_months(until date) returns date language plpgsql as $$
 declare
   month  date;

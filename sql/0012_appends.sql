@@ -79,10 +79,10 @@ create type idempotency_row as (
   created_at      timestamptz
 );
 
--- The fences (J5). Whoever locks several locks them in the order of the shards. What is fenced raises NL001, and the detail lists
--- the fenced shards: `17,203`. NL002, from append_batch, lists those whose logs end elsewhere than the writer believes.
+-- The fences (J5). Several are always locked in the order of their shards. NL001: the writer is fenced; the detail lists the fenced
+-- shards, `17,203`. NL002, from append_batch: the entries do not continue the logs of the shards in the detail.
 
--- Locks the fences and compares them. Only after that does a writer read anything.
+-- Locks the fences and compares them. Comes before everything that a writer reads.
 create function check_fences(shards smallint[], epochs bigint[]) returns boolean language plpgsql as $$
 declare
   fenced text;
@@ -116,7 +116,7 @@ begin
   return true;
 end $$;
 
--- Makes the caller the only writer of all shards, and returns where their logs end.
+-- Makes the caller the only writer of all shards, and returns the ends of their logs.
 create function take_over(new_holder text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql as $$
@@ -124,7 +124,7 @@ language plpgsql as $$
 begin
   perform from shard s order by s.shard for update;
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
-  -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
+  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
@@ -154,7 +154,7 @@ end $$;
 -- The functions that read the journal have one plan for all calls: planning for all partitions takes longer than the reading. It must
 -- not be the plan for a table that was still small.
 
--- Whether all entries are there: as these, not only their numbers.
+-- Whether exactly these entries are stored, not only others with their numbers.
 create function are_written(entries journal_row[]) returns boolean language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
@@ -395,7 +395,7 @@ end $$;
 
 -- `slots`: [{"slot", "ageMs", "wallMs", "bootId", "bootMs", "total", "counts"}]. Counts of a slot only grow, so of two sends
 -- of a slot the larger one is kept. Rows of this writer before `keep_from` are a minute old; those of earlier writers are
--- when `drop_earlier` says so. A slot has keys of many agencies, and belongs to none: its fence is that of shard 0.
+-- when `drop_earlier` says so. A slot has keys of many agencies and belongs to none of them, so its fence is that of shard 0.
 create function keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean) returns void
 language plpgsql as $$
 begin
@@ -416,7 +416,7 @@ begin
   end if;
 end $$;
 
--- The sender serves all agencies: its fence is that of shard 0.
+-- The sender serves all agencies, so its fence is that of shard 0.
 create function take_over_sending(writer_epoch bigint) returns bigint
 language plpgsql as $$
 declare
@@ -428,7 +428,7 @@ begin
   return taken;
 end $$;
 
--- Replaces everything that is sealed under SECRET_KEY, and fences out the writer. `changes`: [{"agency_id", "endpoint_id",
+-- Replaces everything that is encrypted with SECRET_KEY, and fences out the writer. `changes`: [{"agency_id", "endpoint_id",
 -- "secret_before", "secret_after", "previous_before", "previous_after"}]; `chain_changes`: [{"shard", "key_before", "key_after"}] of
 -- all rows of shard_chain. `known`: the check values of the keys that the database may have; null: any.
 create function rotate_secret_key(known jsonb, new_hmac text, endpoints_read integer, changes jsonb, chain_changes jsonb) returns void

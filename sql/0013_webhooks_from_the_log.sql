@@ -1,12 +1,11 @@
--- Webhooks made from the journal: where the log of a shard ends, deliveries of what came after an endpoint's cursor, and what the
--- sender claims and records.
+-- Webhooks: deliveries are made from the journal entries after an endpoint's cursor; the sender claims them and records its attempts.
 -- Locks are taken in one order: the fence, endpoints by key, deliveries.
 
 -- Its cursor moves with nearly every event: room for the new version of a row on the same page, so that no index changes.
 alter table webhook_endpoint set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
--- The last entry of the agency's shard. Nothing is appended to the shard until the statement's end: whatever comes later has a higher
--- number, and a statement in a function sees everything that came before. Errors: NL001 the writer is fenced.
+-- The last entry of the agency's shard. The lock on the fence lasts until the end of the transaction: every entry appended later has a
+-- higher number, and the read after the lock sees every earlier one. Errors: NL001 the writer is fenced.
 create function end_of_log(agency uuid, writer_epoch bigint, out seq bigint, out month date)
 language plpgsql as $$
 begin
@@ -17,8 +16,8 @@ begin
   end if;
 end $$;
 
--- Registers an endpoint, whose first event is the first that commits afterwards. Answers false when the agency has `endpoints_max`
--- endpoints already. Errors: NL001 the writer is fenced.
+-- Registers an endpoint. Its first event is the first that commits afterwards. Returns false if the agency already has `endpoints_max`
+-- endpoints. Errors: NL001 the writer is fenced.
 create function register_endpoint(
   writer_epoch bigint, agency uuid, endpoint uuid, its_url text, its_description text, its_secret_sealed text,
   registered_at timestamptz, endpoints_max integer) returns boolean
@@ -37,10 +36,10 @@ begin
   return found;
 end $$;
 
--- Makes deliveries of the entries after the cursors of active endpoints, and moves the cursors: `room` entries at most, of the
--- agencies listed, or of all when `agencies` is null. Agencies share the room, and when there is not even room for one entry of each,
--- those that have waited longest come first. A delivery is due when its event happened, or its endpoint was last changed, but not
--- after `made_at`. Every step is by index, as in claim_deliveries. Errors: NL004 when another sender has taken over.
+-- Makes deliveries of the entries after the cursors of active endpoints, and moves the cursors: of at most `room` entries, of the listed
+-- agencies, or of all when `agencies` is null. Agencies share the room; if it is too small for one entry of each endpoint, those that
+-- have waited longest come first. A delivery is due when its event happened or its endpoint was last changed, whichever is later, but
+-- never after `made_at`. Every step is by index, as in claim_deliveries. Errors: NL004 when another sender has taken over.
 create function make_deliveries(
   claiming bigint, agencies jsonb, made_at timestamptz, room integer, out made integer, out may_have_more boolean)
 language plpgsql
@@ -257,8 +256,8 @@ begin
     where since is not null);
 end $$;
 
--- Writes what became of attempts: all of it or nothing, and safe to send twice. An outcome is taken only for the very
--- claim and attempt it belongs to. A delivery that the agency dropped meanwhile is not brought back by a failure.
+-- Records the outcomes of attempts: all or nothing, and safe to send twice. An outcome is taken only for the very
+-- claim and attempt it belongs to. A failed attempt does not revive a delivery that the agency has dropped in the meantime.
 create function record_attempts(claiming bigint, content jsonb) returns void
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -303,9 +302,9 @@ begin
   end if;
 end $$;
 
--- Deletes an endpoint, forgets its secrets, and drops what is pending for it, `dropped_max` deliveries at most. The sender makes
--- deliveries with the endpoint locked: it has made them before, or makes none. Answers how many were dropped; null when there is no
--- such endpoint. Errors: NL001 the writer is fenced.
+-- Deletes an endpoint, erases its secrets, and drops at most `dropped_max` of its pending deliveries. The sender makes deliveries with
+-- the endpoint locked, so it made them before the deletion or makes none. Returns how many were dropped; null if there is no such
+-- endpoint. Errors: NL001 the writer is fenced.
 create function delete_webhook_endpoint(
   writer_epoch bigint, agency uuid, endpoint uuid, deleted_at timestamptz, dropped_max integer) returns integer
 language plpgsql as $$
@@ -334,8 +333,8 @@ begin
   return dropped;
 end $$;
 
--- What waits: pending deliveries, and announced entries of which no delivery has been made for an active endpoint, together counted up
--- to `counted_max`; and since when the oldest of them that may be sent is due. One index probe per active endpoint, one for each that
+-- What waits: pending deliveries, and announced entries that have no delivery yet for an active endpoint, together counted up to
+-- `counted_max`; and when the oldest of them that may be sent fell due. One index probe per active endpoint, one for each that
 -- has pending deliveries, and an index entry for each that is counted.
 create function webhook_backlog(counted_max integer, out waiting bigint, out oldest_due timestamptz) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off

@@ -1,6 +1,6 @@
--- Archives the oldest month: its partitions leave the ledger as tables of their own, whose names are returned. What takes their place
--- stays: the link that the chain of each shard continues from, and a snapshot of each unit. All of it or nothing. It reads before it
--- locks, and gives up rather than make the service wait. Errors: NL020 the month cannot be archived.
+-- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
+-- link from which its chain continues, and for each unit a snapshot. Reads before it locks, and gives up rather than make the service
+-- wait. Errors: NL020 the month cannot be archived.
 create function retire_month(retired date) returns setof text language plpgsql
 set lock_timeout = '500ms'
 as $$

@@ -1245,7 +1245,7 @@ AS $function$
 begin
   perform from shard s order by s.shard for update;
   update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
-  -- A statement of its own: its snapshot is later than everything that the locks have waited for (C3).
+  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s

@@ -4,8 +4,8 @@ import type { Clock } from '../lib/clock.ts'
 const EVERY_MS = 86_400_000
 
 /**
- * Has the partitions of the next months created, once a day. When it fails, writing goes on: a month without partitions is never
- * written to (storageMonth).
+ * Creates the partitions of the next months, once a day. If that fails, writes still succeed: rows of a month without a partition go
+ * into the newest one (storageMonth).
  */
 export class MonthsAhead {
   readonly #ensure: () => Promise<Month>
@@ -36,7 +36,7 @@ export class MonthsAhead {
     })
   }
 
-  /** Waits for the statement that runs. */
+  /** Waits for the running statement. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()

@@ -18,7 +18,7 @@ interface Options {
   readonly finish?: boolean
 }
 
-/** What a command answers, as JSON and as a sentence. */
+/** The result of a command, as JSON and as a sentence. */
 interface Answer {
   readonly json: object
   readonly text: string
@@ -31,14 +31,15 @@ export function migrateCommand(program: Command, terminal: Terminal): void {
     .summary('migrate the database of DATABASE_URL, ahead of the start of a new version')
     .description(
       'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand. ' +
-        'A database of the layout before shards is copied into the new layout, which needs SECRET_KEY; the last version may serve meanwhile. ' +
-        'An interrupted copy continues where it was.',
+        'A database of the layout before shards is copied into the new layout, which needs SECRET_KEY; the last version with the old layout may keep serving. ' +
+        'An interrupted copy continues where it stopped.',
     )
     .addOption(new Option('--status', 'print how far the copy is').conflicts(['back', 'finish']))
     .addOption(
-      new Option('--back', 'give the database back to the last version, with everything written since').conflicts(
-        'finish',
-      ),
+      new Option(
+        '--back',
+        'return the database to the last version with the old layout, with everything written since',
+      ).conflicts('finish'),
     )
     .option('--finish', 'remove the old tables: from then on there is no way back')
     .option('--json', 'print the result as JSON')
@@ -66,7 +67,7 @@ async function run(sql: Sql, url: string, options: Options, { env, err }: Termin
     const outcome = await goBack(url, onStep)
     const text =
       outcome.kind === 'abandoned'
-        ? 'The copy is removed. The last version was not touched.\n'
+        ? 'The copy is removed. The tables of the last version were not changed.\n'
         : `The database is back in the old layout, with ${outcome.entries} journal entries made since the switch. Start the last version.\n`
     return { json: outcome, text }
   }
@@ -86,7 +87,7 @@ async function run(sql: Sql, url: string, options: Options, { env, err }: Termin
   return { json: { applied, version }, text: `The schema is at version ${version}; ${applied.length} applied now.\n` }
 }
 
-/** The database at DATABASE_URL; for what the service does not do itself, otherwise the one in the data folder. */
+/** Uses the database at DATABASE_URL. Without it, --status, --back and --finish use the one in the data folder. */
 async function withDatabase<T>(
   { env, err }: Terminal,
   { status, back, finish }: Options,
@@ -127,9 +128,9 @@ function statusText(report: UpgradeReport): string {
   const { stage, rows, entries, switchedAt } = report
   switch (stage) {
     case 'none':
-      return 'The database is in the present layout, and has no tables of an earlier one.\n'
+      return 'The database has the present layout, and no tables of an earlier one.\n'
     case 'old':
-      return 'The database is in the layout before shards. Nothing is copied yet.\n'
+      return 'The database has the layout before shards. Nothing is copied yet.\n'
     case 'copying':
       return `Copied: ${countOf(rows)} rows and ${countOf(entries)} journal entries. The last version is in use.${doubts(report)}\n`
     case 'switched':
@@ -143,8 +144,8 @@ function countOf(count: UpgradeReport['rows']): string {
 
 function doubts({ unknownCallers, differentBodies }: Pick<CopyOutcome, 'unknownCallers' | 'differentBodies'>): string {
   const unknown =
-    unknownCallers === 0 ? '' : `${unknownCallers} entries had no line in the audit trail: their author is unknown. `
+    unknownCallers === 0 ? '' : ` ${unknownCallers} entries had no line in the audit trail: their author is unknown.`
   const different =
-    differentBodies === 0 ? '' : ` ${differentBodies} webhook events would now be sent with another body than before.`
+    differentBodies === 0 ? '' : ` ${differentBodies} webhook events would now be sent with a different body.`
   return unknown + different
 }

@@ -27,7 +27,8 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'verify',
-      summary: 'verify all derived data against the journal; exit code 1 if anything differs, 4 without a result',
+      summary:
+        'verify the journal, and all derived data against it; exit code 1 if anything differs, 4 without a result',
       isOfAll: true,
       options: (command) =>
         command.option(

@@ -6,7 +6,7 @@ export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | '
 /** Makes ids; a port, so that a simulation can make the same ones again. */
 export type IdSource = (prefix: IdPrefix) => string
 
-/** Prefix and a UUIDv7 without dashes: sorts by time of making. */
+/** Prefix and a UUIDv7 without dashes: sorts by time of creation. */
 export const systemIds: IdSource = (prefix) => `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
 
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/

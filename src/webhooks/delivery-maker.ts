@@ -6,12 +6,12 @@ import type { Clock } from '../lib/clock.ts'
 import { SenderReplacedError, type SenderStore } from './sender-store.ts'
 import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'
 
-/** Entries that one statement considers, at most: claims wait for it (measured; docs/decisions.md). */
+/** Entries per statement, at most: claims wait until it ends (measured). */
 const MAKE_MAX = 4_000
 /** How often all agencies are looked at, for wakes that were lost. */
 export const MAKE_ALL_MS = 60_000
 
-/** Makes deliveries of what the journal announces, for the agencies that have new entries. */
+/** Makes deliveries of announced entries, for the agencies that have new ones. */
 export class DeliveryMaker {
   readonly #store: SenderStore
   readonly #clock: Clock

@@ -1,4 +1,4 @@
-/** The lines of the audit trail that no entry tells (docs/design.md#audit). */
+/** The lines of the audit trail that have no journal entry (docs/design.md#audit). */
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { AuditDraft, Caller } from '../journal/record.ts'

@@ -19,7 +19,7 @@ export interface ShardHead {
   readonly lastLink: Link
 }
 
-/** What the log has, and what the next entries of it are made with. */
+/** The ends of all logs, and what is needed to continue them. */
 export interface LogEnd {
   /** By shard. */
   readonly heads: readonly ShardHead[]
@@ -28,7 +28,7 @@ export interface LogEnd {
   readonly newestMonth: Month
 }
 
-/** Each entry is encoded once, here, to follow what the log has. */
+/** Numbers, encodes and links the entries of a batch, each once, so that they continue the logs of their shards. */
 export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): NumberedRecord[] {
   const heads = new Map<number, ShardHead>()
   return records.map((record) => {

@@ -1,5 +1,5 @@
 /**
- * - K1 The keys of the chains are stored sealed under SECRET_KEY, each bound to its shard.
+ * - K1 The keys of the chains are stored encrypted with SECRET_KEY, each bound to its shard.
  */
 import { randomBytes } from 'node:crypto'
 import { openText, sealText } from '../../lib/sealed-text.ts'
@@ -9,8 +9,8 @@ export interface ChainKey {
   /** 32 bytes. */
   readonly key: Uint8Array
   /**
-   * The last entry that was linked with the key before this one, which is lost; 0 when there was none. Sealed with the key, so that
-   * nobody without SECRET_KEY can declare entries to be unverifiable.
+   * The last entry that was linked with the key before this one, which is lost; 0 when there was none. Encrypted together with the key, so that
+   * nobody without SECRET_KEY can exempt entries from verification.
    */
   readonly since: number
 }
@@ -27,7 +27,10 @@ export function newChainKey(since = 0): ChainKey {
   return { key: randomBytes(CHAIN_KEY_BYTES), since }
 }
 
-/** @param secretKey 32 bytes (SECRET_KEY) */
+/**
+ * The key as it is stored: encrypted, and bound to its shard.
+ * @param secretKey 32 bytes (SECRET_KEY)
+ */
 export function sealChainKey(secretKey: Uint8Array, shard: number, { key, since }: ChainKey): string {
   return sealText(secretKey, `${Buffer.from(key).toString('hex')} ${since}`, boundTo(shard))
 }

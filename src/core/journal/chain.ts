@@ -1,6 +1,6 @@
 /**
- * The chain of a shard: each entry's link is an HMAC-SHA-256 of the link before it and of everything the entry says. Whoever
- * changes, removes or inserts an entry in the database, without the shard's key, breaks it there. It does not show that the newest
+ * The chain of a shard: each entry's link is an HMAC-SHA-256 of the link before it and of everything the entry says. Anyone who
+ * changes, removes or inserts an entry without the shard's key breaks the chain at that entry. It does not show that the newest
  * entries are missing.
  */
 import type { Instant } from '../domain/booking.ts'
@@ -33,12 +33,15 @@ export interface LinkedEntry {
   readonly payload: string
 }
 
-/** @param key of the shard, 32 bytes */
+/**
+ * The link of `entry`, which follows the entry with the link `previous`.
+ * @param key of the shard, 32 bytes
+ */
 export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): Link {
   return new Bun.CryptoHasher('sha256', key).update(previous).update(coveredText(entry)).digest()
 }
 
-/** The same text for the same entry, and for no other: a JSON array, which no value can break out of. */
+/** Unambiguous: a JSON array, so that no two entries have the same text. */
 function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry
   const { actor, route, requestId, payload } = entry

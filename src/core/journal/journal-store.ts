@@ -14,8 +14,8 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
  *   This send was not written; the connection must be discarded.
  * - `too_slow`: the server cancelled the statement at its timeout. This send was not written; a smaller batch may pass.
  * - `poison`: the data broke a rule of the database. This send was not written (J4).
- * - `fenced`: another writer has taken over some of its shards, or has written under its numbers, or the entries before them are
- *   not there (J3, J5). This send was not written.
+ * - `fenced`: another writer has taken over some of its shards or has used its numbers, or the preceding entries are missing
+ *   (J3, J5). This send was not written.
  */
 export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison'
 
@@ -35,7 +35,7 @@ export interface ShardEpoch {
   readonly epoch: number
 }
 
-/** A shard that was taken over, and the end of its log; final. */
+/** A shard that was taken over, and the end of its log, which no earlier writer can move any more. */
 export interface ShardTerm extends ShardEpoch {
   /** The last sequence number that any writer before this one has written; the shard's mark when there is none. */
   readonly lastSeq: number
@@ -90,9 +90,9 @@ export interface JournalStore {
    */
   renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure>
   /**
-   * Whether the entries of a batch are there: all of them, or none (J2). False for a batch without entries: its lines tell only of
-   * requests that changed nothing. The fences of its shards are locked first: what still commits has then ended. Final, because it
-   * is told only when all of them have higher epochs.
+   * Whether the entries and audit lines of a batch are stored: all of them, or none (J2). The fences of its shards are locked
+   * first, which waits for whatever is still committing. The answer is final, because it is given only when all of them have
+   * higher epochs.
    * @returns null when this could not be found out within a few seconds
    */
   wasWritten(batch: BatchToAppend): Promise<boolean | null>

@@ -77,7 +77,7 @@ export class Journal {
     chainKeys: readonly Uint8Array[]
     /**
      * Called once, immediately: the process must stop serving, and exit non-zero when `settled` resolves. By then every caller
-     * has its outcome; this may take as long as `wasWritten`, and longer while what is left of the batch is in doubt.
+     * has its outcome; this may take as long as `wasWritten`, and longer while the rest of the batch is in doubt.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
     newRenewalId: () => string
@@ -107,7 +107,7 @@ export class Journal {
     return this.#sender.epochOf(0)
   }
 
-  /** There are partitions up to this month now. An older one than was known changes nothing. */
+  /** Partitions now exist up to this month. Ignored if a newer month is already known. */
   setNewestMonth(month: Month): void {
     if (month > this.#newestMonth) this.#newestMonth = month
   }

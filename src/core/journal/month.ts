@@ -3,6 +3,7 @@ import type { Instant } from '../domain/booking.ts'
 /** The first day of a month, UTC, `YYYY-MM-01`: what rows are partitioned by. Sorts as text. */
 export type Month = string
 
+/** The month of an instant, by its UTC date. */
 export function monthOf(at: Instant): Month {
   return `${new Date(at).toISOString().slice(0, 7)}-01`
 }

@@ -16,7 +16,7 @@ export interface Caller {
   readonly requestId: string | null
 }
 
-/** A line of the audit trail that no entry tells (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
+/** A line of the audit trail that has no journal entry (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
 export interface AuditDraft {
   readonly auditId: string
   readonly at: Instant
@@ -50,7 +50,7 @@ export interface IdempotencyDraft {
   readonly body: string
 }
 
-/** What the webhook event of a change says that the booking does not, as it was at that moment. */
+/** What the webhook event of a change contains beyond the booking, as it was at that moment. */
 export interface Envelope {
   readonly unitSlug: string
   readonly unitName: string
@@ -76,7 +76,7 @@ export interface JournalRecord {
   readonly guest?: GuestDraft
   /** Of a new booking. */
   readonly notes?: string
-  /** Without an entry: a record with one needs no line of its own. */
+  /** Only without an entry: the entry of a change is its line in the audit trail. */
   readonly audit?: AuditDraft
   readonly idempotency?: IdempotencyDraft
 }

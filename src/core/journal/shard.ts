@@ -11,5 +11,5 @@ export function shardOf(agencyId: string): number {
   return digest[0] ?? 0
 }
 
-/** An id that no agency has, and whose shard is 0: what is written under it meets the fence of all that belongs to no agency. */
+/** An id that no agency has, of shard 0. A record written under it meets the fence that guards what belongs to no agency. */
 export const OF_SHARD_0 = 'agc_000000000000000000000000000000de'

@@ -63,7 +63,7 @@ export class WaitingRecords {
     return this.#clock.monotonicMs() - since >= this.#queuedMsMax
   }
 
-  /** Refuses every now and then those that have waited too long. @returns a function that ends it */
+  /** Refuses overdue records at regular intervals. @returns a function that stops it */
   watch(): () => void {
     const check = (): void => {
       this.putBack(this.take(this.size))

@@ -20,8 +20,8 @@ export interface UnitsWithoutSnapshot {
 }
 
 /**
- * Writes a snapshot of every unit at the end of a month, so that the month can be archived: a unit that is passivated with a short
- * tail has none. Once a day, from the journal alone.
+ * Once a day, writes a snapshot of every unit that has none of a finished month, so that the month can be archived: a unit that is
+ * passivated with a short tail gets no other. Reads the journal, not the actors.
  */
 export class MonthSnapshots {
   readonly #units: UnitsWithoutSnapshot
@@ -47,6 +47,7 @@ export class MonthSnapshots {
     this.#onFailure = options.onFailure
   }
 
+  /** The first round is ten minutes from now. */
   start(): void {
     this.#startIn(FIRST_AFTER_MS)
   }
@@ -81,7 +82,7 @@ export class MonthSnapshots {
     })
   }
 
-  /** A unit that cannot be recovered does not keep the others from theirs. */
+  /** A unit that cannot be recovered does not prevent the snapshots of the others. */
   async #write(units: readonly UnitAddress[]): Promise<void> {
     const snapshots: StoredSnapshot[] = []
     for (const unit of units) {

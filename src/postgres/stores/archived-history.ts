@@ -1,7 +1,7 @@
 /**
  * Units whose oldest entries were archived (retire_month in sql/).
  *
- * - S2 Without the snapshot that takes their place such a unit is not recovered: the entries that are left give another state.
+ * - S2 Such a unit is not recovered without the snapshot that replaces them: the remaining entries alone give a wrong state.
  */
 import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
 import type { StoredEntry } from '../../core/journal/entry-codec.ts'

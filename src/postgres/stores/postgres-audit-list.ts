@@ -6,7 +6,7 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 
 /**
- * The audit trail: the entries of the journal, and the lines that no entry tells. Both have an index on (agency, newest), and the two
+ * The audit trail: the entries of the journal, and the lines that have none. Both have an index on (agency, newest), and the two
  * are merged in that order.
  */
 export class PostgresAuditList implements AuditList {

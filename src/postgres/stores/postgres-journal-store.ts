@@ -19,7 +19,7 @@ import { batchText, fencesText } from './batch-text.ts'
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000
 const WAS_WRITTEN_DELAY_MS = 100
-/** Snapshots kept per unit: the newest, and some to fall back to (S1). One that archived entries rest on is kept beside them. */
+/** Snapshots kept per unit: the newest, and some to fall back to (S1). A base snapshot, which replaces archived entries, is kept as well. */
 const SNAPSHOTS_KEPT = 3
 
 /**

@@ -143,8 +143,8 @@ function claimedOf(row: ClaimedRow): ClaimedDelivery {
 }
 
 /**
- * Null when the entry is not there, or cannot be read, for whatever reason: a claim that failed because of one entry would be
- * repeated, and would fail, for ever.
+ * Null when the entry is not there, or cannot be read, for whatever reason: a claim that fails because of one entry would be
+ * repeated and fail forever.
  */
 function bodyOf(row: ClaimedRow): string | null {
   const { seq, kind, payload, checksum } = row

@@ -5,8 +5,7 @@ import type { OnStep } from './progress.ts'
 const LOCK_ATTEMPTS_MAX = 360
 
 /**
- * Removes everything that a copy has made, also one that was cut short. The old tables stay as they are, and the last version may
- * serve meanwhile.
+ * Removes everything that a copy has created, complete or not. Does not change the old tables; the last version may keep serving.
  * @param main the old schema, quoted
  */
 export async function abandonCopy(sql: Sql, main: string, onStep: OnStep): Promise<void> {

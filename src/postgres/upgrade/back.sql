@@ -56,7 +56,7 @@ begin
   on conflict do nothing;
 end $$;
 
--- What belongs to no table that is compared row by row: lines that no entry tells, pings, and deliveries that were still to be made.
+-- What belongs to no table that is compared row by row: lines without an entry, pings, and deliveries that were still to be made.
 create or replace function ledger_upgrade.store_old_rest() returns void language plpgsql set search_path = main_schema as $$
 begin
   insert into ledger_previous.audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
@@ -93,7 +93,7 @@ begin
                  coalesce((select max(position) from ledger_previous.fee_type), 0) + 1, false);
 end $$;
 
--- Takes the old tables into use again, all or nothing; the present ones stay in schema ledger_next, where nothing uses them.
+-- Puts the old tables back in place, all or nothing; the present ones stay in schema ledger_next, where nothing uses them.
 -- Errors: NL021 the ledger was written to since it was fenced.
 create or replace function ledger_upgrade.switch_back(fenced numeric) returns void
 language plpgsql set search_path = main_schema set lock_timeout = '300ms' as $$

@@ -1,6 +1,6 @@
 /**
- * The way back to the last version: what was written since the switch is brought to the old tables, and those take their place again.
- * The present version is fenced out meanwhile.
+ * The way back to the last version: fences out the present version, copies what was written since the switch to the old tables, and
+ * puts those back in place.
  */
 import type { Booking } from '../../core/domain/booking.ts'
 import { type LoggedEvent, type UnitEvent, webhookEventOf } from '../../core/domain/event.ts'
@@ -28,8 +28,8 @@ const SWITCH_ATTEMPTS_MAX = 240
 export type BackOutcome = { readonly kind: 'abandoned' } | { readonly kind: 'back'; readonly entries: number }
 
 /**
- * Gives the database back to the last version. Before the switch: removes what the copy has made. After it: fences out the present
- * version, and brings everything written since to the old tables. An interrupted attempt is repeated from the start.
+ * Returns the database to the last version. Before the switch: removes the copy. After it: fences out the present version, and copies
+ * everything written since to the old tables. After an interruption, call it again: it starts over.
  * @throws UpgradeError when there is no way back
  */
 export async function goBack(databaseUrl: string, onStep: OnStep): Promise<BackOutcome> {

@@ -18,8 +18,8 @@ import type { Sql } from '../client/connect.ts'
 import { entryRow } from '../stores/batch-text.ts'
 import { compositeText } from '../stores/table.ts'
 import { JOURNAL_ROW } from '../stores/tables.ts'
+import { type AuthorLine, AuthorLines } from './author-lines.ts'
 import { decodeOldEvent, type OldEntry } from './old-entries.ts'
-import { type ToldLine, ToldLines } from './told-lines.ts'
 
 /** Of an entry that has no line in the audit trail. A healthy ledger has none. */
 const UNKNOWN_CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'unknown', requestId: null }
@@ -113,7 +113,7 @@ export class JournalCopy {
   }
 
   async #store(rows: readonly OldRow[], upto: number): Promise<boolean> {
-    const lines = await ToldLines.load(this.#sql, rows)
+    const lines = await AuthorLines.load(this.#sql, rows)
     const heads = new Map<number, ShardHead>()
     const entries: EncodedEntry[] = []
     let unknown = 0
@@ -145,7 +145,7 @@ export class JournalCopy {
     return true
   }
 
-  #encode(row: OldRow, event: UnitEvent, line: ToldLine | null, heads: Map<number, ShardHead>): EncodedEntry {
+  #encode(row: OldRow, event: UnitEvent, line: AuthorLine | null, heads: Map<number, ShardHead>): EncodedEntry {
     const { agencyId, seq, eventId } = row
     const shard = shardOf(agencyId)
     const head = heads.get(shard) ?? this.#heads[shard]

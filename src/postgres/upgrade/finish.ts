@@ -5,7 +5,7 @@ import { UpgradeError } from './upgrade-error.ts'
 const DEPENDENT_OBJECTS = '2BP01'
 
 /**
- * Ends the way back: removes the old tables. The present version may serve meanwhile.
+ * Removes the old tables: from then on there is no way back. The present version may keep serving.
  * @throws UpgradeError when the database has no old tables, or they are still in use
  */
 export async function finishUpgrade(sql: Sql): Promise<void> {
@@ -32,7 +32,7 @@ function stillUsed(error: unknown): never {
   throw error
 }
 
-/** How far an upgrade is. */
+/** The progress of an upgrade. */
 export interface UpgradeReport {
   readonly stage: 'none' | 'old' | 'copying' | 'switched'
   /** Of the tables that are copied row by row: copied and present rows, the latter estimated. Null before the copy is begun. */
@@ -44,7 +44,7 @@ export interface UpgradeReport {
   readonly switchedAt: Date | null
 }
 
-/** Reads only. */
+/** The progress of an upgrade. Reads only. */
 export async function reportUpgrade(sql: Sql): Promise<UpgradeReport> {
   const { stage, main } = await upgradeState(sql)
   if (stage === 'none' || stage === 'old')
@@ -59,7 +59,7 @@ export async function reportUpgrade(sql: Sql): Promise<UpgradeReport> {
              from ledger_upgrade.mirror)::float8 as "rowsTotal"
      from ledger_upgrade.progress p`,
   )
-  if (row === undefined) throw new UpgradeError('Cannot read how far the upgrade is: its row is missing')
+  if (row === undefined) throw new UpgradeError('Cannot read the progress of the upgrade: its row is missing')
   const { unknownCallers, differentBodies, switchedAt } = row
   return {
     ...{ stage, unknownCallers, differentBodies, switchedAt },

@@ -22,7 +22,7 @@ export class LedgerSwitch {
     this.#onStep = options.onStep
   }
 
-  /** Tries the whole switch and rolls it back: whatever can fail, fails while the last version serves. */
+  /** Tries the whole switch and rolls it back: anything that can fail does so while the last version still serves. */
   async rehearse(): Promise<void> {
     await this.#sql.unsafe(switchText.replaceAll('main_schema', this.#main)).simple()
     try {
@@ -35,6 +35,7 @@ export class LedgerSwitch {
     }
   }
 
+  /** Fences out the last version. @returns the epoch that the switch must still find */
   async fence(): Promise<number> {
     const [row] = await this.#sql.unsafe<{ epoch: number }[]>(
       `update ${this.#main}.writer_fence set epoch = epoch + 1, holder = 'upgrade', renewal = null, taken_at = clock_timestamp()
@@ -44,7 +45,7 @@ export class LedgerSwitch {
     return row.epoch
   }
 
-  /** The last version notices the fence with its next write, and ends. One that is idle is left alone: it cannot write. */
+  /** The last version notices the fence at its next write, and exits. An idle one is not waited for any longer: it cannot write. */
   async waitForLastVersion(): Promise<void> {
     const giveUpAt = performance.now() + LAST_VERSION_MS_MAX
     while (performance.now() < giveUpAt) {

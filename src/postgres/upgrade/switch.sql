@@ -1,4 +1,4 @@
--- Takes the new ledger into use: the old tables move to schema ledger_previous, those of ledger_next take their place. One statement,
+-- Switches to the new ledger: the old tables move to schema ledger_previous, those of ledger_next take their place. One statement,
 -- all or nothing. `main_schema` stands for the schema of both. All locks are taken before anything is changed, and it gives up
 -- (55P03) when that takes too long.
 -- Errors: NL021 the old ledger was written to since it was fenced with `fence_epoch`, or its entries up to `last` are not all copied;

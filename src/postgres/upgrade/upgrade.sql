@@ -17,7 +17,7 @@ create table ledger_upgrade.missed (
   key  jsonb not null
 );
 
--- Lines `OK` of the old audit trail that no entry is known to tell. An entry that is copied takes its line from here; a line that is
+-- Lines `OK` of the old audit trail that are not assigned to an entry yet. An entry that is copied takes its line from here; a line that is
 -- left when all entries of its time are copied goes to audit_line.
 create table ledger_upgrade.audit_ok (
   agency_id  uuid not null,
@@ -72,7 +72,7 @@ end $$;
 -- process has copied them meanwhile.
 create function ledger_upgrade.copy_entries(
   expected bigint, upto bigint, entries ledger_next.journal_row[], payloads text, links bytea, epochs bigint[],
-  told jsonb, late jsonb, unknown integer, different integer
+  author_lines jsonb, late jsonb, unknown integer, different integer
 ) returns boolean language plpgsql set search_path = ledger_next, main_schema as $$
 begin
   update ledger_upgrade.progress set
@@ -89,13 +89,13 @@ begin
   from rows from (unnest(entries), string_to_table(payloads, E'\x1e'), unnest(epochs)) with ordinality as e (
     shard, seq, month, at, agency_id, unit_id, other_unit_id, booking_id, entry_id, kind, is_announced, actor_kind, actor_id,
     route, request_id, checksum, payload, epoch, place);
-  delete from ledger_upgrade.audit_ok a using jsonb_to_recordset(told) as t (agency_id uuid, line_id uuid)
+  delete from ledger_upgrade.audit_ok a using jsonb_to_recordset(author_lines) as t (agency_id uuid, line_id uuid)
   where a.agency_id = t.agency_id and a.line_id = t.line_id;
   insert into ledger_upgrade.late_entry select * from jsonb_to_recordset(late) as l (agency_id uuid, seq bigint, month date);
   return true;
 end $$;
 
--- Moves lines that no entry tells to audit_line: those added before `before`, when all entries of that time are copied. Returns
+-- Moves lines that belong to no entry to audit_line: those added before `before`, when all entries of that time are copied. Returns
 -- how many it moved.
 create function ledger_upgrade.keep_lines(before xid8, page integer) returns integer language plpgsql
 set search_path = ledger_next, main_schema as $$

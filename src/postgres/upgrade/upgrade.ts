@@ -1,5 +1,5 @@
 /**
- * Takes a ledger of the layout before shards into the present one, while the last version goes on serving:
+ * Upgrades a ledger from the layout before shards to the present one, while the last version with the old layout keeps serving:
  *
  * 1. A copy is made in schema `ledger_next`, and kept up to date (mirror-tables.ts, copy-journal.ts). The old tables are not changed.
  * 2. The switch: the last version is fenced out, the rest is copied, and the tables change places (switch.sql). The old ones are kept
@@ -29,7 +29,7 @@ const LAG_MAX = 1_000
 const LINES_PER_PAGE = 10_000
 /** Above every transaction. */
 const XID_MAX = '18446744073709551615'
-/** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
+/** A page takes about 100 ms: for so long a statement of the last version may wait for one of its rows. */
 const PAGE_SIZE = 2_000
 
 export interface UpgradeOptions {
@@ -66,7 +66,7 @@ export async function copyAhead(options: UpgradeOptions): Promise<CopyOutcome> {
   }
 }
 
-/** Copies an old ledger, fences out the last version, and takes the copy into use. @throws as `copyAhead` does */
+/** Copies an old ledger, fences out the last version, and switches to the copy. @throws as `copyAhead` does */
 export async function copyAndSwitch(options: UpgradeOptions): Promise<CopyOutcome> {
   const upgrade = await Upgrade.open(options)
   try {
@@ -116,7 +116,7 @@ class Upgrade {
     await Promise.all([this.#sql.end({ timeout: 1 }), this.#lock.end({ timeout: 1 })])
   }
 
-  /** Copies everything there is, and repeats that until hardly anything is left. */
+  /** Copies everything, then what was written meanwhile, until almost nothing is left. */
   async copy(): Promise<void> {
     await this.#becomeOnlyCopier()
     const { stage } = await this.#state()
@@ -139,7 +139,7 @@ class Upgrade {
     await this.#copyOnce(this.#journal)
   }
 
-  /** Fences out the last version and takes the copy into use. */
+  /** Fences out the last version and switches to the copy. */
   async switch(): Promise<void> {
     const { onStep } = this.#options
     const journal = this.#journal
@@ -175,7 +175,7 @@ class Upgrade {
       throw new UpgradeError('The copy was interrupted. What is copied is kept, and the next start continues')
   }
 
-  /** Should the lock be lost, each page is stored once all the same. */
+  /** Even if the lock is lost, each page is stored only once. */
   async #becomeOnlyCopier(): Promise<void> {
     for (let isWaiting = false; ; isWaiting = true) {
       if (await tryCopyLock(this.#lock)) return
@@ -185,7 +185,7 @@ class Upgrade {
     }
   }
 
-  /** Makes the tables of the copy. Nothing of the old ledger is touched; a rest of an attempt that was cut short is removed. */
+  /** Creates the tables of the copy, after removing what an interrupted attempt left behind. Does not change the old tables. */
   async #begin(): Promise<void> {
     const { onStep } = this.#options
     onStep('Checking the ids of all rows')
@@ -207,7 +207,7 @@ class Upgrade {
     await this.#define(progressText)
   }
 
-  /** Copies everything that is there at the moment of the call. `isFenced`: nothing can come after it. */
+  /** Copies everything that exists at the time of the call. `isFenced`: the last version can write nothing more. */
   async #copyOnce(
     journal: JournalCopy,
     { isFenced = false }: { isFenced?: boolean } = {},

@@ -70,7 +70,7 @@ test('C1: the database and this program put 1,000 agencies into the same shards,
   expect(new Set(ids.map(shardOf)).size).toBeGreaterThan(SHARDS * 0.9)
 })
 
-describe('C4: the numbers of a shard', () => {
+describe('J3: the numbers of a shard', () => {
   test('begin after its mark, and nowhere else', async () => {
     const agency = await newAgency()
     await database.sql`update shard set mark = 41 where shard = ${shardOf(agency)}`

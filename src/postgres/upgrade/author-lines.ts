@@ -2,8 +2,8 @@ import type { Actor, Caller } from '../../core/journal/record.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
-/** What is known of an entry whose line is looked for. */
-export interface Told {
+/** What identifies the line of an entry. */
+export interface AuthoredEntry {
   readonly agencyId: string
   readonly bookingId: string | null
   readonly requestId: string | null
@@ -11,13 +11,13 @@ export interface Told {
 }
 
 /** A line `OK` of the old audit trail. */
-export interface ToldLine {
+export interface AuthorLine {
   /** `aud_…` */
   readonly id: string
   readonly caller: Caller
 }
 
-interface Line extends ToldLine {
+interface Line extends AuthorLine {
   readonly atMs: number
 }
 
@@ -37,18 +37,18 @@ interface StoredLine {
 }
 
 /**
- * Finds the lines of the audit trail that are told by entries: the first line of the same booking and request at the time of the
- * entry, or after it. Each line is told by one entry.
+ * Assigns lines of the audit trail to entries, which take their author from them: the first line of the same booking and request at
+ * the time of the entry, or after it. Each line belongs to one entry.
  */
-export class ToldLines {
+export class AuthorLines {
   /** As `copy_entries` takes them. */
   readonly taken: { readonly agency_id: string; readonly line_id: string }[] = []
   /** In the order of time. */
   readonly #lines = new Map<string, Line[]>()
 
   /** Reads the lines that may belong to these entries. */
-  static async load(sql: Sql, entries: readonly Told[]): Promise<ToldLines> {
-    const found = new ToldLines()
+  static async load(sql: Sql, entries: readonly AuthoredEntry[]): Promise<AuthorLines> {
+    const found = new AuthorLines()
     found.#add(await linesNear(sql, entries, NEAR_MS))
     const left = found.#without(entries)
     if (left.length > 0) {
@@ -60,7 +60,7 @@ export class ToldLines {
   }
 
   /** The entry's line, which is then no other's; null when it has none. Entries must be given in order. */
-  take(entry: Told): ToldLine | null {
+  take(entry: AuthoredEntry): AuthorLine | null {
     const lines = this.#lines.get(keyOf(entry)) ?? []
     const at = entry.at.getTime()
     const next = lines.findIndex(({ atMs }) => atMs >= at)
@@ -84,7 +84,7 @@ export class ToldLines {
   }
 
   /** The entries that have fewer lines than there are entries of their booking and request. */
-  #without(entries: readonly Told[]): readonly Told[] {
+  #without(entries: readonly AuthoredEntry[]): readonly AuthoredEntry[] {
     const wanted = new Map<string, number>()
     return entries.filter((entry) => {
       const key = keyOf(entry)
@@ -95,12 +95,16 @@ export class ToldLines {
   }
 }
 
-function keyOf({ agencyId, bookingId, requestId }: Pick<Told, 'agencyId' | 'bookingId' | 'requestId'>): string {
+function keyOf({
+  agencyId,
+  bookingId,
+  requestId,
+}: Pick<AuthoredEntry, 'agencyId' | 'bookingId' | 'requestId'>): string {
   return `${agencyId}|${bookingId ?? ''}|${requestId ?? ''}`
 }
 
 /** The lines of the entries' agencies, from `ms` before the first of the agency's entries to `ms` after the last. */
-async function linesNear(sql: Sql, entries: readonly Told[], ms: number): Promise<readonly StoredLine[]> {
+async function linesNear(sql: Sql, entries: readonly AuthoredEntry[], ms: number): Promise<readonly StoredLine[]> {
   const ranges = new Map<string, { from: number; to: number }>()
   for (const { agencyId, at } of entries) {
     const range = ranges.get(agencyId) ?? { from: at.getTime(), to: at.getTime() }
