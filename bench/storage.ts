@@ -61,8 +61,10 @@ export async function measureStorage(say: (text: string) => void): Promise<void>
     })
     const bytesPerBooking = tables.reduce((sum, of) => sum + of.bytesPerBooking, 0)
     for (const { table, bytesPerBooking: bytes } of tables) say(`  ${table}: ${bytes} bytes per booking`)
+    const indexes = await indexBytesOf(sql, bookings)
+    for (const { index, bytesPerBooking: bytes } of indexes) say(`    of which ${index}: ${bytes}`)
     say(`storage: ${bytesPerBooking} bytes per booking (${bookings} bookings)`)
-    await writeResult('storage', { bookings, bytesPerBooking, tables })
+    await writeResult('storage', { bookings, bytesPerBooking, tables, indexes })
   } finally {
     await postgres.stop()
   }
@@ -76,4 +78,20 @@ async function bytesOf(sql: Sql): Promise<Map<string, number>> {
     where c.relkind = 'r' and n.nspname not in ('pg_catalog', 'information_schema')
     group by 1 order by 1`
   return new Map(rows.map(({ table, bytes }) => [table, bytes]))
+}
+
+/** What each index takes per booking, if it is anything. */
+async function indexBytesOf(sql: Sql, bookings: number): Promise<{ index: string; bytesPerBooking: number }[]> {
+  const rows = await sql<{ index: string; bytes: number }[]>`
+    select coalesce(parent.relname, own.relname) as "index", sum(pg_relation_size(own.oid))::float8 as bytes
+    from pg_class own
+    join pg_namespace n on n.oid = own.relnamespace
+    left join pg_inherits i on i.inhrelid = own.oid
+    left join pg_class parent on parent.oid = i.inhparent
+    where own.relkind = 'i' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+    group by 1 order by 1`
+  return rows.flatMap(({ index, bytes }) => {
+    const bytesPerBooking = Math.round(bytes / bookings)
+    return bytesPerBooking > 1 ? [{ index, bytesPerBooking }] : []
+  })
 }

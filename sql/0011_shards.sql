@@ -45,7 +45,6 @@ create table shard_chain (
 
 -- The journal. Numbers are gapless within a shard. `month` is the month of the entry, never lower than that of the entry before
 -- it. `checksum` covers what a unit is recovered from, `link` everything, and the link before it.
--- Lists by index: GET /changes and the sender (agency, seq), the audit trail (agency, at), recovery (unit, seq).
 create table journal (
   seq           bigint not null check (seq > 0),
   at            timestamptz not null,
@@ -68,8 +67,11 @@ create table journal (
   payload       text not null,
   primary key (shard, seq, month)
 ) partition by range (month);
+-- Deliveries, and GET /changes.
 create index journal_of_agency on journal (agency_id, seq);
+-- GET {agency}/audit.
 create index journal_newest on journal (agency_id, at desc);
+-- Recovery of a unit, and GET {agency}/audit?booking=.
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;
 
@@ -89,6 +91,7 @@ create table audit_line (
   request_id text,
   primary key (agency_id, line_id, month)
 ) partition by range (month);
+-- GET {agency}/audit.
 create index audit_line_newest on audit_line (agency_id, at desc, line_id desc);
 
 -- `is_base`: what comes before it was archived. It is never pruned.
@@ -191,8 +194,10 @@ create table guest (
   nationality text,
   primary key (agency_id, guest_id)
 );
+-- A guest is reused by e-mail.
 create unique index guest_email on guest (agency_id, lower(email));
-create index guest_newest on guest (agency_id, created_at desc, guest_id);
+-- GET /guests. Ties are sorted when they are read: without the id, equal times share an index entry.
+create index guest_newest on guest (agency_id, created_at desc);
 -- What GET /guests?search= looks into: four columns, one under the other, in lower case. A search without a line break cannot match
 -- across two of them.
 create function guest_text(first_name text, last_name text, email text, phone text) returns text
@@ -236,9 +241,12 @@ create table booking (
     (uuid_hash_extended(agency_id, 0) # uuid_hash_extended(unit_id, 1)) with =, daterange(arrival, departure) with &&)
     where (status <> 'cancelled')
 );
-create index booking_newest_arrival on booking (agency_id, arrival desc, booking_id);
-create index booking_of_unit on booking (unit_id, arrival desc, booking_id);
+-- GET /bookings, and the same with ?unit=. Ties are sorted when they are read: without the id, equal arrivals share an index entry.
+create index booking_newest_arrival on booking (agency_id, arrival desc);
+create index booking_of_unit on booking (unit_id, arrival desc);
+-- The stays in GET /guests/{id}.
 create index booking_of_guest on booking (guest_id, arrival desc) where guest_id is not null;
+-- The hold timer.
 create index booking_next_expiry on booking (hold_expires_at, booking_id)
   where status in ('draft', 'option') and hold_expires_at is not null;
 
@@ -253,6 +261,7 @@ create table idempotency (
   body            text not null,
   primary key (agency_id, key_id, route, idempotency_key)
 );
+-- The deletion of answers that are a day old.
 create index idempotency_oldest on idempotency (created_at);
 
 create table usage_month (
@@ -331,7 +340,9 @@ create table webhook_delivery (
   constraint webhook_delivery_due_known check (status <> 'pending' or next_attempt_at is not null),
   constraint webhook_delivery_of_an_entry check ((kind = 'ping') = (seq is null) and (seq is null) = (entry_month is null))
 ) partition by range (month);
+-- GET {agency}/webhook-endpoints/{id}/deliveries.
 create index webhook_delivery_of_endpoint on webhook_delivery (agency_id, endpoint_id, created_at desc, delivery_id);
+-- What the sender claims.
 create index webhook_delivery_pending on webhook_delivery (agency_id, endpoint_id, next_attempt_at, delivery_id)
   where status = 'pending';
 

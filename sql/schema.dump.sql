@@ -426,17 +426,17 @@ create table webhook_sender (
 
 CREATE INDEX audit_line_newest ON ONLY public.audit_line USING btree (agency_id, at DESC, line_id DESC);
 
-CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, arrival DESC, booking_id);
+CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, arrival DESC);
 
 CREATE INDEX booking_next_expiry ON public.booking USING btree (hold_expires_at, booking_id) WHERE ((status = ANY (ARRAY['draft'::text, 'option'::text])) AND (hold_expires_at IS NOT NULL));
 
 CREATE INDEX booking_of_guest ON public.booking USING btree (guest_id, arrival DESC) WHERE (guest_id IS NOT NULL);
 
-CREATE INDEX booking_of_unit ON public.booking USING btree (unit_id, arrival DESC, booking_id);
+CREATE INDEX booking_of_unit ON public.booking USING btree (unit_id, arrival DESC);
 
 CREATE UNIQUE INDEX guest_email ON public.guest USING btree (agency_id, lower(email));
 
-CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC, guest_id);
+CREATE INDEX guest_newest ON public.guest USING btree (agency_id, created_at DESC);
 
 CREATE INDEX guest_search ON public.guest USING gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, ((agency_id)::text)) WITH (gin_pending_list_limit='512');
 

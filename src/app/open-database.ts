@@ -43,6 +43,8 @@ export async function openDatabase(
         await checkOldSecretKey(sql, main, secretKey)
         await copyAndSwitch({ ...options, databaseUrl: database.url })
       } else await checkSecretKeyBeforeMigrating(sql, secretKey)
+      if (stage === 'switched')
+        onStep('The tables of the last layout are kept. nightledger migrate --finish removes them')
       await migrate(sql, { onStep })
       await checkSecretKey(sql, secretKey)
     } finally {

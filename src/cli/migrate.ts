@@ -120,7 +120,7 @@ async function withClient<T>(url: string, use: (sql: Sql, url: string) => Promis
 }
 
 function copyText(outcome: CopyOutcome): string {
-  return `The ledger is copied up to journal entry ${outcome.copiedSeq}, and follows the last version. ${doubts(outcome)}Start this version to switch to the copy.\n`
+  return `The ledger is copied up to journal entry ${outcome.copiedSeq}, and follows the last version.${doubts(outcome)} Start this version to switch to the copy.\n`
 }
 
 function statusText(report: UpgradeReport): string {
@@ -131,9 +131,9 @@ function statusText(report: UpgradeReport): string {
     case 'old':
       return 'The database is in the layout before shards. Nothing is copied yet.\n'
     case 'copying':
-      return `Copied: ${countOf(rows)} rows and ${countOf(entries)} journal entries. The last version is in use. ${doubts(report)}\n`
+      return `Copied: ${countOf(rows)} rows and ${countOf(entries)} journal entries. The last version is in use.${doubts(report)}\n`
     case 'switched':
-      return `In the present layout since ${switchedAt?.toISOString() ?? 'now'}. The old tables are kept: --back returns to them, --finish removes them. ${doubts(report)}\n`
+      return `In the present layout since ${switchedAt?.toISOString() ?? 'now'}. The old tables are kept: --back returns to them, --finish removes them.${doubts(report)}\n`
   }
 }
 
@@ -145,6 +145,6 @@ function doubts({ unknownCallers, differentBodies }: Pick<CopyOutcome, 'unknownC
   const unknown =
     unknownCallers === 0 ? '' : `${unknownCallers} entries had no line in the audit trail: their author is unknown. `
   const different =
-    differentBodies === 0 ? '' : `${differentBodies} webhook events would now be sent with another body than before. `
+    differentBodies === 0 ? '' : ` ${differentBodies} webhook events would now be sent with another body than before.`
   return unknown + different
 }

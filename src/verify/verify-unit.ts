@@ -13,6 +13,8 @@ export interface LiveUnit {
   readonly hash: string
 }
 
+const MISSING_BASE = 'entries of the unit were archived, and the snapshot that takes their place is missing'
+
 /** More than the number of snapshots kept per unit. */
 const SNAPSHOTS_MAX = 100
 
@@ -49,6 +51,7 @@ export async function verifyUnit(input: Input): Promise<void> {
     after = last.seq
   }
   if (!replay.isComplete) return
+  if (replay.isEmpty && (await isArchivedWhole(input))) found.add('snapshot', unit.unitId, unit.unitId, MISSING_BASE)
   if (memory !== null && replay.hashes.get(memory.seq) !== memory.hash)
     found.add(
       'memory',
@@ -57,6 +60,13 @@ export async function verifyUnit(input: Input): Promise<void> {
       'the state in memory differs from a replay of the journal (U1)',
     )
   for (const snapshot of snapshots) verifySnapshot(snapshot, { shard, hashes: replay.hashes, found })
+}
+
+/** A unit that was created since the verification began has entries beyond the extent. */
+async function isArchivedWhole({ store, unit, extent }: Input): Promise<boolean> {
+  if (extent.base === 0) return false
+  const until = Number.MAX_SAFE_INTEGER
+  return (await store.entries(unit, { after: extent.base, until, limit: 1 })).length === 0
 }
 
 interface Entry {
@@ -108,15 +118,17 @@ class Replay {
     return this.#state !== null
   }
 
+  /** It has neither a base nor entries. */
+  get isEmpty(): boolean {
+    return this.#state?.seq === 0
+  }
+
   apply(entries: readonly Entry[]): void {
     const { unit, extent, found } = this.#input
     for (const { seq, event } of entries) {
       if (this.#state === null || seq <= (this.#base?.seq ?? 0)) continue
       if (this.#state.seq === 0 && extent.base > 0 && event.kind !== 'unit_set') {
-        this.#addSnapshot(
-          seq,
-          'entries before this one were archived, and the snapshot that takes their place is missing',
-        )
+        this.#addSnapshot(seq, MISSING_BASE)
         this.#state = null
         return
       }

@@ -28,15 +28,16 @@ test('so has one whose beginning was archived', async () => {
 })
 
 test('so has one that an earlier version began with numbers for all shards', async () => {
-  const { seq: mark, link: markLink } = SPARSE.at(-1) as EncodedEntry
-  const rows = [...SPARSE, ...sampleLog(sampleEvents(3), { after: 40, previousLink: markLink })]
-  expect(await foundIn(rows, { mark: 40, markLink })).toEqual([])
+  // The last number of all shards is not one of this shard.
+  const { seq: last, link: markLink } = SPARSE.at(-1) as EncodedEntry
+  const rows = [...SPARSE, ...sampleLog(sampleEvents(3), { after: 45, previousLink: markLink })]
+  expect(await foundIn(rows, { mark: 45, markLink })).toEqual([])
   const { seq: base, link: baseLink } = SPARSE[1] as EncodedEntry
-  expect(await foundIn(rows.slice(2), { base, baseLink, mark: 40, markLink })).toEqual([])
-  expect(await foundIn([], { mark: 40, lastSeq: 40 })).toEqual([])
+  expect(await foundIn(rows.slice(2), { base, baseLink, mark: 45, markLink })).toEqual([])
+  expect(await foundIn([], { mark: 45, lastSeq: 45 })).toEqual([])
   // Its entries are in the chain as all others.
-  expect(await foundIn(rows.toSpliced(1, 1), { mark: 40, markLink })).toEqual([`chain ${at(SPARSE[2]?.seq ?? 0)}`])
-  expect(await foundIn(rows.toSpliced(3, 1), { mark, markLink })).toContain(`chain ${at(mark)}`)
+  expect(await foundIn(rows.toSpliced(1, 1), { mark: 45, markLink })).toEqual([`chain ${at(SPARSE[2]?.seq ?? 0)}`])
+  expect(await foundIn(rows.toSpliced(3, 1), { mark: last, markLink })).toContain(`chain ${at(last)}`)
 })
 
 describe('a change of an entry is found where it is', () => {

@@ -12,6 +12,7 @@ import type { Decision } from '../domain/decide.ts'
 import type { BookingEvent, UnitEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
+import { unitsOf } from '../journal/entry-codec.ts'
 import type { Appended, Journal } from '../journal/journal.ts'
 import type { AuditDraft, Caller, Envelope, JournalRecord } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
@@ -114,7 +115,10 @@ export class DurableWrites {
 
   #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {
     assert(seq !== null, 'Cannot apply an event: the journal gave it no sequence number')
+    const { unitId, otherUnitId } = unitsOf(event)
     for (const state of states) {
+      // A booking that was to move may have been cancelled instead: that changes only one of the two units.
+      if (state.unitId !== unitId && state.unitId !== otherUnitId) continue
       state.apply(event, seq)
       this.#options.directory.noteApplied(state.unitId)
     }

@@ -86,10 +86,15 @@ export class UnitState implements UnitFacts {
         this.#setRules(event.unit.rules)
         break
       case 'booking_created':
+        assert(event.after.unitId === this.unitId, 'Cannot apply an event: it belongs to another unit')
         this.#occupy(event.after)
         break
       case 'booking_changed':
       case 'booking_cancelled':
+        assert(
+          event.before.unitId === this.unitId || event.after.unitId === this.unitId,
+          'Cannot apply an event: it belongs to other units',
+        )
         this.#vacate(event.before)
         this.#occupy(event.after)
         break

@@ -98,8 +98,12 @@ export interface JournalStore {
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */
   reconnect(): void
+  /** @throws CorruptLedgerError when entries were archived, and no snapshot takes their place (S2) */
   loadUnit(agencyId: string, unitId: string): Promise<StoredUnit>
-  /** Entries of a unit after `seq`, in order. */
+  /**
+   * Entries of a unit after `seq`, in order.
+   * @throws CorruptLedgerError when some of them were archived (S2)
+   */
   loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]>
   writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void>
 }

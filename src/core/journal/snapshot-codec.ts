@@ -9,7 +9,10 @@ import { type UnitFacts, UnitState } from '../domain/unit-state.ts'
 import { decodeRules, encodeRules } from './entry-codec.ts'
 import { decodeNight } from './fields.ts'
 
-/** Increase it whenever the format below changes; older snapshots are then skipped, and the unit replayed. */
+/**
+ * Increase it whenever the format below changes; older snapshots are then skipped, and the unit replayed. A unit whose oldest entries
+ * were archived has nothing to replay: the snapshot that takes their place must stay readable (S2).
+ */
 export const SNAPSHOT_FORMAT = 1
 
 export interface StoredSnapshot {

@@ -13,6 +13,7 @@ import { MIGRATIONS } from '../schema/migrations.ts'
 import { abandonCopy } from './abandon.ts'
 import backText from './back.sql' with { type: 'text' }
 import { COMPARED_AGENCIES, COMPARED_TABLES, comparisonStatements, type OldColumn } from './compared-tables.ts'
+import { tryCopyLock } from './copy-lock.ts'
 import { withLockRetries } from './lock-retries.ts'
 import { encodeOldEvent } from './old-entries.ts'
 import { upgradeState } from './old-ledger.ts'
@@ -34,6 +35,8 @@ export type BackOutcome = { readonly kind: 'abandoned' } | { readonly kind: 'bac
 export async function goBack(databaseUrl: string, onStep: OnStep): Promise<BackOutcome> {
   const sql = connect(databaseUrl, { purpose: 'admin' })
   try {
+    if (!(await tryCopyLock(sql)))
+      throw new UpgradeError('Cannot go back: another process is copying this ledger. Stop it first')
     const { stage, main } = await upgradeState(sql)
     if (stage === 'copying') {
       await abandonCopy(sql, main, onStep)
@@ -59,7 +62,7 @@ class WayBack {
   }
 
   async go(): Promise<number> {
-    await this.#mustBeOwnSchema()
+    await this.#mustBePossible()
     await this.#sql.unsafe(`${switchText}${backText}`.replaceAll('main_schema', this.#main)).simple()
     for (let attempt = 1; ; attempt++) {
       this.#onStep('Fencing out the present version')
@@ -73,14 +76,17 @@ class WayBack {
     }
   }
 
-  /** The old tables know nothing of what a later migration has added. */
-  async #mustBeOwnSchema(): Promise<void> {
+  /** The old tables know nothing of what a later migration has added, and archived rows cannot be compared with them. */
+  async #mustBePossible(): Promise<void> {
     const newest = MIGRATIONS.at(-1)?.version ?? 0
-    const [row] = await this.#sql<{ version: number }[]>`select max(version) as "version" from schema_migration`
+    const [row] = await this.#sql<{ version: number; isArchived: boolean }[]>`
+      select (select max(version) from schema_migration) as "version", l.oldest_month <> p.oldest_month as "isArchived"
+      from ledger l, ledger_upgrade.progress p`
     if (row?.version !== newest)
       throw new UpgradeError(
         `Cannot go back: the schema is at version ${row?.version}, this program is for version ${newest}`,
       )
+    if (row.isArchived) throw new UpgradeError('Cannot go back: months were archived since the switch')
   }
 
   /** Brings everything that was written since the switch to the old tables. Returns the number of entries. */

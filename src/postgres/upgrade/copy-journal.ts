@@ -36,7 +36,7 @@ interface OldRow extends OldEntry {
   /** Of the unit and the agency as they are now, for an entry without a webhook event. */
   readonly unitSlug: string | null
   readonly unitName: string | null
-  readonly currency: string
+  readonly currency: string | null
 }
 
 export class JournalCopy {
@@ -104,7 +104,7 @@ export class JournalCopy {
               j.epoch::float8 as "epoch", e.event_id as "eventId", e.body,
               u.slug as "unitSlug", u.name as "unitName", a.currency
        from ${main}.journal j
-       join ${main}.agency a on a.agency_id = j.agency_id
+       left join ${main}.agency a on a.agency_id = j.agency_id
        left join ${main}.webhook_event e on e.seq = j.seq
        left join ${main}.unit u on u.agency_id = j.agency_id and u.unit_id = j.unit_id
        where j.seq > $1::text::bigint and j.seq <= $2::text::bigint order by j.seq limit ${this.#pageSize}`,
@@ -166,7 +166,7 @@ export class JournalCopy {
 }
 
 function envelopeOf({ body, unitSlug, unitName, currency }: OldRow): Envelope {
-  if (body === null) return { unitSlug: unitSlug ?? '', unitName: unitName ?? '', currency }
+  if (body === null) return { unitSlug: unitSlug ?? '', unitName: unitName ?? '', currency: currency ?? '' }
   const { data } = JSON.parse(body) as { data: Envelope }
   return { unitSlug: data.unitSlug, unitName: data.unitName, currency: data.currency }
 }

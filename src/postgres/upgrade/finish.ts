@@ -2,6 +2,8 @@ import type { Sql } from '../client/connect.ts'
 import { upgradeState } from './old-ledger.ts'
 import { UpgradeError } from './upgrade-error.ts'
 
+const DEPENDENT_OBJECTS = '2BP01'
+
 /**
  * Ends the way back: removes the old tables. The present version may serve meanwhile.
  * @throws UpgradeError when the database has no old tables, or they are still in use
@@ -13,8 +15,21 @@ export async function finishUpgrade(sql: Sql): Promise<void> {
     throw new UpgradeError(
       'Cannot finish: the old tables are still in use. Start the service of this version, which switches to the new ones',
     )
-  await sql.unsafe('drop schema ledger_previous cascade')
-  await sql.unsafe('drop schema ledger_upgrade cascade')
+  const tables = await sql<{ name: string }[]>`
+    select c.oid::regclass::text as "name" from pg_class c
+    where c.relnamespace = 'ledger_previous'::regnamespace and c.relkind = 'r'`
+  // Not `cascade`: views of the operator's own may depend on the old tables.
+  if (tables.length > 0) await sql.unsafe(`drop table ${tables.map(({ name }) => name).join(', ')}`).catch(stillUsed)
+  await sql.unsafe('drop schema ledger_previous, ledger_upgrade cascade')
+}
+
+function stillUsed(error: unknown): never {
+  const detail = error instanceof Error && 'detail' in error ? String(error.detail) : ''
+  if (error instanceof Error && 'code' in error && error.code === DEPENDENT_OBJECTS)
+    throw new UpgradeError(`Cannot finish: other objects use the old tables. Remove them first: ${detail}`, {
+      cause: error,
+    })
+  throw error
 }
 
 /** How far an upgrade is. */

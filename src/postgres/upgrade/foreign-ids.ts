@@ -31,9 +31,8 @@ export const ID_COLUMNS: Readonly<Record<string, Readonly<Record<string, IdPrefi
  * @param main the old schema, quoted
  * @throws UpgradeError naming the table and the id
  */
-export async function mustHaveOwnIds(sql: Sql, main: string, onStep: (step: string) => void): Promise<void> {
+export async function mustHaveOwnIds(sql: Sql, main: string): Promise<void> {
   for (const [table, columns] of Object.entries(ID_COLUMNS)) {
-    onStep(`Checking the ids of ${table}`)
     const each = Object.entries(columns)
     const isForeign = each.map(([column, prefix]) => `${column} !~ '^${prefix}_[0-9a-f]{32}$'`)
     const named = each.map(([column], i) => `when ${isForeign[i]} then '${column} ' || ${column}`)

@@ -5,6 +5,8 @@ create table ledger_upgrade.progress (
   state            text not null default 'copying' check (state in ('copying', 'switched')),
   started_at       timestamptz not null default now(),
   switched_at      timestamptz,
+  -- Of the new ledger at the switch: later, when months were archived, there is no way back.
+  oldest_month     date,
   copied_seq       bigint not null default 0,
   -- Entries without a line in the audit trail, and webhook events whose body is now another one.
   unknown_callers  bigint not null default 0,

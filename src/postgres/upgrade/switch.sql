@@ -69,7 +69,7 @@ begin
   select oid, false from pg_proc where pronamespace = 'ledger_next'::regnamespace;
   perform ledger_upgrade.move_present('main_schema');
   drop schema ledger_next;
-  update ledger_upgrade.progress set state = 'switched', switched_at = clock_timestamp();
+  update ledger_upgrade.progress p set state = 'switched', switched_at = clock_timestamp(), oldest_month = l.oldest_month from ledger l;
   if is_rehearsal then
     raise exception 'The switch can be done' using errcode = 'NL022';
   end if;

@@ -13,26 +13,24 @@ import { MIGRATIONS, OLD_MIGRATIONS } from '../schema/migrations.ts'
 import { PostgresChainKeys } from '../stores/postgres-chain-keys.ts'
 import { abandonCopy } from './abandon.ts'
 import { JournalCopy } from './copy-journal.ts'
+import { tryCopyLock } from './copy-lock.ts'
+import { reportUpgrade } from './finish.ts'
 import { mustHaveOwnIds } from './foreign-ids.ts'
-import { withLockRetries } from './lock-retries.ts'
+import { LedgerSwitch } from './ledger-switch.ts'
 import { MirrorTables } from './mirror-tables.ts'
 import { type UpgradeState, upgradeState } from './old-ledger.ts'
 import progressText from './progress.sql' with { type: 'text' }
 import { type OnStep, Progress } from './progress.ts'
-import switchText from './switch.sql' with { type: 'text' }
 import upgradeText from './upgrade.sql' with { type: 'text' }
 import { UpgradeError } from './upgrade-error.ts'
 
 /** The copy is caught up when no more entries than this are left: the switch copies them within a moment. */
 const LAG_MAX = 1_000
 const LINES_PER_PAGE = 10_000
+/** Above every transaction. */
+const XID_MAX = '18446744073709551615'
 /** A page takes some 100 ms: as long as a statement of the last version may wait for a row of it. */
 const PAGE_SIZE = 2_000
-/** How long the last version has to end after it was fenced out, before its tables move away from it. */
-const LAST_VERSION_MS_MAX = 3_000
-/** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
-const SWITCH_ATTEMPTS_MAX = 240
-const COPY_LOCK = 7_310_577_216_190_003n
 
 export interface UpgradeOptions {
   readonly databaseUrl: string
@@ -89,10 +87,10 @@ class Upgrade {
   readonly #lock: Sql
   #journal: JournalCopy | null = null
 
-  private constructor(options: UpgradeOptions, main: string) {
+  private constructor(options: UpgradeOptions, main: string, searchPath: string) {
     this.#options = options
     this.#main = main
-    this.#sql = connect(nextUrl(options.databaseUrl, main), { purpose: 'admin' })
+    this.#sql = connect(nextUrl(options.databaseUrl, searchPath), { purpose: 'admin' })
     this.#lock = connect(options.databaseUrl, { purpose: 'admin' })
     this.#mirrors = new MirrorTables({
       sql: this.#sql,
@@ -107,7 +105,8 @@ class Upgrade {
     try {
       const { stage, main } = await upgradeState(sql)
       if (stage === 'old') await migrate(sql, { migrations: OLD_MIGRATIONS, onStep: options.onStep })
-      return new Upgrade(options, main)
+      const [session] = await sql<{ path: string }[]>`select current_setting('search_path') as "path"`
+      return new Upgrade(options, main, session?.path ?? 'public')
     } finally {
       await sql.end({ timeout: 1 })
     }
@@ -121,6 +120,8 @@ class Upgrade {
   async copy(): Promise<void> {
     await this.#becomeOnlyCopier()
     const { stage } = await this.#state()
+    // Another process has switched while this one waited.
+    if (stage === 'switched' || stage === 'none') return
     if (stage === 'old') await this.#begin()
     await this.#mirrors.copy(() => this.#mustGoOn())
     this.#journal = new JournalCopy({
@@ -142,16 +143,16 @@ class Upgrade {
   async switch(): Promise<void> {
     const { onStep } = this.#options
     const journal = this.#journal
-    if (journal === null) throw new UpgradeError('Cannot switch: nothing is copied')
-    await this.#define(switchText)
-    await this.#rehearse()
+    if (journal === null) return
+    const taking = new LedgerSwitch({ sql: this.#sql, main: this.#main, onStep })
+    await taking.rehearse()
     for (let attempt = 1; ; attempt++) {
       this.#mustGoOn()
       onStep('Fencing out the last version')
-      const epoch = await this.#fence()
-      const { until } = await this.#copyOnce(journal)
-      await this.#waitForLastVersion()
-      if (await this.#switchOver(epoch, until)) break
+      const epoch = await taking.fence()
+      const { until } = await this.#copyOnce(journal, { isFenced: true })
+      await taking.waitForLastVersion()
+      if (await taking.switchOver(epoch, until)) break
       if (attempt >= 10)
         throw new UpgradeError(
           'Cannot switch: the last version takes over again and again. Nothing is lost. Stop it, then start again.',
@@ -161,12 +162,8 @@ class Upgrade {
   }
 
   async outcome(): Promise<CopyOutcome> {
-    const [row] = await this.#sql<CopyOutcome[]>`
-      select copied_seq::float8 as "copiedSeq", unknown_callers::float8 as "unknownCallers",
-             different_bodies::float8 as "differentBodies"
-      from ledger_upgrade.progress`
-    if (row === undefined) throw new UpgradeError('Cannot read how far the copy is: it was not begun')
-    return row
+    const { entries, unknownCallers, differentBodies } = await reportUpgrade(this.#lock)
+    return { copiedSeq: entries?.copied ?? 0, unknownCallers, differentBodies }
   }
 
   #state(): Promise<UpgradeState> {
@@ -178,12 +175,10 @@ class Upgrade {
       throw new UpgradeError('The copy was interrupted. What is copied is kept, and the next start continues')
   }
 
-  /** Ends with the connection, whatever becomes of the process. Each page is stored once even if it ends early. */
+  /** Should the lock be lost, each page is stored once all the same. */
   async #becomeOnlyCopier(): Promise<void> {
     for (let isWaiting = false; ; isWaiting = true) {
-      const [row] = await this.#lock<{ isLocked: boolean }[]>`
-        select pg_try_advisory_lock(${String(COPY_LOCK)}::text::bigint) as "isLocked"`
-      if (row?.isLocked === true) return
+      if (await tryCopyLock(this.#lock)) return
       if (!isWaiting) this.#options.onStep('Waiting for another process that is copying this ledger')
       this.#mustGoOn()
       await Bun.sleep(1_000)
@@ -193,7 +188,8 @@ class Upgrade {
   /** Makes the tables of the copy. Nothing of the old ledger is touched; a rest of an attempt that was cut short is removed. */
   async #begin(): Promise<void> {
     const { onStep } = this.#options
-    await mustHaveOwnIds(this.#sql, this.#main, onStep)
+    onStep('Checking the ids of all rows')
+    await mustHaveOwnIds(this.#sql, this.#main)
     onStep('Making the tables of the new layout')
     await abandonCopy(this.#sql, this.#main, onStep)
     await this.#sql
@@ -211,8 +207,11 @@ class Upgrade {
     await this.#define(progressText)
   }
 
-  /** Copies everything that is there at the moment of the call. */
-  async #copyOnce(journal: JournalCopy): Promise<{ left: number; until: number }> {
+  /** Copies everything that is there at the moment of the call. `isFenced`: nothing can come after it. */
+  async #copyOnce(
+    journal: JournalCopy,
+    { isFenced = false }: { isFenced?: boolean } = {},
+  ): Promise<{ left: number; until: number }> {
     const { onStep } = this.#options
     const [now] = await this.#sql.unsafe<{ until: number; copied: number; before: string }[]>(
       `select coalesce((select max(seq) from ${this.#main}.journal), 0)::float8 as "until", copied_seq::float8 as "copied",
@@ -228,65 +227,15 @@ class Upgrade {
       copied = await journal.copyChunk(until)
       progress.report(copied)
     }
+    // A line that was there before the journal was read, and is left now, belongs to no entry.
+    const before = isFenced ? XID_MAX : now.before
     for (;;) {
       this.#mustGoOn()
       const [kept] = await this.#sql<{ lines: number }[]>`
-        select ledger_upgrade.keep_lines(${now.before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
+        select ledger_upgrade.keep_lines(${before}::text::xid8, ${LINES_PER_PAGE}) as "lines"`
       if ((kept?.lines ?? 0) === 0) break
     }
     return { left: until - now.copied, until }
-  }
-
-  /** Tries the whole switch and rolls it back: whatever can fail, fails while the last version serves. */
-  async #rehearse(): Promise<void> {
-    const busy = () =>
-      this.#options.onStep('Waiting for locks on the old tables: another session reads them all the time')
-    try {
-      await withLockRetries(() => this.#sql`select ledger_upgrade.switch_over(0, 0, true)`, {
-        attempts: SWITCH_ATTEMPTS_MAX,
-        onBusy: busy,
-      })
-    } catch (error) {
-      if (codeOf(error) !== 'NL022') throw error
-    }
-  }
-
-  async #fence(): Promise<number> {
-    const [row] = await this.#sql.unsafe<{ epoch: number }[]>(
-      `update ${this.#main}.writer_fence set epoch = epoch + 1, holder = 'upgrade', renewal = null, taken_at = clock_timestamp()
-       returning epoch::float8 as "epoch"`,
-    )
-    if (row === undefined) throw new UpgradeError('Cannot fence out the last version: table writer_fence is empty')
-    return row.epoch
-  }
-
-  /** The last version notices the fence with its next write, and ends. One that is idle is left alone: it cannot write. */
-  async #waitForLastVersion(): Promise<void> {
-    const giveUpAt = performance.now() + LAST_VERSION_MS_MAX
-    while (performance.now() < giveUpAt) {
-      const [row] = await this.#sql<{ isThere: boolean }[]>`
-        select exists (select from pg_stat_activity
-                       where datname = current_database() and application_name = 'nightledger journal') as "isThere"`
-      if (row?.isThere !== true) return
-      await Bun.sleep(100)
-    }
-  }
-
-  /** @returns false when the last version has written meanwhile: it has taken over again */
-  async #switchOver(epoch: number, last: number): Promise<boolean> {
-    try {
-      await withLockRetries(
-        () => this.#sql`select ledger_upgrade.switch_over(${epoch}::text::bigint, ${last}::text::bigint, false)`,
-        {
-          attempts: SWITCH_ATTEMPTS_MAX,
-          onBusy: () => this.#options.onStep('Waiting for locks on the old tables, held by another session'),
-        },
-      )
-      return true
-    } catch (error) {
-      if (codeOf(error) === 'NL021') return false
-      throw error
-    }
   }
 
   async #oldestMonth(): Promise<string> {
@@ -318,12 +267,8 @@ class Upgrade {
 }
 
 /** The same database, with the tables of the copy in front of the old ones. */
-function nextUrl(databaseUrl: string, main: string): string {
+function nextUrl(databaseUrl: string, searchPath: string): string {
   const url = new URL(databaseUrl)
-  url.searchParams.set('search_path', `ledger_next, ${main}`)
+  url.searchParams.set('search_path', `ledger_next, ${searchPath}`)
   return url.href
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : null
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import type { Booking } from '../../../src/core/domain/booking.ts'
 import type { FeeType } from '../../../src/core/domain/rules.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 
@@ -106,4 +107,24 @@ test('a booking in a unit that was archived since can still be changed and cance
   const change = { status: 'checked_in' as const }
   expect((await ledger.commands.change(AGENCY, { bookingId: booking.id, change }, CALLER)).kind).toBe('done')
   expect((await ledger.commands.cancel(AGENCY, { bookingId: booking.id, reason: null }, CALLER)).kind).toBe('done')
+})
+
+test('a booking that was to move, and is cancelled instead, leaves the other unit as it was', async () => {
+  const { ledger, unit, other } = await world()
+  const held = await ledger.commands.book(
+    AGENCY,
+    requestFor(unit, '2027-04-01', '2027-04-03', { status: 'option', holdHours: 1 }),
+    CALLER,
+  )
+  if (held.kind !== 'done') throw new Error('Cannot book in a test')
+  const before = await ledger.directory.read({ agencyId: AGENCY.id, unitId: other.id })
+  const seq = before.seq
+  ledger.clock.jumpWall(2 * HOUR_MS)
+  const moved = await ledger.commands.change(
+    AGENCY,
+    { bookingId: held.booking.id, change: { unitId: other.id } },
+    CALLER,
+  )
+  expect([moved.kind, moved.kind === 'done' && moved.booking.status]).toEqual(['done', 'cancelled'])
+  expect((await ledger.directory.read({ agencyId: AGENCY.id, unitId: other.id })).seq).toBe(seq)
 })

@@ -103,7 +103,7 @@ describe('every changing statement of the stores', async () => {
         const fence =
           how === 'sender'
             ? /\bwebhook_sender\b/
-            : /\bcheck_fences?\(|\bfrom shard s order by\b|\bfrom shard s where s.shard = any\b/
+            : /\bcheck_fences?\(|\bend_of_log\(|\bfrom shard s order by\b|\bfrom shard s where s.shard = any\b/
         const bodies = functions.get(write.replace(/.*: |\(\)/g, '')) ?? []
         expect(bodies).not.toHaveLength(0)
         for (const body of bodies) expect(body).toMatch(fence)

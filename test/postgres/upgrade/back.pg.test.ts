@@ -164,6 +164,16 @@ describe('the way back', () => {
     expect((await verifyDatabase(sql)).differences).toEqual([])
   })
 
+  test('is not ended under a view of the operator on an old table', async () => {
+    await sql`create view arrivals as select arrival from booking`
+    await copyAndSwitch(options)
+    await expect(finishUpgrade(sql)).rejects.toThrow(
+      'other objects use the old tables. Remove them first: view arrivals',
+    )
+    await sql`drop view arrivals`
+    await finishUpgrade(sql)
+  })
+
   test('is there until then for the last version alone: it refuses the present layout', async () => {
     await copyAndSwitch(options)
     await expect(migrate(sql, { migrations: OLD_MIGRATIONS })).rejects.toThrow(

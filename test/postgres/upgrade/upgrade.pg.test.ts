@@ -8,6 +8,7 @@ import { idOf, systemIds } from '../../../src/lib/ids.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { dumpSchema } from '../../../src/postgres/schema/schema-dump.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { goBack } from '../../../src/postgres/upgrade/back.ts'
 import { decodeOldEvent, type OldEntry } from '../../../src/postgres/upgrade/old-entries.ts'
 import { upgradeState } from '../../../src/postgres/upgrade/old-ledger.ts'
 import { copyAhead, copyAndSwitch, type UpgradeOptions } from '../../../src/postgres/upgrade/upgrade.ts'
@@ -268,6 +269,25 @@ describe('while a ledger is copied', () => {
     expect(steps).toContain('Waiting for another process that is copying this ledger')
   })
 
+  test('two processes that start at once switch once, and both go on', async () => {
+    const outcomes = await Promise.all([copyAndSwitch(options), copyAndSwitch(options)])
+    expect(outcomes.map(({ copiedSeq }) => copiedSeq)).toEqual([writer.lastSeq, writer.lastSeq])
+    expect(steps.filter((step) => step === 'Fencing out the last version')).toHaveLength(1)
+  })
+
+  test('a reader that holds the old tables keeps the switch waiting, and nothing is fenced out meanwhile', async () => {
+    await copyAhead(options)
+    const backup = connect(database.url, { purpose: 'admin' })
+    await backup.unsafe('begin; select from booking').simple()
+    const switching = copyAndSwitch(options)
+    await eventually('it waits', () => steps.some((step) => step.startsWith('Waiting for locks on the old tables')))
+    await writer.append([oldBooking(1)])
+    await backup.unsafe('commit').simple()
+    await backup.end()
+    await switching
+    expect(await sql`select from booking where source_ref = 'OLD-1'`).toHaveLength(1)
+  })
+
   test('the last version can be started again: its schema is untouched', async () => {
     await copyAhead(options)
     const [newest] = await sql`select max(version) as version from schema_migration`
@@ -299,4 +319,25 @@ test('an entry without a line in the audit trail is copied with an unknown autho
   expect(line).toBeDefined()
   expect(await copyAndSwitch(options)).toMatchObject({ unknownCallers: 1 })
   expect(await sql`select from journal where route = 'unknown' and actor_kind = 'system'`).toHaveLength(1)
+})
+
+test('a ledger in a schema of its own stays there', async () => {
+  const other = await testDatabase({ template: 'empty' })
+  const name = new URL(other.url).pathname.slice(1)
+  await other.sql
+    .unsafe(`create schema "my ledger"; alter database ${name} set search_path = "my ledger", public`)
+    .simple()
+  await makeOldDatabase(other.url)
+  const there = connect(other.url, { purpose: 'admin' })
+  const last = new OldWriter(there)
+  await last.takeOver()
+  await fillOldLedger(there, last)
+  await copyAndSwitch({ ...options, databaseUrl: other.url })
+  expect(await upgradeState(there)).toEqual({ stage: 'switched', main: '"my ledger"' })
+  expect((await verifyDatabase(there)).differences).toEqual([])
+  await goBack(other.url, () => {})
+  await last.takeOver()
+  expect(last.lastSeq).toBe(writer.lastSeq)
+  await there.end()
+  await other.drop()
 })
