@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { expectAcknowledged, expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { night } from '../support/samples.ts'
-import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
+import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
 let database: TestDatabase
 /** Without a statement timeout: the oracle may take its time. */
@@ -73,6 +73,59 @@ describe('two writers (J5)', () => {
       await stop(next)
     }
   })
+})
+
+test('J5: a process that loses one shard writes what is left of the batch, ends non-zero, and tells every caller the truth', async () => {
+  let told = 0
+  for (let round = 0; round < 8; round++) {
+    const service = await startServiceOn(database.url)
+    const keys = await Promise.all(
+      ['lost', 'kept-a', 'kept-b'].map((name) =>
+        makeAgencyByPortal(service, {
+          slug: `${name}-${round}`,
+          scopes: ['write:bookings'],
+          plan: { requestsPerMinute: 1_000_000, requestsPerMonth: 1_000_000 },
+          unit: { minStay: 1 },
+        }),
+      ),
+    )
+    /** By the reference of a booking: whether it was said to be made; null where nothing is claimed. */
+    const outcomes = new Map<string, boolean | null>()
+    const clients = keys.flatMap((token, agency) =>
+      Array.from({ length: 4 }, async (_, client) => {
+        for (let i = 0; ; i++) {
+          const arrival = addNights(night('2027-01-01'), client * 4_000 + i)
+          const sourceRef = `${round}-${agency}-${client}-${i}`
+          const json = {
+            unit: 'sea-view',
+            arrival: formatNight(arrival),
+            departure: formatNight(addNights(arrival, 1)),
+            sourceRef,
+          }
+          outcomes.set(sourceRef, null)
+          const answer = await service.ask('/partner/v1/bookings', { token, json }).catch(() => null)
+          if (answer === null) return
+          const isUnknown = answer.body.title?.startsWith('The change may or may not have been made')
+          if (!isUnknown) outcomes.set(sourceRef, answer.status === 201)
+        }
+      }),
+    )
+    await eventually('bookings are being made', () => outcomes.size > 100)
+    await sql`
+      update shard set epoch = epoch + 1, holder = 'another'
+      where shard = (select shard_of(agency_id) from agency where slug = ${`lost-${round}`})`
+    expect(await service.exited).toBe(1)
+    await Promise.all(clients)
+    const rows = await sql<
+      { ref: string }[]
+    >`select source_ref as ref from booking where source_ref like ${`${round}-%`}`
+    const made = new Set(rows.map(({ ref }) => ref))
+    expect(made.size).toBe(rows.length)
+    expect([...outcomes].filter(([ref, isMade]) => isMade !== null && isMade !== made.has(ref))).toEqual([])
+    told += outcomes.size
+  }
+  console.log(`${told} bookings attempted`)
+  await expectNothingLost(sql, new Load(() => ''))
 })
 
 test('J5: a portal write that finds the fence ends the process, though nothing is booked on it', async () => {
