@@ -25,6 +25,7 @@ import { startPostgres } from './support/processes.ts'
 const AGENCIES = 100
 const UNITS_PER_AGENCY = 20
 const BATCH = 400
+const SLOW_MS = 300
 const FIRST_ARRIVAL = asNight(19_000)
 const START = Date.UTC(2026, 3, 1)
 
@@ -116,7 +117,9 @@ class Client {
         throw error
       }
       this.lastAt = performance.now()
-      this.longestMs = Math.max(this.longestMs, this.lastAt - sent)
+      const waited = this.lastAt - sent
+      this.longestMs = Math.max(this.longestMs, waited)
+      if (waited > SLOW_MS) say(`a booking of the last version took ${Math.round(waited)} ms`)
       this.writes += 1
       await Bun.sleep(5)
     }
