@@ -96,7 +96,10 @@ begin
 
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
-           least(greatest(j.at, e.updated_at), made_at) as due_at
+           least(j.at, made_at) as created_at,
+           -- What has waited for the endpoint is due within a second of its last change, in the order of the log.
+           case when e.updated_at <= j.at then least(j.at, made_at)
+                else least(e.updated_at, made_at) + (j.seq % 1000000) * interval '1 microsecond' end as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
     cross join lateral (
       select * from webhook_endpoint e
@@ -109,10 +112,10 @@ begin
     insert into webhook_delivery (agency_id, endpoint_id, delivery_id, event_id, seq, entry_month, month, kind, status,
                                   created_at, next_attempt_at)
     select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
-           storage_month(e.due_at),
+           greatest(storage_month(e.created_at), e.month),
            case e.kind when 'booking_created' then 'booking.created' when 'booking_cancelled' then 'booking.cancelled'
                        else 'booking.updated' end,
-           'pending', e.due_at, e.due_at
+           'pending', e.created_at, e.due_at
     from entry e where e.is_announced
     on conflict do nothing
     returning true

@@ -70,6 +70,12 @@ begin
       select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true) then
     raise exception 'Cannot archive %: entries were added to it', retired using errcode = 'NL020';
   end if;
+  -- Nor is one of its deliveries sent again, from here on.
+  execute format('lock table %I in share row exclusive mode', 'webhook_delivery_' || to_char(retired, 'YYYY_MM'));
+  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+    raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
+      using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
+  end if;
   update shard s set
     base = j.seq, base_link = j.link, mark = greatest(s.mark, j.seq),
     mark_link = case when s.mark > j.seq then s.mark_link else j.link end

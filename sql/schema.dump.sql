@@ -935,7 +935,10 @@ begin
 
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
-           least(greatest(j.at, e.updated_at), made_at) as due_at
+           least(j.at, made_at) as created_at,
+           -- What has waited for the endpoint is due within a second of its last change, in the order of the log.
+           case when e.updated_at <= j.at then least(j.at, made_at)
+                else least(e.updated_at, made_at) + (j.seq % 1000000) * interval '1 microsecond' end as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
     cross join lateral (
       select * from webhook_endpoint e
@@ -948,10 +951,10 @@ begin
     insert into webhook_delivery (agency_id, endpoint_id, delivery_id, event_id, seq, entry_month, month, kind, status,
                                   created_at, next_attempt_at)
     select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
-           storage_month(e.due_at),
+           greatest(storage_month(e.created_at), e.month),
            case e.kind when 'booking_created' then 'booking.created' when 'booking_cancelled' then 'booking.cancelled'
                        else 'booking.updated' end,
-           'pending', e.due_at, e.due_at
+           'pending', e.created_at, e.due_at
     from entry e where e.is_announced
     on conflict do nothing
     returning true
@@ -1168,6 +1171,12 @@ begin
     from shard s left join lateral (
       select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true) then
     raise exception 'Cannot archive %: entries were added to it', retired using errcode = 'NL020';
+  end if;
+  -- Nor is one of its deliveries sent again, from here on.
+  execute format('lock table %I in share row exclusive mode', 'webhook_delivery_' || to_char(retired, 'YYYY_MM'));
+  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+    raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
+      using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;
   update shard s set
     base = j.seq, base_link = j.link, mark = greatest(s.mark, j.seq),

@@ -109,3 +109,35 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   await database.sql`analyze`
   expect((await verifyDatabase(database.sql)).differences).toEqual([])
 }, 60_000)
+
+test('events that waited for an endpoint are sent in the order of the log, and listed with the times at which they happened', async () => {
+  const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'waited' })
+  const unit = await addUnit(ledger, agency, sampleUnit({ id: systemIds('unt') }))
+  const commands = openWebhookCommands(ledger, { secretKey: new Uint8Array(32), allowHosts: [RECEIVER] })
+  const url = `http://${RECEIVER}/waited`
+  const outcome = await commands.register(agency.id, { url, description: null }, successLine(ledger, CALLER))
+  if (outcome.kind !== 'registered') throw new Error(outcome.kind)
+  const endpointId = uuidOf(outcome.endpoint.id)
+  await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${endpointId}`
+  const seqs: (number | null)[] = []
+  for (let n = 1; n <= 12; n++) {
+    const day = (of: number) => `2027-05-${String(of).padStart(2, '0')}`
+    const booked = await ledger.commands.book(agency, requestFor(unit, day(n), day(n + 1)), CALLER)
+    if (booked.kind !== 'done') throw new Error(booked.kind)
+    seqs.push(booked.seq)
+  }
+  await Bun.sleep(5)
+  await commands.change(agency.id, outcome.endpoint.id, { pending: 'resend' }, successLine(ledger, CALLER))
+  await makeDeliveries(database.url, ledger.epoch)
+  const inOrder = async (order: string) =>
+    (
+      await database.sql<{ seq: number }[]>`
+        select seq::float8 as seq from webhook_delivery where endpoint_id = ${endpointId} order by ${database.sql.unsafe(order)}`
+    ).map(({ seq }) => seq)
+  expect(await inOrder('next_attempt_at, delivery_id')).toEqual(seqs as number[])
+  const [times] = await database.sql<{ early: number; late: number }[]>`
+    select count(*) filter (where d.created_at <> j.at)::int as early, count(*) filter (where d.next_attempt_at > now())::int as late
+    from webhook_delivery d join journal j on j.agency_id = d.agency_id and j.seq = d.seq
+    where d.endpoint_id = ${endpointId}`
+  expect(times).toEqual({ early: 0, late: 0 })
+})

@@ -137,12 +137,15 @@ function ofBooking(sql: Sql, agencyId: string, bookingId: string): Fragment {
       select unit_id from stayed_in))`
 }
 
-function entryOf({ total: _, isEntry, actorKind, actorId, bookingId, ...line }: StoredLine): AuditEntry {
+function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine): AuditEntry {
   return {
-    ...line,
     id: idOf('aud', line.id),
-    at: line.at.getTime(),
+    route: line.route,
+    outcome: line.outcome,
+    bookingId: line.bookingId !== null && isEntry ? idOf('bkg', line.bookingId) : line.bookingId,
+    requestId: line.requestId,
+    count: line.count,
     actor: { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) },
-    bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
+    at: line.at.getTime(),
   }
 }

@@ -18,7 +18,7 @@ export interface Mirror {
   readonly columns: Readonly<Record<string, string>>
   /** New columns that had another name. */
   readonly renamed: Readonly<Record<string, string>>
-  /** Further old tables that the expressions need. */
+  /** Further old tables that the expressions need, row by row: the planner does not know how small a page is. */
   readonly join: string
   /** Which old rows. */
   readonly where: string
@@ -67,12 +67,17 @@ export const MIRRORS: readonly Mirror[] = [
       // As copy-journal.ts files the entry, unless the clock had jumped: then the switch corrects it.
       entry_month: 'case when v.seq is not null then storage_month(v.occurred_at) end',
     },
-    join: 'join main_schema.webhook_event v on v.agency_id = o.agency_id and v.event_id = o.event_id',
+    join: `
+      join lateral (
+        select * from main_schema.webhook_event v where v.agency_id = o.agency_id and v.event_id = o.event_id limit 1) v on true`,
   }),
   mirror('webhook_attempt', [...DELIVERY_KEY, 'attempt'], {
     identity: [...DELIVERY_KEY, 'attempt', 'month'],
     columns: { month: 'storage_month(d.created_at)' },
-    join: 'join main_schema.webhook_delivery d on d.agency_id = o.agency_id and d.delivery_id = o.delivery_id',
+    join: `
+      join lateral (
+        select * from main_schema.webhook_delivery d
+        where d.agency_id = o.agency_id and d.delivery_id = o.delivery_id limit 1) d on true`,
   }),
   mirror('audit_line', AUDIT_KEY, {
     from: 'audit',

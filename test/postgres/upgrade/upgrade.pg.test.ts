@@ -297,14 +297,17 @@ describe('while a ledger is copied', () => {
   })
 })
 
-test('an id of another form is refused before anything is changed', async () => {
-  await sql`update booking set guest_id = 'guest 12' where booking_id = ${world.erasedId}`
-  const failure = await copyAhead(options).catch((error: unknown) => error)
-  expect(failure).toBeInstanceOf(UpgradeError)
-  expect(String(failure)).toContain('table booking has an id of an unknown form, guest_id guest 12')
-  expect(await upgradeState(sql)).toEqual({ stage: 'old', main: 'public' })
-  expect(await sql`select from pg_namespace where nspname like 'ledger_%'`).toHaveLength(0)
-})
+test.each(['guest 12', 'gst_00000000000000000000000000000ABC', 'bkg_00000000000000000000000000000abc'])(
+  'an id of another form is refused before anything is changed: %s',
+  async (id) => {
+    await sql`update booking set guest_id = ${id} where booking_id = ${world.erasedId}`
+    const failure = await copyAhead(options).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(UpgradeError)
+    expect(String(failure)).toContain(`table booking has an id of an unknown form, guest_id ${id}.`)
+    expect(await upgradeState(sql)).toEqual({ stage: 'old', main: 'public' })
+    expect(await sql`select from pg_namespace where nspname like 'ledger_%'`).toHaveLength(0)
+  },
+)
 
 test('an entry that is not as it was written stops the copy, and the last version serves on', async () => {
   await sql`update journal set payload = payload || ' ' where seq = 5`
