@@ -75,29 +75,32 @@ describe('two writers (J5)', () => {
   })
 })
 
+/** Units of an agency, each with a client of its own: a unit has one record in a batch at most. */
+const UNITS = 12
+
 test('J5: a process that loses one shard writes what is left of the batch, ends non-zero, and tells every caller the truth', async () => {
   let told = 0
   for (let round = 0; round < 8; round++) {
     const service = await startServiceOn(database.url)
     const keys = await Promise.all(
-      ['lost', 'kept-a', 'kept-b'].map((name) =>
-        makeAgencyByPortal(service, {
-          slug: `${name}-${round}`,
-          scopes: ['write:bookings'],
-          plan: { requestsPerMinute: 1_000_000, requestsPerMonth: 1_000_000 },
-          unit: { minStay: 1 },
-        }),
-      ),
+      ['lost', 'kept-a', 'kept-b'].map(async (name) => {
+        const plan = { requestsPerMinute: 1_000_000, requestsPerMonth: 1_000_000 }
+        const slug = `${name}-${round}`
+        const key = await makeAgencyByPortal(service, { slug, scopes: ['write:bookings'], plan })
+        for (let i = 0; i < UNITS; i++)
+          await service.portal(`/agencies/${slug}/units`, { slug: `unit-${i}`, name: 'x', basePrice: 1 })
+        return key
+      }),
     )
     /** By the reference of a booking: whether it was said to be made; null where nothing is claimed. */
     const outcomes = new Map<string, boolean | null>()
     const clients = keys.flatMap((token, agency) =>
-      Array.from({ length: 4 }, async (_, client) => {
+      Array.from({ length: UNITS }, async (_, client) => {
         for (let i = 0; ; i++) {
-          const arrival = addNights(night('2027-01-01'), client * 4_000 + i)
+          const arrival = addNights(night('2027-01-01'), i)
           const sourceRef = `${round}-${agency}-${client}-${i}`
           const json = {
-            unit: 'sea-view',
+            unit: `unit-${client}`,
             arrival: formatNight(arrival),
             departure: formatNight(addNights(arrival, 1)),
             sourceRef,
@@ -110,7 +113,7 @@ test('J5: a process that loses one shard writes what is left of the batch, ends 
         }
       }),
     )
-    await eventually('bookings are being made', () => outcomes.size > 100)
+    await eventually('bookings are being made', () => outcomes.size > 300)
     await sql`
       update shard set epoch = epoch + 1, holder = 'another'
       where shard = (select shard_of(agency_id) from agency where slug = ${`lost-${round}`})`

@@ -6,25 +6,43 @@ import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
-import { AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
+import { AGENCY, AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
 import { verifyDatabase } from './verify-database.ts'
 
-/** Of the key that the load uses. */
-export const LOAD_SECRET = `hr_live_${'k'.repeat(40)}`
+/** Agencies of three shards, so that batches carry entries of several. The first is the one that tests ask about. */
+const AGENCIES = ['k', 'l', 'm'].map((letter, i) => ({
+  id: i === 0 ? AGENCY.id : sampleId('agc', letter),
+  slug: i === 0 ? AGENCY.slug : `${AGENCY.slug}-${letter}`,
+  secret: `hr_live_${letter.repeat(40)}`,
+}))
+export const LOAD_AGENCY_IDS: readonly string[] = AGENCIES.map(({ id }) => id)
+/** Of the first agency's key. */
+export const LOAD_SECRET = secretOf(0)
 const FIRST = night('2027-01-01')
 const ARRIVALS = 20_000
 
+/** Of each agency. */
 export const LOAD_UNITS = 12
 
-/** An agency with units and a key, for `Load`. */
+function secretOf(agency: number): string {
+  return AGENCIES[agency]?.secret ?? ''
+}
+
+function unitId(agency: number, unit: number): string {
+  return sampleId('unt', agency * LOAD_UNITS + unit)
+}
+
+/** Agencies with units and a key, for `Load`. */
 export async function prepareForLoad(databaseUrl: string): Promise<void> {
   const ledger = await openTestDatabaseLedger(databaseUrl)
-  const agency = await addAgency(ledger, { plan: AMPLE_PLAN })
-  for (let i = 0; i < LOAD_UNITS; i++)
-    await addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}` }))
-  const made = { secret: LOAD_SECRET, prefix: 'hr_live_kkkk', sha256: sha256Hex(LOAD_SECRET) }
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const
-  await makeKey(ledger, agency, { id: sampleId('key', 'a'), scopes }, made)
+  for (const [i, { id, slug, secret }] of AGENCIES.entries()) {
+    const agency = await addAgency(ledger, { id, slug, plan: AMPLE_PLAN })
+    for (let unit = 0; unit < LOAD_UNITS; unit++)
+      await addUnit(ledger, agency, sampleUnit({ id: unitId(i, unit), slug: `unit-${unit}` }))
+    const made = { secret, prefix: secret.slice(0, 12), sha256: sha256Hex(secret) }
+    await makeKey(ledger, agency, { id: sampleId('key', `load ${i}`), scopes }, made)
+  }
   await ledger.close()
 }
 
@@ -33,18 +51,26 @@ const SEED = Number(process.env['LOAD_SEED'] ?? Math.floor(Math.random() * 2 ** 
 const dice = new SeededRandom(SEED)
 let isSeedTold = false
 
-function someStay() {
+function someStay(): BookedStay {
   const arrival = addNights(FIRST, dice.int(0, ARRIVALS - 1))
   return {
+    agency: dice.int(0, AGENCIES.length - 1),
     unit: `unit-${dice.int(0, LOAD_UNITS - 1)}`,
     arrival: formatNight(arrival),
     departure: formatNight(addNights(arrival, dice.int(1, 4))),
   }
 }
 
+interface BookedStay {
+  readonly agency: number
+  readonly unit: string
+  readonly arrival: string
+  readonly departure: string
+}
+
 /** Clients that book and cancel without pause, and remember what they were told. */
 export class Load {
-  readonly booked = new Map<string, { unit: string; arrival: string; departure: string }>()
+  readonly booked = new Map<string, BookedStay>()
   readonly cancelled = new Set<string>()
   /** Answers by status, the body's code appended where it is an error. */
   readonly answers = new Map<string, number>()
@@ -71,23 +97,24 @@ export class Load {
     await Promise.all(this.#clients)
   }
 
-  post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  /** For the first agency, unless told otherwise. */
+  post(path: string, body: unknown, headers: Record<string, string> = {}, agency = 0): Promise<Response> {
     return fetch(`${this.#baseUrl()}/partner/v1${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${LOAD_SECRET}`, 'content-type': 'application/json', ...headers },
+      headers: { authorization: `Bearer ${secretOf(agency)}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     })
   }
 
-  get(path: string): Promise<Response> {
-    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${LOAD_SECRET}` } })
+  get(path: string, agency = 0): Promise<Response> {
+    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${secretOf(agency)}` } })
   }
 
   /** Requests to book and to read, as they go over the wire. */
   rawRequests(count: number): string[] {
-    const head = (line: string) => `${line} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${LOAD_SECRET}\r\n`
     return Array.from({ length: count }, (_, i) => {
-      const { unit, arrival, departure } = someStay()
+      const { agency, unit, arrival, departure } = someStay()
+      const head = (line: string) => `${line} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${secretOf(agency)}\r\n`
       const query = `unit=${unit}&from=${arrival}&to=${departure}`
       if (i % 3 === 0) return `${head(`GET /partner/v1/availability?${query}`)}\r\n`
       const body = JSON.stringify({ unit, arrival, departure })
@@ -98,10 +125,10 @@ export class Load {
 
   /** One attempt to book a stay chosen at random. */
   async bookOnce(): Promise<string | null> {
-    const stay = someStay()
-    const answer = await this.#answerOf(await this.post('/bookings', stay))
+    const { agency, ...stay } = someStay()
+    const answer = await this.#answerOf(await this.post('/bookings', stay, {}, agency))
     if (answer === null) return null
-    this.booked.set(answer.id, stay)
+    this.booked.set(answer.id, { agency, ...stay })
     return answer.id
   }
 
@@ -119,7 +146,8 @@ export class Load {
       try {
         const id = await this.bookOnce()
         if (id === null || dice.chance(0.7)) continue
-        if ((await this.#answerOf(await this.post(`/bookings/${id}/cancel`, {}))) !== null) this.cancelled.add(id)
+        const response = await this.post(`/bookings/${id}/cancel`, {}, {}, this.booked.get(id)?.agency)
+        if ((await this.#answerOf(response)) !== null) this.cancelled.add(id)
       } catch {
         this.unanswered += 1
         await Bun.sleep(5)
@@ -161,12 +189,13 @@ export async function expectNothingLost(sql: Sql, load: Load): Promise<void> {
 
 /** The nights that the service answers from memory are those of the rows. */
 export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> {
-  for (let i = 0; i < LOAD_UNITS; i++) {
-    const response = await load.get(`/availability?unit=unit-${i}&from=2030-01-01&to=2031-01-02`)
+  for (let i = 0; i < AGENCIES.length * LOAD_UNITS; i++) {
+    const [agency, unit] = [Math.floor(i / LOAD_UNITS), i % LOAD_UNITS]
+    const response = await load.get(`/availability?unit=unit-${unit}&from=2030-01-01&to=2031-01-02`, agency)
     const { blockedNights } = (await response.json()) as { blockedNights: string[] }
     const nights = await sql`
       select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
-      where unit_id = ${uuidOf(sampleId('unt', i))} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
+      where unit_id = ${uuidOf(unitId(agency, unit))} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
     expect(blockedNights).toEqual(nights.map((row) => row['night']))
   }
 }

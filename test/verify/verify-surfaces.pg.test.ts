@@ -6,7 +6,7 @@ import { connect } from '../../src/postgres/client/connect.ts'
 import { RUN_VERIFICATION } from '../../src/verify/verification-messages.ts'
 import { type CliRun, runCliProcess } from '../support/cli-process.ts'
 import { eventually } from '../support/eventually.ts'
-import { Load, prepareForLoad } from '../support/load.ts'
+import { LOAD_AGENCY_IDS, LOAD_UNITS, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
 
@@ -39,7 +39,7 @@ test('GET /portal/v1/verification also compares the resident actors, and require
   const answer = await ask(TEST_PORTAL_TOKEN)
   expect(answer.status).toBe(200)
   const { verification } = (await answer.json()) as { verification: { units: number; differences: unknown[] } }
-  expect(verification).toMatchObject({ units: 12, differences: [] })
+  expect(verification).toMatchObject({ units: LOAD_AGENCY_IDS.length * LOAD_UNITS, differences: [] })
 })
 
 /** The verification processes that the service `pid` has started. */

@@ -6,9 +6,9 @@ import { systemIds } from '../../src/lib/ids.ts'
 import { probeFence } from '../../src/postgres/stores/fence.ts'
 import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../support/eventually.ts'
-import { Load, prepareForLoad } from '../support/load.ts'
+import { LOAD_AGENCY_IDS, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { AGENCY, CALLER } from '../support/samples.ts'
+import { CALLER } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
@@ -29,12 +29,14 @@ beforeEach(async () => {
     { sql, lists: new ListReads(sql), clock: systemClock, newId: systemIds, epochOf: () => epoch },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
-  const outcome = await commands.register(
-    AGENCY.id,
-    { url: `http://127.0.0.1:${receiver.port}/in`, description: null },
-    successLine({ clock: systemClock, newId: systemIds }, CALLER),
-  )
-  expect(outcome.kind).toBe('registered')
+  for (const agencyId of LOAD_AGENCY_IDS) {
+    const outcome = await commands.register(
+      agencyId,
+      { url: `http://127.0.0.1:${receiver.port}/in`, description: null },
+      successLine({ clock: systemClock, newId: systemIds }, CALLER),
+    )
+    expect(outcome.kind).toBe('registered')
+  }
 })
 afterEach(async () => {
   running?.kill('SIGKILL')
