@@ -3,7 +3,7 @@
  * constant headers, those of the answer it is compared with, which are received before each scenario. With `FLOOR_READS_BODY` set,
  * the request's JSON body is first read and checked by the service's own strict reader, and thrown away.
  */
-import { readJson } from '../src/api/http/strict-json.ts'
+import { useJson } from '../src/api/http/strict-json.ts'
 import { answerQuestions } from './support/json-child.ts'
 
 let body = ''
@@ -14,7 +14,7 @@ const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   development: false,
-  fetch: readsBody ? (request) => readJson(request).then(() => new Response(body, init)) : () => new Response(body, init),
+  fetch: readsBody ? (request) => useJson(request, () => new Response(body, init)) : () => new Response(body, init),
 })
 console.log(JSON.stringify({ url: `http://127.0.0.1:${server.port}` }))
 
