@@ -12,7 +12,9 @@ import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { sampleId } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
+import { measureStoredUnits } from './stored-units.ts'
 import { residentMbOf, startPostgres, startService } from './support/processes.ts'
+import type { Figures } from './targets.ts'
 import { BatchWriter, bookedOf, seedLedger } from './world/seed.ts'
 import { agencyIdOf, calendarOf, unitIdOf, unitOf, type WorldSize } from './world/world.ts'
 
@@ -27,12 +29,15 @@ const CALENDARS = [
 ] as const
 const RESIDENT_SAMPLED = 20_000
 
-export async function measureGrowth(say: (text: string) => void): Promise<void> {
+export async function measureGrowth(say: (text: string) => void): Promise<Figures> {
   const memory = memoryPerUnit()
   say(`memory of a resident unit with 20 bookings: ${memory.heapBytes} bytes of heap, ${memory.residentBytes} resident`)
   const postgres = await startPostgres()
   const rows: object[] = []
+  let stored: Awaited<ReturnType<typeof measureStoredUnits>>
   try {
+    stored = await measureStoredUnits(postgres)
+    say(`${stored.units} units stored: ready in ${stored.readyMs.toFixed(0)} ms, ${stored.residentMb.toFixed(0)} MB`)
     for (const units of UNITS) {
       const { url, sql } = await postgres.createDatabase(`growth_${units}`)
       const size = {
@@ -60,7 +65,11 @@ export async function measureGrowth(say: (text: string) => void): Promise<void> 
   } finally {
     await postgres.stop()
   }
-  await writeResult('growth', { memory, rows })
+  await writeResult('growth', { memory, stored, rows })
+  return {
+    'bytes of heap per resident unit with 20 bookings': memory.heapBytes,
+    'ms until ready with 1,000,000 units stored': stored.readyMs,
+  }
 }
 
 /** The sampled units: from the first on, as many of each calendar as its row says. */
