@@ -4,7 +4,7 @@
  */
 import { heapStats } from 'bun:jsc'
 import { UnitState } from '../src/core/domain/unit-state.ts'
-import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
+import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
 import { uuidOf } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
@@ -27,6 +27,7 @@ const CALENDARS = [
   { bookings: 100, units: 100 },
   { bookings: 1_000, units: 20 },
 ] as const
+/** Those of 1,000 agencies. */
 const RESIDENT_SAMPLED = 20_000
 
 export async function measureGrowth(say: (text: string) => void): Promise<Figures> {
@@ -130,28 +131,17 @@ async function snapshotSizes(sql: Sql, size: WorldSize): Promise<number[]> {
   )
 }
 
-/** Actors as the directory holds them, each recovered from its snapshot. */
+/** Actors as the directory holds them, each recovered from its snapshot: as many different units as the comparisons have. */
 function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
-  const size: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
-  const snapshots = Array.from({ length: 200 }, (_, n) => {
-    const unit = unitOf(n, n % 20)
-    const state = UnitState.empty(unit.id)
-    state.apply({ kind: 'unit_set', unit }, 1)
-    for (const [i, after] of calendarOf(size, n, n % 20).entries())
-      state.apply({ kind: 'booking_created', after }, i + 2)
-    return encodeSnapshot(agencyIdOf(n), state)
-  })
   const held = new Map<string, UnitActor>()
   Bun.gc(true)
   const before = { heap: heapBytes(), resident: process.memoryUsage.rss() }
+  // The service has the ids of agencies from the catalogue.
+  const agencyId = agencyIdOf(0)
   for (let n = 0; n < RESIDENT_SAMPLED; n++) {
-    const snapshot = snapshots[n % snapshots.length]
-    const state = snapshot === undefined ? null : decodeSnapshot(snapshot).state
+    const { state } = decodeSnapshot(snapshotOf(Math.floor(n / UNITS_PER_AGENCY), n % UNITS_PER_AGENCY))
     if (state === null) throw new Error('Cannot measure: a snapshot is bad')
-    held.set(
-      sampleId('unt', n),
-      new UnitActor({ agencyId: agencyIdOf(0), state, mailboxMax: 256, tailLength: 0, nowMs: 0 }),
-    )
+    held.set(sampleId('unt', n), new UnitActor({ agencyId, state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
   }
   Bun.gc(true)
   const perUnit = (bytes: number) => Math.round(bytes / held.size)
@@ -159,6 +149,16 @@ function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
     heapBytes: perUnit(heapBytes() - before.heap),
     residentBytes: perUnit(process.memoryUsage.rss() - before.resident),
   }
+}
+
+function snapshotOf(agency: number, place: number): StoredSnapshot {
+  const size: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
+  const unit = unitOf(agency, place)
+  const state = UnitState.empty(unit.id)
+  state.apply({ kind: 'unit_set', unit }, 1)
+  for (const [i, after] of calendarOf(size, agency, place).entries())
+    state.apply({ kind: 'booking_created', after }, i + 2)
+  return encodeSnapshot(agencyIdOf(agency), state)
 }
 
 function heapBytes(): number {

@@ -3,6 +3,7 @@ import { assert } from '../../lib/assert.ts'
 import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
+import { SharedValues } from './shared-values.ts'
 import type { Unit } from '../domain/unit.ts'
 import {
   decodeLoggedBooking,
@@ -151,7 +152,7 @@ export function encodeRates(rates: Rates): Json {
 }
 
 export function decodeRates(json: Json): Rates {
-  const seasons = json['seasons'] as Json[]
+  const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = json as unknown as Omit<Rates, 'seasons'> & { seasons: Json[] }
   return {
     ...(json as unknown as Rates),
     seasons: seasons.map((season) => ({
@@ -159,5 +160,12 @@ export function decodeRates(json: Json): Rates {
       from: decodeNight(season['from']),
       to: decodeNight(season['to']),
     })),
+    weekdayAdjustments: adjustments.shared(weekdayAdjustments),
+    lengthOfStayDiscounts: discounts.shared(lengthOfStayDiscounts),
   }
 }
+
+/** Distinct lists kept of each kind. */
+const SHARED_MAX = 1_000
+const adjustments = new SharedValues<Rates['weekdayAdjustments']>(SHARED_MAX)
+const discounts = new SharedValues<Rates['lengthOfStayDiscounts']>(SHARED_MAX)
