@@ -3,7 +3,6 @@ import { assert } from '../../lib/assert.ts'
 import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
-import { SharedValues } from './shared-values.ts'
 import type { Unit } from '../domain/unit.ts'
 import {
   decodeLoggedBooking,
@@ -18,6 +17,7 @@ import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
 import type { Month } from './month.ts'
 import type { Entry, Envelope } from './record.ts'
+import { SharedValues } from './shared-values.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -152,7 +152,9 @@ export function encodeRates(rates: Rates): Json {
 }
 
 export function decodeRates(json: Json): Rates {
-  const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = json as unknown as Omit<Rates, 'seasons'> & { seasons: Json[] }
+  const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = json as unknown as Omit<Rates, 'seasons'> & {
+    seasons: Json[]
+  }
   return {
     ...(json as unknown as Rates),
     seasons: seasons.map((season) => ({

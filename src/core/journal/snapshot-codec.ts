@@ -83,11 +83,14 @@ function decodeFacts(text: string): UnitFacts {
     rules: decodeRules(json.rules),
     occupied: decodeNights(json.occupied),
     departures: decodeNights(json.departures),
-    extensions: json.extensions.length === 0 ? NO_EXTENSIONS : json.extensions.map(([bookingId, from, to]) => ({
-      bookingId,
-      from: decodeNight(from),
-      to: decodeNight(to),
-    })),
+    extensions:
+      json.extensions.length === 0
+        ? NO_EXTENSIONS
+        : json.extensions.map(([bookingId, from, to]) => ({
+            bookingId,
+            from: decodeNight(from),
+            to: decodeNight(to),
+          })),
   }
 }
 
