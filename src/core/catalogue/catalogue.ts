@@ -42,6 +42,8 @@ export class Catalogue {
   readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
   /** Least recently used first: using an inventory moves it to the end. */
   readonly #inventories = new Map<string, Inventory>()
+  /** The agency whose inventory was used last: one request asks for it several times. */
+  #lastUsed = ''
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
 
@@ -89,8 +91,10 @@ export class Catalogue {
   peekInventory(agencyId: string): Inventory | null {
     const inventory = this.#inventories.get(agencyId)
     if (inventory === undefined) return null
+    if (agencyId === this.#lastUsed) return inventory
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, inventory)
+    this.#lastUsed = agencyId
     return inventory
   }
 
@@ -164,6 +168,7 @@ export class Catalogue {
     this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.size ?? 0)
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, inventory)
+    this.#lastUsed = agencyId
     for (const [oldest, old] of this.#inventories) {
       if (this.#cachedUnits <= CACHED_UNITS_MAX || oldest === agencyId) break
       this.#inventories.delete(oldest)
