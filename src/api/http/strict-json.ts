@@ -62,7 +62,7 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
   return text === null ? NOT_UTF8 : parseJson(text)
 }
 
-/** The same checks for text that is already read. */
+/** The same checks for text that is already read. @param text decoded from valid UTF-8 */
 export function parseJson(text: string): ReadBody {
   // Counted before parsing, so that no parser has to descend.
   if (isDeep(text)) return TOO_DEEP
@@ -72,7 +72,8 @@ export function parseJson(text: string): ReadBody {
   } catch {
     return NOT_JSON
   }
-  const fault = faultIn(value, '')
+  // Bytes that are valid UTF-8, and JSON, have neither NUL nor lone surrogates unless they are escaped.
+  const fault = faultIn(value, '', text.includes('\\'))
   if (fault !== null) return refused(fault.field === '' ? 'body' : fault.field, fault.message)
   return { kind: 'read', value }
 }
@@ -127,22 +128,26 @@ function isDeep(text: string): boolean {
   return false
 }
 
-/** The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `isDeep`. */
-function faultIn(value: unknown, path: string): FieldError | null {
-  if (typeof value === 'string') return textFault(value, path)
+/**
+ * The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `isDeep`.
+ * @param hasEscapes false: no text can be at fault
+ */
+function faultIn(value: unknown, path: string, hasEscapes: boolean): FieldError | null {
+  if (typeof value === 'string') return hasEscapes ? textFault(value, path) : null
   if (typeof value === 'number')
     return Number.isFinite(value) ? null : { field: path, message: 'must be a number that fits in a 64-bit float' }
   if (typeof value !== 'object' || value === null) return null
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const fault = faultIn(value[i], `${path}[${i}]`)
+      const fault = faultIn(value[i], `${path}[${i}]`, hasEscapes)
       if (fault !== null) return fault
     }
     return null
   }
   for (const name in value) {
     const fault =
-      textFault(name, path) ?? faultIn((value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`)
+      (hasEscapes ? textFault(name, path) : null) ??
+      faultIn((value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`, hasEscapes)
     if (fault !== null) return fault
   }
   return null
