@@ -10,7 +10,7 @@
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
-import type { BatchToAppend, JournalStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
+import type { BatchToAppend, LaneStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
 
 /** Pause between two sends of a batch, for a database that refuses immediately. */
 const RESEND_DELAY_MS = 20
@@ -47,7 +47,7 @@ interface Sending<R extends NumberedRecord> {
 }
 
 export class BatchSender {
-  readonly #store: JournalStore
+  readonly #store: LaneStore
   readonly #clock: Clock
   readonly #newRenewalId: () => string
   /** By shard. */
@@ -56,7 +56,7 @@ export class BatchSender {
 
   /** @param options.epochs by shard */
   constructor(options: {
-    store: JournalStore
+    store: LaneStore
     clock: Clock
     epochs: readonly number[]
     newRenewalId: () => string

@@ -14,15 +14,23 @@ export interface WaitingRecord {
   readonly reject: (error: JournalError) => void
 }
 
-/** The records that wait for a batch: a limited number, each for a limited time. */
+/** The records of a lane that wait for a batch: each for a limited time, and a limited number in all lanes together. */
 export class WaitingRecords {
   readonly #clock: Clock
   readonly #queuedMsMax: number
+  readonly #waitingMax: number
+  readonly #waitingInAll: () => number
   readonly #queue: BoundedQueue<WaitingRecord>
 
-  constructor(options: { clock: Clock; waitingMax: number; queuedMsMax: number }) {
+  /**
+   * @param options.waitingMax in all lanes
+   * @param options.waitingInAll how many wait in all lanes, these included
+   */
+  constructor(options: { clock: Clock; waitingMax: number; queuedMsMax: number; waitingInAll: () => number }) {
     this.#clock = options.clock
     this.#queuedMsMax = options.queuedMsMax
+    this.#waitingMax = options.waitingMax
+    this.#waitingInAll = options.waitingInAll
     this.#queue = new BoundedQueue(options.waitingMax)
   }
 
@@ -35,9 +43,10 @@ export class WaitingRecords {
     return this.#queue.peek()?.since ?? null
   }
 
-  /** False when too many wait: the record is not taken. */
-  push(waiting: WaitingRecord): boolean {
-    return this.#queue.push(waiting)
+  /** @returns null; or how many wait when these are too many, and the record is not taken */
+  push(waiting: WaitingRecord): number | null {
+    const already = this.#waitingInAll()
+    return already < this.#waitingMax && this.#queue.push(waiting) ? null : already
   }
 
   /** The first of them, at most `max`. */
