@@ -60,7 +60,7 @@ export const DEFAULT_LIMITS: LedgerLimits = {
 }
 
 /** Measured. */
-const APPEND_LANES = Number(process.env['LANES'] ?? 2)
+const APPEND_LANES = () => Number(process.env['LANES'] ?? 2)
 
 /** Events the ledger reports, one log line each. */
 export interface LedgerWatch {
@@ -156,7 +156,7 @@ export async function openLedger(options: {
     store,
     clock,
     term,
-    lanes: APPEND_LANES,
+    lanes: APPEND_LANES(),
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
     onFenced: (cause, settled) => {
       const counted = settled

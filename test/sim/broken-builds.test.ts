@@ -99,10 +99,11 @@ function unannounced({ entry, ...of }: NumberedRecord): NumberedRecord {
 const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
   'lets two lanes append to one shard': [
     () => {
-      let records = 0
-      return unrelatedLanes(() => ++records % 2 === 0)
+      // Not while the world begins: it needs its units.
+      let records = -20
+      return unrelatedLanes(() => ++records > 0 && records % 2 === 0)
     },
-    /^J1/,
+    /^J1: two appends of shard/,
   ],
   'lets a lane go on after another one is fenced': [
     () => unrelatedLanes(({ agencyId }) => shardOf(agencyId) % 2 === 1),
