@@ -54,17 +54,17 @@ export class BatchSender {
   readonly #epochs: number[]
   #resends = 0
 
-  /** @param options.epochs by shard */
+  /** @param options.epochs by shard; those that have to be raised are raised here */
   constructor(options: {
     store: LaneStore
     clock: Clock
-    epochs: readonly number[]
+    epochs: number[]
     newRenewalId: () => string
   }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#newRenewalId = options.newRenewalId
-    this.#epochs = [...options.epochs]
+    this.#epochs = options.epochs
   }
 
   /** The epoch of this writer. It rises whenever a doubt has to be settled. */

@@ -1,23 +1,26 @@
 /**
- * The journal: every change of the process goes through it. It has lanes (lane.ts) that append side by side: while the database
- * executes a batch of one lane, the process encodes the next batch of another.
+ * The journal: every change of the process goes through it, in group commits. It has a few lanes, which append side by side: while
+ * the database executes the batch of one, the process encodes the next one for another.
  *
- * - J1 One append in flight per shard: a lane has one, and a shard belongs to one lane.
- * - J5 A process that is fenced for one shard stops as a whole. It stops serving first; then every lane refuses what waits, and
- *   finds out the outcome of its batch in flight.
+ * - J1 One append in flight per shard. A batch holds its shards (shard-logs.ts); their records wait for it, whichever lane is free.
+ * - J5 A process that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane finds
+ *   out the outcome of its batch in flight.
  */
-import { assert } from '../../lib/assert.ts'
+import { unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { BatchLimit } from './batch-limit.ts'
+import { fenced, type JournalError, journalClosed, journalFull } from './journal-error.ts'
 import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, WriterTerm } from './journal-store.ts'
-import { type Appended, Lane } from './lane.ts'
+import { Lane } from './lane.ts'
 import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
-import { SHARDS, shardOf } from './shard.ts'
-import { WaitingRecords } from './waiting-records.ts'
+import { shardOf } from './shard.ts'
+import { ShardLogs } from './shard-logs.ts'
+import { type Appended, type WaitingRecord, WaitingRecords } from './waiting-records.ts'
 
 export interface JournalLimits {
-  /** Records that may wait for a batch, in all lanes together; one more is refused. */
+  /** Records that may wait for a batch; one more is refused. */
   readonly waitingMax: number
   /** Records in one batch. */
   readonly batchMax: number
@@ -25,18 +28,35 @@ export interface JournalLimits {
   readonly queuedMsMax: number
 }
 
+type State =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'flushing' }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'fenced'; readonly cause: unknown }
+
+const [MIN, FRACTION, AFTER_MS] = (process.env['GATHER'] ?? '1,0,0').split(',').map(Number) as [number, number, number]
+
 export class Journal {
   readonly #clock: Clock
-  readonly #lanes: readonly Lane[]
+  readonly #logs: ShardLogs
+  readonly #free: Lane[]
+  readonly #busy = new Set<Lane>()
+  readonly #waiting: WaitingRecords
+  readonly #limit: BatchLimit
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
-  #newestMonth: Month
+  /** Called once nothing that was appended is open. */
+  readonly #drained: (() => void)[] = []
   readonly #counters = new JournalCounters()
+  readonly #lanes: readonly Lane[]
+  #state: State = { kind: 'idle' }
+  #isScheduled = false
+  #stopWatching: () => void = () => {}
 
   constructor(options: {
     store: JournalStore
     clock: Clock
     limits: JournalLimits
-    /** How many lanes: shard n belongs to lane n modulo this. */
+    /** How many batches may be in flight, each of other shards. */
     lanes: number
     term: WriterTerm
     /** Of the shards' chains, by shard. */
@@ -48,70 +68,52 @@ export class Journal {
     onFenced: (cause: unknown, settled: Promise<void>) => void
     newRenewalId: () => string
   }) {
-    const { store, clock, limits, chainKeys, lanes } = options
-    const { shards, newestMonth } = options.term
-    assert(shards.length === SHARDS && chainKeys.length === SHARDS, 'Cannot open the journal: a shard is missing')
-    assert(Number.isInteger(lanes) && lanes >= 1, `Cannot open the journal: it cannot have ${lanes} lanes`)
+    const { store, clock, limits } = options
     this.#clock = clock
-    this.#newestMonth = newestMonth
+    this.#logs = new ShardLogs(options)
+    this.#limit = new BatchLimit(limits.batchMax)
     this.#onFenced = options.onFenced
+    this.#waiting = new WaitingRecords({ clock, ...limits })
     this.#lanes = Array.from(
-      { length: lanes },
+      { length: options.lanes },
       (_, lane) =>
         new Lane({
-          ...{ store: store.lane(lane), clock, batchMax: limits.batchMax, newRenewalId: options.newRenewalId },
-          owns: (shard) => shard % lanes === lane,
-          heads: shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink })),
-          epochs: shards.map(({ epoch }) => epoch),
-          logEnd: () => ({ chainKeys, newestMonth: this.#newestMonth }),
-          waiting: new WaitingRecords({ clock, ...limits, waitingInAll: () => this.#waiting }),
-          counters: this.#counters,
+          ...{ store: store.lane(lane), clock, logs: this.#logs, limit: this.#limit, waiting: this.#waiting },
+          ...{ counters: this.#counters, newRenewalId: options.newRenewalId },
+          fence: () => (this.#state.kind === 'fenced' ? this.#state : null),
           onFenced: (cause) => this.#stopServing(cause),
         }),
     )
+    this.#free = this.#lanes.toReversed()
   }
 
   /** The epoch of this writer for the agency's shard. It rises whenever a doubt has to be settled. */
   epochOf(agencyId: string): number {
-    const shard = shardOf(agencyId)
-    return this.#laneOf(shard).epochOf(shard)
+    return this.#logs.epochOf(shardOf(agencyId))
   }
 
   /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
-    return this.#laneOf(0).epochOf(0)
+    return this.#logs.epochOf(0)
   }
 
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
   setNewestMonth(month: Month): void {
-    if (month > this.#newestMonth) this.#newestMonth = month
+    this.#logs.setNewestMonth(month)
   }
 
   get stats(): JournalStats {
-    const lanes = this.#lanes
     const now = this.#clock.monotonicMs()
+    const inFlight = this.#lanes.flatMap((lane) => lane.inFlight ?? [])
     return {
       ...this.#counters.read(),
-      state: this.#state,
-      waiting: this.#waiting,
-      resends: lanes.reduce((sum, { resends }) => sum + resends, 0),
-      inFlightMs: Math.max(...lanes.map(({ sentAt }) => now - (sentAt ?? now))),
-      oldestMs: Math.max(...lanes.map(({ oldest }) => now - (oldest ?? now))),
-      batchMax: Math.min(...lanes.map(({ batchMax }) => batchMax)),
+      state: this.#state.kind,
+      waiting: this.#waiting.size,
+      resends: this.#lanes.reduce((sum, { resends }) => sum + resends, 0),
+      inFlightMs: Math.max(0, ...inFlight.map(({ at }) => now - at)),
+      oldestMs: now - Math.min(this.#waiting.oldest ?? now, ...inFlight.map(({ oldest }) => oldest)),
+      batchMax: this.#limit.max,
     }
-  }
-
-  /** All lanes are fenced at once; they are closed one by one, and the journal is when all are. */
-  get #state(): JournalStats['state'] {
-    const states = new Set(this.#lanes.map(({ state }) => state))
-    return (['fenced', 'flushing', 'idle'] as const).find((state) => states.has(state)) ?? 'closed'
-  }
-
-  /** Records that wait for a batch, in all lanes. */
-  get #waiting(): number {
-    let waiting = 0
-    for (const lane of this.#lanes) waiting += lane.waiting
-    return waiting
   }
 
   /**
@@ -120,31 +122,95 @@ export class Journal {
    * @throws JournalError when the record was not written
    */
   append(record: JournalRecord, since = this.#clock.monotonicMs()): Promise<Appended> {
-    return this.#laneOf(shardOf(record.agencyId)).append(record, since)
+    return new Promise((resolve, rejectPromise) => {
+      const reject = (error: JournalError): void => rejectPromise(this.#counters.countRefusal(error))
+      switch (this.#state.kind) {
+        case 'closed':
+          return reject(journalClosed())
+        case 'fenced':
+          return reject(fenced(this.#state.cause))
+        case 'idle':
+        case 'flushing':
+          break
+        default:
+          unreachable(this.#state)
+      }
+      const waiting = { record, shard: shardOf(record.agencyId), since, resolve, reject }
+      if (!this.#waiting.push(waiting)) return reject(journalFull(this.#waiting.size))
+      if (this.#state.kind === 'idle') {
+        this.#state = { kind: 'flushing' }
+        this.#stopWatching = this.#waiting.watch()
+      }
+      if (this.#isReady(waiting)) this.#ready += 1
+      if (this.#free.length > 0 && this.#isWorth()) this.#schedule()
+    })
+  }
+
+  /** Waiting records whose shard is not held. */
+  #ready = 0
+
+  #isWorth(): boolean {
+    if (this.#busy.size === 0) return true
+    let inFlight = 0
+    for (const lane of this.#busy) inFlight += lane.inFlight?.records ?? 0
+    return this.#ready >= Math.max(MIN, FRACTION * inFlight)
+  }
+
+  readonly #isReady = ({ shard }: WaitingRecord): boolean => !this.#logs.isHeld(shard)
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    // One turn of the loop later, so that records of the same tick share a batch.
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    while (this.#state.kind === 'flushing' && this.#waiting.size > 0 && this.#isWorth()) {
+      const lane = this.#free.at(-1)
+      if (lane === undefined) return
+      const batch = this.#waiting.take(this.#limit.max, this.#isReady)
+      if (batch.length === 0) return
+      this.#free.pop()
+      this.#busy.add(lane)
+      void this.#send(lane, batch)
+    }
+  }
+
+  async #send(lane: Lane, batch: readonly WaitingRecord[]): Promise<void> {
+    const shards = new Set(batch.map(({ shard }) => shard))
+    this.#logs.hold(shards)
+    this.#ready = this.#waiting.count(this.#isReady)
+    await lane.send(batch)
+    this.#logs.release(shards)
+    this.#busy.delete(lane)
+    this.#free.push(lane)
+    this.#ready = this.#waiting.count(this.#isReady)
+    this.#dispatch()
+    if (this.#busy.size > 0 || this.#waiting.size > 0) return
+    this.#stopWatching()
+    if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }
+    for (const resolve of this.#drained.splice(0)) resolve()
   }
 
   /** Waits until everything appended so far is settled, then refuses what comes later. */
   async close(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.close()))
+    if (this.#state.kind === 'flushing') await this.#untilDrained()
+    if (this.#state.kind === 'idle') this.#state = { kind: 'closed' }
   }
 
-  #laneOf(shard: number): Lane {
-    const lane = this.#lanes[shard % this.#lanes.length]
-    assert(lane !== undefined, `Cannot find the lane of shard ${shard}`)
-    return lane
+  #untilDrained(): Promise<void> {
+    return new Promise((resolve) => this.#drained.push(resolve))
   }
 
-  /**
-   * Serving ends before anything is looked up: until then reads come from memory that may be stale (J5). What other lanes have in
-   * flight is decided by the database: it is written where the shards are still this writer's.
-   */
+  /** Serving ends before anything is looked up: until then reads come from memory that may be stale (J5). */
   #stopServing(cause: unknown): void {
-    if (this.#state === 'fenced') return
-    for (const lane of this.#lanes) lane.fence(cause)
-    const settled = Promise.all(this.#lanes.map((lane) => lane.drained()))
-    this.#onFenced(
-      cause,
-      settled.then(() => {}),
-    )
+    if (this.#state.kind === 'fenced') return
+    this.#state = { kind: 'fenced', cause }
+    this.#waiting.refuseAll(() => fenced(cause))
+    this.#onFenced(cause, this.#untilDrained())
   }
 }

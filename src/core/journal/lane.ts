@@ -1,119 +1,78 @@
 /**
- * A part of the journal: it appends the records of its shards, one group commit after the other, and waits for no other lane.
+ * A lane of the journal: sends one batch at a time, and settles it.
  *
- * - J1 One append in flight per lane, and every shard belongs to one lane: so one per shard. The next batch forms meanwhile.
  * - J2 A batch is one statement, all or nothing.
- * - J3 Sequence numbers are assigned here, without gaps in each shard. batch-sender.ts finds out the outcome of a batch that was
- *   sent.
+ * - J3 batch-sender.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 A fenced lane writes nothing more than what is left of its batch in flight: the shards that are still its own.
+ * - J5 After a fence, whichever lane met it, nothing is sent any more but what is left of the batch in flight: the shards that are
+ *   still this writer's.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
+import type { BatchLimit } from './batch-limit.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
-import { fenced, type JournalError, journalClosed, journalFull, outcomeUnknown, poisoned } from './journal-error.ts'
+import { fenced, type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
 import type { JournalCounters } from './journal-stats.ts'
 import type { LaneStore, NumberedRecord } from './journal-store.ts'
-import type { JournalRecord } from './record.ts'
+import type { ShardLogs } from './shard-logs.ts'
 import type { WaitingRecord, WaitingRecords } from './waiting-records.ts'
-
-/** After batches were too slow, a batch that took less than this lets the limit grow again. */
-const QUICK_APPEND_MS = 500
-
-export interface Appended {
-  /** The entry's sequence number in its shard; null for a record without an entry. */
-  readonly seq: number | null
-}
 
 /** A record of the batch in flight, with who waits for it. */
 interface Sent extends NumberedRecord {
   readonly waiting: WaitingRecord
 }
 
-type State =
-  | { readonly kind: 'open' }
-  | { readonly kind: 'closed' }
-  | { readonly kind: 'fenced'; readonly cause: unknown }
+/** What has been taken over, as far as this process knows; null while nothing has. */
+export type Fence = { readonly cause: unknown } | null
+
+/** The batch in flight. */
+export interface InFlight {
+  readonly records: number
+  /** When it was first sent, monotonic milliseconds. */
+  readonly at: number
+  /** When its oldest record came. */
+  readonly oldest: number
+}
 
 export class Lane {
   readonly #store: LaneStore
   readonly #sender: BatchSender
   readonly #clock: Clock
-  readonly #onFenced: (cause: unknown) => void
-  readonly #owns: (shard: number) => boolean
+  readonly #logs: ShardLogs
+  readonly #limit: BatchLimit
   readonly #waiting: WaitingRecords
   readonly #counters: JournalCounters
-  /** By shard; those of other lanes are never read. */
-  readonly #heads: ShardHead[]
-  readonly #logEnd: () => Omit<LogEnd, 'heads'>
-  readonly #batchLimit: number
-  #batchMax: number
-  #state: State = { kind: 'open' }
-  /** Ends when nothing that was appended is open; null when nothing is. */
-  #flushing: Promise<void> | null = null
-  /** When the batch in flight was first sent, and when its oldest record came; null when there is none. */
-  #inFlight: { readonly at: number; readonly oldest: number } | null = null
+  readonly #fence: () => Fence
+  readonly #onFenced: (cause: unknown) => void
+  #inFlight: InFlight | null = null
 
   constructor(options: {
     store: LaneStore
     clock: Clock
-    /** Whether a shard belongs to this lane. */
-    owns: (shard: number) => boolean
-    /** By shard. */
-    heads: readonly ShardHead[]
-    /** By shard. */
-    epochs: readonly number[]
-    /** What is needed to continue the logs, besides their ends. */
-    logEnd: () => Omit<LogEnd, 'heads'>
+    logs: ShardLogs
+    limit: BatchLimit
+    /** Where records go that are to be sent again later. */
     waiting: WaitingRecords
     counters: JournalCounters
-    batchMax: number
-    /** Called for every fence that this lane meets, immediately: whoever is told must fence all lanes. */
+    fence: () => Fence
+    /** Called for every fence that this lane meets, immediately. */
     onFenced: (cause: unknown) => void
     newRenewalId: () => string
   }) {
     this.#store = options.store
-    this.#sender = new BatchSender(options)
+    this.#sender = new BatchSender({ ...options, epochs: options.logs.epochs })
     this.#clock = options.clock
-    this.#onFenced = options.onFenced
-    this.#owns = options.owns
+    this.#logs = options.logs
+    this.#limit = options.limit
     this.#waiting = options.waiting
     this.#counters = options.counters
-    this.#heads = [...options.heads]
-    this.#logEnd = options.logEnd
-    this.#batchLimit = options.batchMax
-    this.#batchMax = options.batchMax
+    this.#fence = options.fence
+    this.#onFenced = options.onFenced
   }
 
-  /** Of this writer for a shard of this lane. */
-  epochOf(shard: number): number {
-    return this.#sender.epochOf(shard)
-  }
-
-  get state(): 'idle' | 'flushing' | 'closed' | 'fenced' {
-    if (this.#state.kind !== 'open') return this.#state.kind
-    return this.#flushing === null ? 'idle' : 'flushing'
-  }
-
-  /** Records that wait for a batch. */
-  get waiting(): number {
-    return this.#waiting.size
-  }
-
-  /** When the batch in flight was first sent, monotonic milliseconds; null when there is none. */
-  get sentAt(): number | null {
-    return this.#inFlight?.at ?? null
-  }
-
-  /** When the oldest record that is not settled came, in flight or not; null when there is none. */
-  get oldest(): number | null {
-    return this.#inFlight?.oldest ?? this.#waiting.oldest
-  }
-
-  /** The current limit of records in one batch. */
-  get batchMax(): number {
-    return this.#batchMax
+  /** Null while nothing is sent, and while it is decided what becomes of a batch that was sent. */
+  get inFlight(): InFlight | null {
+    return this.#inFlight
   }
 
   /** Repeated sends of batches so far. */
@@ -121,58 +80,12 @@ export class Lane {
     return this.#sender.resends
   }
 
-  /** As `Journal.append`, for a record of one of this lane's shards. */
-  append(record: JournalRecord, since: number): Promise<Appended> {
-    return new Promise((resolve, rejectPromise) => {
-      const reject = (error: JournalError): void => rejectPromise(this.#counters.countRefusal(error))
-      switch (this.#state.kind) {
-        case 'closed':
-          return reject(journalClosed())
-        case 'fenced':
-          return reject(fenced(this.#state.cause))
-        case 'open':
-          break
-        default:
-          unreachable(this.#state)
-      }
-      const full = this.#waiting.push({ record, since, resolve, reject })
-      if (full !== null) return reject(journalFull(full))
-      this.#flushing ??= this.#flush()
-    })
-  }
-
-  /** Waits until everything appended so far is settled, then refuses what comes later. */
-  async close(): Promise<void> {
-    await this.drained()
-    if (this.state === 'idle') this.#state = { kind: 'closed' }
-  }
-
-  /** Resolves when nothing that was appended is open. */
-  async drained(): Promise<void> {
-    await this.#flushing
-  }
-
-  /** Another writer has taken over, which this lane or another one has found: what waits is refused, and what comes. */
-  fence(cause: unknown): void {
-    if (this.#state.kind === 'fenced') return
-    this.#state = { kind: 'fenced', cause }
-    this.#waiting.refuseAll(() => fenced(cause))
-  }
-
-  async #flush(): Promise<void> {
-    // One turn of the loop later, so that records of the same tick share the first batch.
-    await Promise.resolve()
-    const stopWatching = this.#waiting.watch()
-    while (this.#state.kind === 'open' && this.#waiting.size > 0) await this.#send(this.#waiting.take(this.#batchMax))
-    stopWatching()
-    this.#flushing = null
-  }
-
-  async #send(batch: readonly WaitingRecord[]): Promise<void> {
+  /** Sends records whose shards are held. When it returns, each is settled or waits again. Never rejects. */
+  async send(batch: readonly WaitingRecord[]): Promise<void> {
     const [first] = batch
     assert(first !== undefined, 'Cannot send a batch: it is empty')
     const sentAt = this.#clock.monotonicMs()
-    this.#inFlight = { at: sentAt, oldest: first.since }
+    this.#inFlight = { records: batch.length, at: sentAt, oldest: first.since }
     const fencedParts: FencedPart<Sent>[] = []
     const { outcome, left } = await this.#sender.send(this.#numbered(batch), {
       isOverdue: () => batch.some((waiting) => this.#waiting.isOverdue(waiting)),
@@ -184,17 +97,20 @@ export class Lane {
     this.#inFlight = null
 
     switch (outcome.kind) {
-      case 'durable':
-        this.#noteDuration(left.length, this.#clock.monotonicMs() - sentAt)
+      case 'durable': {
+        const ms = this.#clock.monotonicMs() - sentAt
+        this.#counters.countBatch(left.length, ms)
+        this.#limit.noteDurable(left.length, ms)
         this.#settleDurable(left)
         break
+      }
       case 'fenced':
         break
       case 'given_back':
         this.#requeue(left)
         break
       case 'too_slow':
-        this.#batchMax = Math.max(1, left.length >> 1)
+        this.#limit.noteTooSlow(left.length)
         this.#requeue(left)
         break
       case 'poison':
@@ -207,28 +123,14 @@ export class Lane {
   }
 
   #numbered(batch: readonly WaitingRecord[]): Sent[] {
-    const encoded = encodeBatch(
-      batch.map(({ record }) => record),
-      { heads: this.#heads, ...this.#logEnd() },
-    )
-    return encoded.map((numbered, i) => {
-      const { shard } = numbered
-      assert(this.#owns(shard), `Cannot number a record: shard ${shard} belongs to another lane`)
-      return { ...numbered, waiting: batch[i] as WaitingRecord }
-    })
-  }
-
-  /** The batch limit grows again, by an eighth at a time, while the database is quick. */
-  #noteDuration(size: number, ms: number): void {
-    this.#counters.countBatch(size, ms)
-    if (size < this.#batchMax || ms >= QUICK_APPEND_MS) return
-    this.#batchMax = Math.min(this.#batchLimit, this.#batchMax + Math.ceil(this.#batchMax / 8))
+    const numbered = this.#logs.numbered(batch.map(({ record }) => record))
+    return numbered.map((record, i) => ({ ...record, waiting: batch[i] as WaitingRecord }))
   }
 
   #settleDurable(sent: readonly Sent[]): void {
     const entries = sent.flatMap(({ entry }) => entry ?? [])
     this.#counters.countRecords({ records: sent.length, entries: entries.length })
-    for (const entry of entries) this.#heads[entry.shard] = headAt(entry)
+    for (const entry of entries) this.#logs.advance(entry)
     for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
   }
 
@@ -246,7 +148,7 @@ export class Lane {
     // The second half may overtake a first half that was requeued: a unit never has two records waiting (U2).
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       if (this.#isFenced(half)) continue
-      await this.#send(half.map(({ waiting }) => waiting))
+      await this.send(half.map(({ waiting }) => waiting))
     }
   }
 
@@ -258,9 +160,9 @@ export class Lane {
 
   /** After a fence nothing is sent any more. @returns whether these records have been refused for this reason */
   #isFenced(batch: readonly Sent[]): boolean {
-    if (this.#state.kind !== 'fenced') return false
-    const { cause } = this.#state
-    rejectAll(batch, () => fenced(cause))
+    const fence = this.#fence()
+    if (fence === null) return false
+    rejectAll(batch, () => fenced(fence.cause))
     return true
   }
 }

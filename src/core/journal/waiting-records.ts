@@ -5,32 +5,30 @@ import type { JournalRecord } from './record.ts'
 
 const OVERDUE_CHECK_MS = 250
 
+export interface Appended {
+  /** The entry's sequence number in its shard; null for a record without an entry. */
+  readonly seq: number | null
+}
+
 export interface WaitingRecord {
   readonly record: JournalRecord
+  /** Of its agency. */
+  readonly shard: number
   /** Monotonic milliseconds. */
   readonly since: number
-  /** `seq`: of the record's entry; null for a record without an entry. */
-  readonly resolve: (appended: { readonly seq: number | null }) => void
+  readonly resolve: (appended: Appended) => void
   readonly reject: (error: JournalError) => void
 }
 
-/** The records of a lane that wait for a batch: each for a limited time, and a limited number in all lanes together. */
+/** The records that wait for a batch: a limited number, each for a limited time. */
 export class WaitingRecords {
   readonly #clock: Clock
   readonly #queuedMsMax: number
-  readonly #waitingMax: number
-  readonly #waitingInAll: () => number
   readonly #queue: BoundedQueue<WaitingRecord>
 
-  /**
-   * @param options.waitingMax in all lanes
-   * @param options.waitingInAll how many wait in all lanes, these included
-   */
-  constructor(options: { clock: Clock; waitingMax: number; queuedMsMax: number; waitingInAll: () => number }) {
+  constructor(options: { clock: Clock; waitingMax: number; queuedMsMax: number }) {
     this.#clock = options.clock
     this.#queuedMsMax = options.queuedMsMax
-    this.#waitingMax = options.waitingMax
-    this.#waitingInAll = options.waitingInAll
     this.#queue = new BoundedQueue(options.waitingMax)
   }
 
@@ -43,21 +41,32 @@ export class WaitingRecords {
     return this.#queue.peek()?.since ?? null
   }
 
-  /** @returns null; or how many wait when these are too many, and the record is not taken */
-  push(waiting: WaitingRecord): number | null {
-    const already = this.#waitingInAll()
-    return already < this.#waitingMax && this.#queue.push(waiting) ? null : already
+  /** False when too many wait: the record is not taken. */
+  push(waiting: WaitingRecord): boolean {
+    return this.#queue.push(waiting)
   }
 
-  /** The first of them, at most `max`. */
-  take(max: number): WaitingRecord[] {
+  /** How many of them fit. */
+  count(fits: (waiting: WaitingRecord) => boolean): number {
+    return this.#queue.count(fits)
+  }
+
+  /** The first of them that fit, at most `max`; the others keep their places. */
+  take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
     const taken: WaitingRecord[] = []
+    const passed: WaitingRecord[] = []
     while (taken.length < max) {
       const next = this.#queue.shift()
       if (next === undefined) break
-      taken.push(next)
+      if (fits(next)) taken.push(next)
+      else passed.push(next)
     }
+    if (passed.length > 0) this.#queue.unshiftAll(passed)
     return taken
+  }
+
+  #takeAll(): WaitingRecord[] {
+    return this.take(this.size, () => true)
   }
 
   /** Records that are not written wait again, in front of the others. Those that have waited too long are refused. */
@@ -75,7 +84,7 @@ export class WaitingRecords {
   /** Refuses overdue records at regular intervals. @returns a function that stops it */
   watch(): () => void {
     const check = (): void => {
-      this.putBack(this.take(this.size))
+      this.putBack(this.#takeAll())
       stop = this.#clock.after(OVERDUE_CHECK_MS, check)
     }
     let stop = this.#clock.after(OVERDUE_CHECK_MS, check)
@@ -83,6 +92,6 @@ export class WaitingRecords {
   }
 
   refuseAll(error: () => JournalError): void {
-    for (const waiting of this.take(this.size)) waiting.reject(error())
+    for (const waiting of this.#takeAll()) waiting.reject(error())
   }
 }
