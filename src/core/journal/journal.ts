@@ -6,7 +6,7 @@
  * - J5 A process that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane finds
  *   out the outcome of its batch in flight.
  */
-import { unreachable } from '../../lib/assert.ts'
+import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { BatchLimit } from './batch-limit.ts'
 import { fenced, type JournalError, journalClosed, journalFull } from './journal-error.ts'
@@ -34,22 +34,31 @@ type State =
   | { readonly kind: 'closed' }
   | { readonly kind: 'fenced'; readonly cause: unknown }
 
-const [MIN, FRACTION, AFTER_MS] = (process.env['GATHER'] ?? '1,0,0').split(',').map(Number) as [number, number, number]
+/**
+ * While a batch is in flight, the next one is sent beside it once it has this many records: a smaller one costs the database more
+ * than the wait (docs/decisions.md).
+ */
+const BESIDE_MIN = Number(process.env['GATHER'] ?? 16)
+
+/** After a batch has been in flight for this long, the next one is sent however small it is: it must not wait for a slow one. */
+const BESIDE_AFTER_MS = 10
 
 export class Journal {
   readonly #clock: Clock
   readonly #logs: ShardLogs
-  readonly #free: Lane[]
-  readonly #busy = new Set<Lane>()
+  readonly #lanes: readonly Lane[]
+  /** Lanes with a batch, and when it was given to them. */
+  readonly #busy = new Map<Lane, number>()
   readonly #waiting: WaitingRecords
+  /** How many of the waiting records are of shards that no batch holds. */
+  #ready = 0
   readonly #limit: BatchLimit
+  readonly #counters = new JournalCounters()
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
   /** Called once nothing that was appended is open. */
   readonly #drained: (() => void)[] = []
-  readonly #counters = new JournalCounters()
-  readonly #lanes: readonly Lane[]
   #state: State = { kind: 'idle' }
-  #isScheduled = false
+  #isDispatchDue = false
   #stopWatching: () => void = () => {}
 
   constructor(options: {
@@ -84,7 +93,6 @@ export class Journal {
           onFenced: (cause) => this.#stopServing(cause),
         }),
     )
-    this.#free = this.#lanes.toReversed()
   }
 
   /** The epoch of this writer for the agency's shard. It rises whenever a doubt has to be settled. */
@@ -142,55 +150,51 @@ export class Journal {
         this.#stopWatching = this.#waiting.watch()
       }
       if (this.#isReady(waiting)) this.#ready += 1
-      if (this.#free.length > 0 && this.#isWorth()) this.#schedule()
+      this.#dispatchSoon()
     })
-  }
-
-  /** Waiting records whose shard is not held. */
-  #ready = 0
-
-  #isWorth(): boolean {
-    if (this.#busy.size === 0) return true
-    let inFlight = 0
-    for (const lane of this.#busy) inFlight += lane.inFlight?.records ?? 0
-    return this.#ready >= Math.max(MIN, FRACTION * inFlight)
   }
 
   readonly #isReady = ({ shard }: WaitingRecord): boolean => !this.#logs.isHeld(shard)
 
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    // One turn of the loop later, so that records of the same tick share a batch.
+  /** One turn of the loop later, so that records of the same tick share a batch. */
+  #dispatchSoon(): void {
+    if (this.#isDispatchDue || !this.#isNextDue()) return
+    this.#isDispatchDue = true
     queueMicrotask(() => {
-      this.#isScheduled = false
+      this.#isDispatchDue = false
       this.#dispatch()
     })
   }
 
+  /** Whether the next batch should be sent now. */
+  #isNextDue(): boolean {
+    if (this.#busy.size === 0) return this.#waiting.size > 0
+    if (this.#busy.size === this.#lanes.length || this.#ready === 0) return false
+    if (this.#ready >= Math.min(BESIDE_MIN, this.#limit.max)) return true
+    return this.#clock.monotonicMs() - Math.min(...this.#busy.values()) >= BESIDE_AFTER_MS
+  }
+
   #dispatch(): void {
-    while (this.#state.kind === 'flushing' && this.#waiting.size > 0 && this.#isWorth()) {
-      const lane = this.#free.at(-1)
-      if (lane === undefined) return
-      const batch = this.#waiting.take(this.#limit.max, this.#isReady)
-      if (batch.length === 0) return
-      this.#free.pop()
-      this.#busy.add(lane)
-      void this.#send(lane, batch)
+    while (this.#state.kind === 'flushing' && this.#isNextDue()) {
+      const lane = this.#lanes.find((each) => !this.#busy.has(each))
+      assert(lane !== undefined, 'Cannot send a batch: every lane has one')
+      void this.#send(lane, this.#waiting.take(this.#limit.max, this.#isReady))
     }
   }
 
   async #send(lane: Lane, batch: readonly WaitingRecord[]): Promise<void> {
     const shards = new Set(batch.map(({ shard }) => shard))
     this.#logs.hold(shards)
+    this.#busy.set(lane, this.#clock.monotonicMs())
     this.#ready = this.#waiting.count(this.#isReady)
+    const stopTimer = this.#clock.after(BESIDE_AFTER_MS, () => this.#dispatch())
     await lane.send(batch)
+    stopTimer()
     this.#logs.release(shards)
     this.#busy.delete(lane)
-    this.#free.push(lane)
     this.#ready = this.#waiting.count(this.#isReady)
     this.#dispatch()
-    if (this.#busy.size > 0 || this.#waiting.size > 0) return
+    if (this.#busy.size > 0) return
     this.#stopWatching()
     if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }
     for (const resolve of this.#drained.splice(0)) resolve()

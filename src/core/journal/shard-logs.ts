@@ -65,7 +65,8 @@ export class ShardLogs {
   numbered(records: readonly JournalRecord[]): NumberedRecord[] {
     const log: LogEnd = { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth }
     const numbered = encodeBatch(records, log)
-    for (const { shard } of numbered) assert(this.#held.has(shard), `Cannot number a record: shard ${shard} is not held`)
+    for (const { shard } of numbered)
+      assert(this.#held.has(shard), `Cannot number a record: shard ${shard} is not held`)
     return numbered
   }
 
