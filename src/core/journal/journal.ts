@@ -47,8 +47,10 @@ export class Journal {
   readonly #clock: Clock
   readonly #logs: ShardLogs
   readonly #lanes: readonly Lane[]
-  /** Lanes with a batch, and when it was given to them. */
-  readonly #busy = new Map<Lane, number>()
+  /** Lanes that have a batch. */
+  readonly #busy = new Set<Lane>()
+  /** Those of them that have had it for `BESIDE_AFTER_MS`. */
+  readonly #slow = new Set<Lane>()
   readonly #waiting: WaitingRecords
   /** How many of the waiting records are of shards that no batch holds. */
   #ready = 0
@@ -170,28 +172,34 @@ export class Journal {
   #isNextDue(): boolean {
     if (this.#busy.size === 0) return this.#waiting.size > 0
     if (this.#busy.size === this.#lanes.length || this.#ready === 0) return false
-    if (this.#ready >= Math.min(BESIDE_MIN, this.#limit.max)) return true
-    return this.#clock.monotonicMs() - Math.min(...this.#busy.values()) >= BESIDE_AFTER_MS
+    return this.#slow.size > 0 || this.#ready >= Math.min(BESIDE_MIN, this.#limit.max)
   }
 
   #dispatch(): void {
     while (this.#state.kind === 'flushing' && this.#isNextDue()) {
       const lane = this.#lanes.find((each) => !this.#busy.has(each))
       assert(lane !== undefined, 'Cannot send a batch: every lane has one')
-      void this.#send(lane, this.#waiting.take(this.#limit.max, this.#isReady))
+      const batch = this.#waiting.take(this.#limit.max, this.#isReady)
+      // Those that were counted as ready have been refused meanwhile.
+      if (batch.length === 0) return
+      void this.#send(lane, batch)
     }
   }
 
   async #send(lane: Lane, batch: readonly WaitingRecord[]): Promise<void> {
     const shards = new Set(batch.map(({ shard }) => shard))
     this.#logs.hold(shards)
-    this.#busy.set(lane, this.#clock.monotonicMs())
+    this.#busy.add(lane)
     this.#ready = this.#waiting.count(this.#isReady)
-    const stopTimer = this.#clock.after(BESIDE_AFTER_MS, () => this.#dispatch())
+    const stopTimer = this.#clock.after(BESIDE_AFTER_MS, () => {
+      this.#slow.add(lane)
+      this.#dispatch()
+    })
     await lane.send(batch)
     stopTimer()
     this.#logs.release(shards)
     this.#busy.delete(lane)
+    this.#slow.delete(lane)
     this.#ready = this.#waiting.count(this.#isReady)
     this.#dispatch()
     if (this.#busy.size > 0) return

@@ -106,6 +106,23 @@ describe('J1: a batch in flight', () => {
     await settle()
   })
 
+  test('is joined by nothing when all that waited for it has been refused', async () => {
+    const opened = await open()
+    const { clock, journal } = opened
+    const release = Promise.withResolvers<void>()
+    opened.store.delay = () => release.promise
+    for (const agencyId of [A, B]) {
+      book(opened, agencyId, ENOUGH)
+      await settle()
+    }
+    const overdue = book(opened, C)
+    await clock.advance(5_300)
+    expect(states(overdue)).toEqual(['held_too_long'])
+    release.resolve()
+    await settle()
+    expect([sentOf(opened), journal.stats.state]).toEqual([[[A], [B]], 'idle'])
+  })
+
   test('is followed by small ones as soon as it is durable', async () => {
     const opened = await open()
     const release = held(opened, A)
