@@ -106,21 +106,24 @@ describe('J1: a batch in flight', () => {
     await settle()
   })
 
-  test('is joined by nothing when all that waited for it has been refused', async () => {
+  test('is joined by nothing when all that waited beside it has been refused', async () => {
     const opened = await open()
-    const { clock, journal } = opened
-    const release = Promise.withResolvers<void>()
-    opened.store.delay = () => release.promise
-    for (const agencyId of [A, B]) {
-      book(opened, agencyId, ENOUGH)
-      await settle()
-    }
-    const overdue = book(opened, C)
-    await clock.advance(5_300)
-    expect(states(overdue)).toEqual(['held_too_long'])
-    release.resolve()
+    const { store, clock, journal } = opened
+    const sends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    store.delay = () => sends[store.sends.length - 1]?.promise ?? Promise.resolve()
+    book(opened, A)
     await settle()
-    expect([sentOf(opened), journal.stats.state]).toEqual([[[A], [B]], 'idle'])
+    book(opened, A)
+    await clock.advance(245)
+    sends[0]?.resolve()
+    await settle()
+    // Overdue at 250 ms, when overdue records are refused; it would be sent at 255 ms.
+    const overdue = ending(journal.append(booked('overdue', { agencyId: B }), -4_750))
+    await clock.advance(20)
+    expect([overdue.state, sentOf(opened)]).toEqual(['held_too_long', [[A], [A]]])
+    sends[1]?.resolve()
+    await settle()
+    expect(journal.stats.state).toBe('idle')
   })
 
   test('is followed by small ones as soon as it is durable', async () => {
