@@ -59,8 +59,8 @@ export const DEFAULT_LIMITS: LedgerLimits = {
   queuedMsMax: 5_000,
 }
 
-/** Measured. */
-const APPEND_LANES = () => Number(process.env['LANES'] ?? 2)
+/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md). */
+const APPEND_LANES = 2
 
 /** Events the ledger reports, one log line each. */
 export interface LedgerWatch {
@@ -156,7 +156,7 @@ export async function openLedger(options: {
     store,
     clock,
     term,
-    lanes: APPEND_LANES(),
+    lanes: APPEND_LANES,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
     onFenced: (cause, settled) => {
       const counted = settled

@@ -38,7 +38,7 @@ type State =
  * While a batch is in flight, the next one is sent beside it once it has this many records: a smaller one costs the database more
  * than the wait (docs/decisions.md).
  */
-const BESIDE_MIN = Number(process.env['GATHER'] ?? 16)
+const BESIDE_MIN = 16
 
 /** After a batch has been in flight for this long, the next one is sent however small it is: it must not wait for a slow one. */
 const BESIDE_AFTER_MS = 10
