@@ -24,17 +24,22 @@ const CUT_SHORT = refused('body', 'must be complete: the connection closed befor
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/**
- * Never rejects: a fault in a body is a value. With a declared length the stream is never used, which would double the
- * cost.
- */
+/** Never rejects: a fault in a body is a value. */
 export function readJson(request: Request): Promise<ReadBody> {
+  return useJson(request, (read) => read)
+}
+
+/**
+ * Reads the body and calls `use` with it: one promise fewer than to chain it, for every request with a body. Rejects only if `use`
+ * does. With a declared length the stream is never used, which would double the cost.
+ */
+export function useJson<T>(request: Request, use: (read: ReadBody) => T | Promise<T>): Promise<T> {
   const declared = request.headers.get('content-length')
-  if (declared === null) return readUndeclared(request)
-  if (Number(declared) > BODY_BYTES_MAX) return Promise.resolve(TOO_LARGE)
+  if (declared === null) return readUndeclared(request).then(use)
+  if (Number(declared) > BODY_BYTES_MAX) return Promise.resolve(use(TOO_LARGE))
   return request.arrayBuffer().then(
-    (buffer) => readBytes(buffer, request),
-    () => CUT_SHORT,
+    (buffer) => use(readBytes(buffer, request)),
+    () => use(CUT_SHORT),
   )
 }
 
@@ -64,14 +69,15 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
 
 /** The same checks for text that is already read. */
 export function parseJson(text: string): ReadBody {
-  // Counted before parsing, so that no parser has to descend.
-  if (isDeep(text)) return TOO_DEEP
+  const shape = shapeOf(text)
+  if (shape === 'deep') return TOO_DEEP
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     return NOT_JSON
   }
+  if (shape === 'plain') return { kind: 'read', value }
   const fault = faultIn(value, '')
   if (fault !== null) return refused(fault.field === '' ? 'body' : fault.field, fault.message)
   return { kind: 'read', value }
@@ -108,26 +114,53 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
+const UPPER_E = 0x45
+const LOWER_E = 0x65
+/** The upper five bits of a surrogate. */
+const SURROGATE = 0xd800
+const SURROGATE_MASK = 0xf800
 
-function isDeep(text: string): boolean {
-  if (text.length <= BODY_DEPTH_MAX) return false
+/**
+ * One look at the text before it is parsed. `deep`: too deep, counted here so that no parser has to descend. `plain`: whatever it
+ * is parsed to can be stored. JSON allows no control characters, so NUL needs an escape; a number beyond doubles needs an exponent
+ * or hundreds of digits. Most bodies are plain, and to look through their values would cost as much as to parse them
+ * (docs/decisions.md).
+ */
+function shapeOf(text: string): 'plain' | 'deep' | 'other' {
+  let isPlain = true
   let depth = 0
   let inString = false
+  /** Characters that may be part of a number. */
+  let outside = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (inString) {
-      if (code === BACKSLASH) i += 1
-      else if (code === QUOTE) inString = false
+      if (code === QUOTE) inString = false
+      else if (code === BACKSLASH) {
+        isPlain = false
+        i += 1
+      } else if ((code & SURROGATE_MASK) === SURROGATE) isPlain = false
     } else if (code === QUOTE) inString = true
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1
-      if (depth > BODY_DEPTH_MAX) return true
+      if (depth > BODY_DEPTH_MAX) return 'deep'
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1
+    else {
+      outside += 1
+      if (code === UPPER_E || (code === LOWER_E && isDigit(text.charCodeAt(i - 1)))) isPlain = false
+    }
   }
-  return false
+  return isPlain && outside < DIGITS_MAX ? 'plain' : 'other'
 }
 
-/** The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `isDeep`. */
+/** Digits of the largest double. */
+const DIGITS_MAX = 309
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+/** The part of a parsed value that cannot be stored, with its path; null if there is none. Recursion is bounded by `shapeOf`. */
 function faultIn(value: unknown, path: string): FieldError | null {
   if (typeof value === 'string') return textFault(value, path)
   if (typeof value === 'number')

@@ -50,11 +50,11 @@ export function served<A>(
     if (target.kind === 'refused') return refuse(open, target.problem, target.path)
     const { path, query } = target
     if (readBody === null) return handled(open, path, query, undefined)
-    return readBody(open.request).then((body) => {
+    return readBody(open.request, (body) => {
       // The key may have been revoked while the body was arriving.
       const current = admission.readmit(open)
       if (current === null) return admission.unauthorized
-      const now = { ...open, admission: current } as Open<A>
+      const now = current === open.admission ? open : ({ ...open, admission: current } as Open<A>)
       const refusal = admission.refusalOf(current)
       if (refusal !== null) return refuse(now, refusal, path)
       return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
