@@ -4,13 +4,10 @@
 -- Locks the fences and compares them. Comes before everything that a writer reads.
 create or replace function check_fences(shards smallint[], epochs bigint[]) returns boolean language plpgsql as $$
 declare
-  current_epochs bigint[];
-  fenced         text;
+  fenced text;
 begin
-  -- Shards come in order. Then the epochs are the same arrays, unless a fence has risen.
-  select array_agg(held.epoch) into current_epochs
-  from (select s.epoch from shard s where s.shard = any (shards) order by s.shard for share) held;
-  if current_epochs is distinct from epochs then
+  -- Shards come in order. Then the epochs are the same array, unless a fence has risen.
+  if array(select s.epoch from shard s where s.shard = any (shards) order by s.shard for share) is distinct from epochs then
     -- A filter of the aggregate, not a condition: a condition could be applied before the rows are locked.
     select string_agg(held.shard::text, ',' order by held.shard) filter (where held.current is distinct from held.claimed) into fenced
     from (select s.shard, s.epoch as current, w.epoch as claimed
@@ -22,50 +19,6 @@ begin
   end if;
   return true;
 end $$;
-
--- The shards whose logs the entries do not continue, `17,203`; null when there are none. The number before the first of each shard must
--- be there, in the same month or an earlier one, or be the shard's mark; the number itself must be in no other month; and the others
--- follow without a gap. That a number is not taken, the primary key says. Called before the entries are written. NL003: an entry is
--- not of its agency's shard, or of none of `shards`.
-create function shards_not_continued(shards smallint[], entries journal_row[]) returns text language plpgsql as $$
-declare
-  newest     constant date := entries[1].month;
-  later      constant date := newest + interval '1 month';
-  is_foreign boolean;
-  is_later   boolean;
-  doubtful   text;
-begin
-  -- Nearly always they continue logs that end in the same month, and nothing is in a later one. Because of its limit, the planner
-  -- can only look the number up, in the index.
-  select string_agg(l.shard::text, ',') filter (where j.seq is null or l.has_gap or l.is_of_two_months), bool_or(l.is_foreign),
-         exists (select from journal j where j.month >= later)
-  into doubtful, is_foreign, is_later
-  from (
-    select e.shard, min(e.seq) as first, max(e.seq) - min(e.seq) + 1 <> count(*) as has_gap,
-           bool_or(e.month <> newest) as is_of_two_months,
-           e.shard <> all (shards) or bool_or(e.shard <> shard_of(e.agency_id)) as is_foreign
-    from unnest(entries) e group by e.shard) l
-  left join lateral (
-    select j.seq from journal j where j.shard = l.shard and j.seq = l.first - 1 and j.month = newest limit 1) j on true;
-  if is_foreign then
-    raise exception 'Cannot append: an entry is not of a shard of the batch' using errcode = 'NL003';
-  end if;
-  if doubtful is null and not is_later then
-    return null;
-  end if;
-  return (
-    select string_agg(distinct e.shard::text, ',')
-    from (select e.shard, e.seq, e.month, lag(e.seq) over log as seq_before, lag(e.month) over log as month_before
-          from unnest(entries) e window log as (partition by e.shard order by e.seq)) e
-    join shard s on s.shard = e.shard
-    where case
-      when e.seq_before is not null then e.seq_before <> e.seq - 1 or e.month_before > e.month
-      else s.mark <> e.seq - 1
-          and not exists (select from journal j where j.shard = e.shard and j.seq = e.seq - 1 and j.month <= e.month)
-        or exists (select from journal j where j.shard = e.shard and j.seq = e.seq and j.month <> e.month)
-      end);
-end $$;
-drop function check_numbers(journal_row[]);
 
 -- One batch, all or nothing (J2). `shards`: of all its records, in order. `payloads`: of the entries, with E'\x1e' between them;
 -- `links`: one after the other, 32 bytes each.
@@ -80,16 +33,13 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   -- Before everything that is read. An expression costs less than PERFORM, which is a statement.
   fences_hold      constant boolean := check_fences(shards, epochs);
-  wrong            text;
   guest_of_booking jsonb := '{}';
   is_duplicate     boolean := false;
+  newest_month     date;
+  next_month       date;
   changed_rows     integer;
 begin
   if entries is not null then
-    wrong := shards_not_continued(shards, entries);
-    if wrong is not null then
-      raise exception 'Cannot append: the entries do not continue the logs of their shards' using errcode = 'NL002', detail = wrong;
-    end if;
     -- Rather than `on conflict do nothing`, which reads the index a second time for every row.
     begin
       insert into journal (seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard,
@@ -108,6 +58,24 @@ begin
           join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month);
       end if;
     end;
+
+    -- Nearly always the number before each is there now, in the same month, and nothing is in a later one. Because of its limit, the
+    -- planner can only look the number up in the index. The rest is for check_numbers.
+    newest_month := entries[1].month;
+    next_month := newest_month + interval '1 month';
+    if not is_duplicate and (
+      exists (
+        select from unnest(entries) e
+        left join lateral (
+          select j.seq from journal j where j.shard = e.shard and j.seq = e.seq - 1 and j.month = newest_month limit 1) j on true
+        where j.seq is null or e.month <> newest_month or e.shard <> all (shards) or e.shard <> shard_of(e.agency_id))
+      or exists (select from journal j where j.month >= next_month)
+    ) then
+      if exists (select from unnest(entries) e where e.shard <> all (shards) or e.shard <> shard_of(e.agency_id)) then
+        raise exception 'Cannot append: an entry is not of a shard of the batch' using errcode = 'NL003';
+      end if;
+      perform check_numbers(entries);
+    end if;
   end if;
 
   if others ? 'units' and not is_duplicate then
