@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppendFailure, BatchToAppend, WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { batchText } from '../../../src/postgres/stores/batch-text.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { audited, batchOf, unitSet, without } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -191,6 +192,38 @@ test('J3: a batch that is sent again is found, also in part, and what belongs to
   expect(await database.sql`select from unit where name <> 'Changed since'`).toHaveLength(0)
   expect(await database.sql`select from audit_line where agency_id = ${uuidOf(agency)}`).toHaveLength(1)
   expect([await seqsOf(agency), await seqsOf(other)]).toEqual([[1], [1, 2]])
+})
+
+describe('J3: while an earlier send of its numbers is in progress', () => {
+  /** Appends a batch in a transaction that goes on for a while. */
+  async function appendingSlowly(batch: BatchToAppend): Promise<{ ended: Promise<unknown> }> {
+    const { shards, epochs, entries, payloads, links } = batchText(batch)
+    const ended = database.sql`
+      with appended as materialized (
+        select append_batch(${shards}::text::smallint[], ${epochs}::text::bigint[], ${entries}::text::journal_row[],
+                            ${payloads}::text, ${links}::text::bytea, null, null, null, null, null, null, null) as outcome)
+      select pg_sleep(0.5), outcome from appended`.execute()
+    await Bun.sleep(200)
+    return { ended }
+  }
+
+  test('the same batch waits for it, and is found', async () => {
+    const agency = await newAgency()
+    const batch = batchOf(await store.takeOver('test'), [entry(agency), entry(agency)])
+    const { ended } = await appendingSlowly(batch)
+    expect(await outcomeOf(batch)).toBe('durable')
+    expect(await ended).toMatchObject([{ outcome: 'written' }])
+    expect(await seqsOf(agency)).toEqual([1, 2])
+  })
+
+  test('other entries with its numbers wait for it, and are refused', async () => {
+    const agency = await newAgency()
+    const term = await store.takeOver('test')
+    const { ended } = await appendingSlowly(batchOf(term, [entry(agency)]))
+    expect(await outcomeOf(batchOf(term, [entry(agency), entry(agency)]))).toEqual(refusedFor(agency))
+    await ended
+    expect(await seqsOf(agency)).toEqual([1])
+  })
 })
 
 describe('at the end of the months that have partitions', () => {
