@@ -48,9 +48,9 @@ export class BoundedQueue<T> {
 
   /** How many elements fit. */
   count(fits: (item: T) => boolean): number {
-    const items = this.#items ?? []
+    if (this.#items === null) return 0
     let found = 0
-    for (let i = this.#head; i < items.length; i++) if (fits(items[i] as T)) found += 1
+    for (let i = this.#head; i < this.#items.length; i++) if (fits(this.#items[i] as T)) found += 1
     return found
   }
 
