@@ -26,7 +26,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_journal_batch_in_flight_seconds',
     type: 'gauge',
-    help: 'How long the current batch has been in flight; 0 if there is none.',
+    help: 'How long the oldest batch in flight has been there; 0 if there is none.',
     read: ({ journal }) => only(journal.inFlightMs * FROM_MS),
   },
   {

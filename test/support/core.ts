@@ -18,6 +18,7 @@ type OfCommands = ConstructorParameters<typeof BookingCommands>[0]
 /** How long a record and a command may be queued, as in the service. */
 const QUEUED_MS_MAX = 5_000
 
+/** As in the service. */
 const LANES = 2
 
 /** The real catalogue, journal, directory and commands over a store, as `src/app/open-ledger.ts` puts them together. */
@@ -36,7 +37,7 @@ export function openCore(options: {
   agencies: readonly Agency[]
   units: (agencyId: string) => readonly Unit[]
   newId: IdSource
-  /** Of the journal: as many as in the service unless given. */
+  /** Of the journal; 2 unless given. */
   lanes?: number
   journalLimits: Omit<OfJournal['limits'], 'queuedMsMax'>
   unitLimits: OfDirectory['limits']

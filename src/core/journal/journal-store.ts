@@ -75,7 +75,7 @@ export interface StoredUnit {
   readonly tail: readonly StoredEntry[]
 }
 
-/** What one lane of the journal appends through: a connection of its own, which waits for no other lane's. */
+/** What one lane of the journal appends through: a connection of its own. */
 export interface LaneStore {
   /** Appends a batch, or finds its entries already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>

@@ -18,9 +18,9 @@ const WAS_WRITTEN_DELAY_MS = 100
  * - What a transaction waits for after that belongs to its own agencies: the key of every table and of every unique index begins with
  *   the agency or its shard, and there are no foreign keys. The one exception is the exclusion constraint, which compares a hash of 64
  *   bits of agency and unit: a cycle would take two collisions at a time.
- * - An agency belongs to one shard, and a shard to one lane. So a lane waits for another one nowhere, neither directly nor through a
- *   third: who holds rows of several agencies (the deletion of expired answers) would have to wait for one lane while another
- *   waits for it, and nothing leads back to the first.
+ * - An agency belongs to one shard, and two batches in flight have no shard in common (J1). So a batch never waits for rows that another
+ *   one holds. A third transaction may wait for both, and both for it (the deletion of expired answers has rows of many agencies); a
+ *   cycle then has one batch in it, as with a single lane.
  * - Partitions are created without a lock that a batch waits for, and detached only while all fences are held.
  *
  * If one happens all the same, the batch is sent again: its error (40P01) says that nothing was written.
