@@ -35,7 +35,7 @@ export interface TakenOver {
  * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
  */
 export async function takeOver(options: {
-  store: Pick<JournalStore, 'takeOver' | 'reconnect'>
+  store: Pick<JournalStore, 'takeOver'>
   /** The name of this writer in `shard`: host and process. */
   holder: string
   catalogue: Catalogue
@@ -64,12 +64,8 @@ export async function takeOver(options: {
   }
   const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
     ...retries,
+    // The outcome is unknown. A second take-over fences out the first.
     pauseMs: TAKE_OVER_AGAIN_MS,
-    onFailure: (error) => {
-      // The outcome is unknown. A second take-over fences out the first.
-      store.reconnect()
-      onFailure(error)
-    },
   })
   const chainKeys = await retryUntilAnswered(() => options.chainKeys.open(), retries)
   await retryUntilAnswered(() => catalogue.load(catalogueBefore), retries)

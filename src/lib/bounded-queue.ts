@@ -46,6 +46,14 @@ export class BoundedQueue<T> {
     return this.#items?.[this.#head]
   }
 
+  /** How many elements fit. */
+  count(fits: (item: T) => boolean): number {
+    if (this.#items === null) return 0
+    let found = 0
+    for (let i = this.#head; i < this.#items.length; i++) if (fits(this.#items[i] as T)) found += 1
+    return found
+  }
+
   /** Puts elements back at the front, in their order, beyond `max` if necessary: they had been accepted before. */
   unshiftAll(items: readonly T[]): void {
     const all = [...items, ...(this.#items?.slice(this.#head) ?? [])]

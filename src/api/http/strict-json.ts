@@ -67,7 +67,7 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
   return text === null ? NOT_UTF8 : parseJson(text)
 }
 
-/** The same checks for text that is already read. */
+/** The same checks for text that is already read. @param text decoded from valid UTF-8 */
 export function parseJson(text: string): ReadBody {
   const shape = shapeOf(text)
   if (shape === 'deep') return TOO_DEEP

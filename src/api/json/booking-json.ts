@@ -3,6 +3,7 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
 import { bookedStay, bookingIdentity } from '../../core/domain/booking-summary.ts'
 import { assert } from '../../lib/assert.ts'
+import { instantText } from '../../lib/instant-text.ts'
 import { dateText } from '../schema/text-schema.ts'
 
 const timestamp = (description: string) => Type.String({ format: 'date-time', description })
@@ -55,7 +56,7 @@ export function bookingJson(booking: Booking, inventory: Inventory): Static<type
 
 /** ISO 8601, UTC, with milliseconds. */
 export function timestampOf(instant: number): string {
-  return new Date(instant).toISOString()
+  return instantText(instant)
 }
 
 export function timestampOrNull(instant: number | null): string | null {

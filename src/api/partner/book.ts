@@ -56,13 +56,13 @@ const CREATE_BOOKING = {
 } as const satisfies Operation
 
 export const BOOK = [
-  partnerRoute(CREATE_BOOKING, async (call) => {
+  partnerRoute(CREATE_BOOKING, (call) => {
     const { ledger, agency, caller, body } = call
     const stay = stayOf(body)
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
-    const asked = { status: 201, canonicalBody: JSON.stringify([body.unit, wanted]) }
-    return writeOnce(call, asked, async (inventory, keep) => {
+    const asked = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
+    return writeOnce(call, asked, (inventory, keep) => {
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return recordedRefusal(call, notFound('unit'))
       return ledger.commands.book(agency, requestOf(unit, wanted), caller, keep)

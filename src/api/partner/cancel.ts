@@ -29,11 +29,11 @@ const CANCEL_BOOKING = {
 } as const satisfies Operation
 
 export const CANCEL = [
-  partnerRoute(CANCEL_BOOKING, async (call) => {
+  partnerRoute(CANCEL_BOOKING, (call) => {
     const { ledger, agency, caller, path, body } = call
     const { reason = null } = body
     if (!isIdShaped(path.id)) return notFound('booking')
-    return writeOnce(call, { status: 200, canonicalBody: JSON.stringify({ reason }) }, (_, keep) =>
+    return writeOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (_, keep) =>
       ledger.commands.cancel(agency, { bookingId: path.id, reason }, caller, keep),
     )
   }),

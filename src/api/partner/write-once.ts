@@ -16,12 +16,12 @@ type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' 
  * Runs a command on bookings, once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers), and answers with the
  * booking.
  * @param asked.status of the answer
- * @param asked.canonicalBody what makes two requests the same, as text
+ * @param asked.canonicalBody what makes two requests the same, as text; only called if there is a key
  * @param command receives the agency's inventory and, if there is a key, the function that stores the answer in the booking's record
  */
 export async function writeOnce(
   call: Write,
-  asked: { readonly status: number; readonly canonicalBody: string },
+  asked: { readonly status: number; readonly canonicalBody: () => string },
   command: (inventory: Inventory, keep: KeepAnswer | undefined) => Promise<FoundOutcome | RecordedRefusal>,
 ): Promise<Outcome> {
   const { ledger, request, agency, key, caller } = call
@@ -29,7 +29,7 @@ export async function writeOnce(
   if (sent.kind === 'malformed')
     return recordedRefusal(call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
   if (sent.kind === 'none') {
-    const inventory = await ledger.catalogue.inventory(agency.id)
+    const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
     const outcome = await command(inventory, undefined)
     return outcome.kind === 'done' ? bookingText(call, outcome.booking, inventory) : refusalOf(outcome)
   }
@@ -40,7 +40,7 @@ export async function writeOnce(
       keyId: key.id,
       route: caller.route,
       idempotencyKey: sent.key,
-      requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody),
+      requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody()),
     },
     async (keep) => {
       const inventory = await ledger.catalogue.inventory(agency.id)

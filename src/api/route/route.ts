@@ -6,7 +6,9 @@
  * answer 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
  * for as long as the handler does.
  */
+
 import type { Surface } from '../../observability/request-stats.ts'
+import type { ReadBody } from '../http/strict-json.ts'
 import { isWrite, type Operation } from '../operation.ts'
 import type { Problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from './admission.ts'
@@ -50,22 +52,27 @@ export function served<A>(
     if (target.kind === 'refused') return refuse(open, target.problem, target.path)
     const { path, query } = target
     if (readBody === null) return handled(open, path, query, undefined)
-    return readBody(open.request, (body) => {
-      // The key may have been revoked while the body was arriving.
-      const current = admission.readmit(open)
-      if (current === null) return admission.unauthorized
-      const now = current === open.admission ? open : ({ ...open, admission: current } as Open<A>)
-      const refusal = admission.refusalOf(current)
-      if (refusal !== null) return refuse(now, refusal, path)
-      return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
-    })
+    return readBody(open.request, (body) => decideBody(open, path, query, body))
+  }
+
+  function decideBody(open: Open<A>, path: PathValues, query: unknown, body: ReadBody): Outcome | Promise<Outcome> {
+    // The key may have been revoked while the body was arriving.
+    const current = admission.readmit(open)
+    if (current === null) return admission.unauthorized
+    const now = current === open.admission ? open : ({ ...open, admission: current } as Open<A>)
+    const refusal = admission.refusalOf(current)
+    if (refusal !== null) return refuse(now, refusal, path)
+    return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
   }
 
   function handled(open: Open<A>, path: PathValues, query: unknown, body: unknown): Outcome | Promise<Outcome> {
     const outcome = handle(open, path, query, body)
-    if (!records) return outcome
-    const record = (each: Outcome) => (isProblem(each) ? refuse(open, each, path) : each)
-    return outcome instanceof Promise ? outcome.then(record) : record(outcome)
+    return records ? recorded(open, outcome, path) : outcome
+  }
+
+  async function recorded(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
+    const settled = await outcome
+    return isProblem(settled) ? refuse(open, settled, path) : settled
   }
 
   /** A refused write is in the audit trail before it is answered (docs/design.md#audit). */

@@ -78,7 +78,7 @@ export class BookingCommands {
     const { unit, enforcement } = request
     return this.#writes.run(agency, caller, async (write) => {
       const { limit } = write
-      await this.#catalogue.inventory(agency.id)
+      if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
       const outcome = await this.#turns.of(
         limit,
         agency.id,
@@ -90,10 +90,11 @@ export class BookingCommands {
             return decideBookStay(state, { booking, tariff: tariffOf(agency, inventory), enforcement })
           })
           if (decision.kind === 'unit_archived') return decision
-          return this.#writes.settle(write, decision, [state], { keep, request })
+          return await this.#writes.settle(write, decision, [state], { keep, request })
         },
       )
-      return this.#recordRejection(write, outcome, null)
+      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, null)
+      return outcome
     })
   }
 
@@ -109,7 +110,8 @@ export class BookingCommands {
         const decision = decideCancel(state, { booking, reason, at: this.#clock.now() })
         return this.#writes.settle(write, decision, [state], { keep })
       })
-      return this.#recordRejection(write, outcome, bookingId)
+      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
+      return outcome
     })
   }
 
@@ -122,7 +124,7 @@ export class BookingCommands {
     const target = change.unitId
     return this.#writes.run(agency, caller, async (write) => {
       const { limit } = write
-      await this.#catalogue.inventory(agency.id)
+      if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
       const decideAndSettle = async (
         from: UnitState,
         to: UnitState,
@@ -140,7 +142,8 @@ export class BookingCommands {
         target === undefined
           ? await this.#turns.ofBooking(limit, agency.id, bookingId, (state, row) => decideAndSettle(state, state, row))
           : await this.#turns.ofMove(limit, agency.id, bookingId, target, decideAndSettle)
-      return this.#recordRejection(write, outcome, bookingId)
+      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
+      return outcome
     })
   }
 
@@ -206,8 +209,13 @@ export class BookingCommands {
     return this.#writes.run(agency, caller, (write) => this.#writes.record(write, line))
   }
 
-  /** Runs `use` with the current units and fees; they cannot change while it runs. */
-  async #withInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): Promise<T> {
+  /** Runs `use` with the current units and fees; they cannot change while it runs. At once when they are in memory. */
+  #withInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): T | Promise<T> {
+    const inventory = this.#catalogue.peekInventory(agencyId)
+    return inventory === null ? this.#withLoadedInventory(limit, agencyId, use) : use(inventory)
+  }
+
+  async #withLoadedInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): Promise<T> {
     for (;;) {
       const inventory = this.#catalogue.peekInventory(agencyId)
       if (inventory !== null) return use(inventory)
@@ -217,11 +225,13 @@ export class BookingCommands {
     }
   }
 
-  async #recordRejection<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
-    if (outcome.kind === 'done') return outcome
+  #recordRejection(
+    write: Write,
+    outcome: Exclude<FoundOutcome, { kind: 'done' }>,
+    bookingId: string | null,
+  ): Promise<void> {
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
-    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
-    return outcome
+    return this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
   }
 }
 

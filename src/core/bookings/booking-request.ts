@@ -60,10 +60,17 @@ export function newBookingOf(
   const { unit, stay, type, status, source, sourceRef, adults, children, extraBed } = request
   const { holdHours, expectedUntil = null } = request
   return {
-    ...{ id, unitId: unit.id, type, status, source, sourceRef },
+    id,
+    unitId: unit.id,
+    type,
+    status,
+    source,
+    sourceRef,
     arrival: stay.arrival,
     departure: stay.departure,
-    ...{ adults, children, extraBed },
+    adults,
+    children,
+    extraBed,
     holdExpiresAt: isHold(status) ? at + (holdHours ?? defaultHoldHours) * HOUR_MS : null,
     expectedUntil: status === 'checked_in' ? expectedUntil : null,
     cancelledAt: status === 'cancelled' ? at : null,

@@ -24,7 +24,7 @@ export class BookingTurns {
 
   /** Runs when it is the command's turn, unless its caller has been refused by then. */
   of<T>(limit: WriteLimit, agencyId: string, unitId: string, run: (state: UnitState) => Promise<T>): Promise<T> {
-    return this.#directory.turn({ agencyId, unitId }, async (state) => {
+    return this.#directory.turn({ agencyId, unitId }, (state) => {
       limit.mustBeOpen()
       return run(state)
     })

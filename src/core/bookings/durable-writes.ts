@@ -8,13 +8,15 @@ import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Inventory } from '../catalogue/inventory.ts'
 import type { Decision } from '../domain/decide.ts'
 import type { BookingEvent, UnitEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { unitsOf } from '../journal/entry-codec.ts'
-import type { Appended, Journal } from '../journal/journal.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { AuditDraft, Caller, Envelope, JournalRecord } from '../journal/record.ts'
+import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
 import type { BookingRequest, KeepAnswer, Outcome } from './booking-request.ts'
@@ -64,26 +66,28 @@ export class DurableWrites {
   ): Promise<Outcome> {
     if (decision.kind === 'rejected') return decision
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-    const record: JournalRecord = {
+    const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
-      ...(made.keep === undefined ? {} : { idempotency: made.keep(booking) }),
     }
+    if (made.keep !== undefined) record.idempotency = made.keep(booking)
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
-      if (caller.actor.kind !== 'system')
-        await this.#append(limit, { ...record, audit: successLine(this.#options, caller, booking.id) })
+      if (caller.actor.kind !== 'system') {
+        record.audit = successLine(this.#options, caller, booking.id)
+        await this.#append(limit, record)
+      }
       return { kind: 'done', booking, seq: null }
     }
     const { event } = decision
     const { guest = null, notes = null } = made.request ?? {}
-    const envelope = await this.#envelope(agency, event)
-    const { seq } = await this.#append(limit, {
-      ...record,
-      entry: { id: this.#options.newId('evt'), event, at: booking.updatedAt, caller, envelope },
-      ...(guest === null ? {} : { guest: { guestId: this.#options.newId('gst'), ...guest } }),
-      ...(notes === null ? {} : { notes }),
-    })
+    const { catalogue, newId } = this.#options
+    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
+    const envelope = envelopeOf(agency, inventory, event)
+    record.entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
+    if (guest !== null) record.guest = { guestId: newId('gst'), ...guest }
+    if (notes !== null) record.notes = notes
+    const { seq } = await this.#append(limit, record)
     this.#apply(states, event, seq)
     this.#options.onDurable(event, agency)
     return { kind: 'done', booking, seq }
@@ -108,7 +112,7 @@ export class DurableWrites {
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
-  async #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
+  #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
     limit.handOver()
     return this.#options.journal.append(record, limit.since)
   }
@@ -123,12 +127,10 @@ export class DurableWrites {
       this.#options.directory.noteApplied(state.unitId)
     }
   }
+}
 
-  async #envelope(agency: Agency, event: BookingEvent): Promise<Envelope> {
-    const { catalogue } = this.#options
-    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
-    const unit = inventory.unitById(event.after.unitId)
-    assert(unit !== null, 'Cannot log a change: its unit is not in the catalogue')
-    return { unitSlug: unit.slug, unitName: unit.name, currency: agency.currency }
-  }
+function envelopeOf({ currency }: Agency, inventory: Inventory, event: BookingEvent): Envelope {
+  const unit = inventory.unitById(event.after.unitId)
+  assert(unit !== null, 'Cannot log a change: its unit is not in the catalogue')
+  return { unitSlug: unit.slug, unitName: unit.name, currency }
 }

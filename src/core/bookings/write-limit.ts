@@ -40,9 +40,16 @@ export class WriteLimit {
         else reject(limit.#refuse())
       })
       const tellUnknown = () => reject(outcomeUnknown())
-      write(limit)
-        .then(resolve, reject)
-        .finally(() => cancel())
+      write(limit).then(
+        (value) => {
+          cancel()
+          resolve(value)
+        },
+        (error) => {
+          cancel()
+          reject(error)
+        },
+      )
     })
   }
 

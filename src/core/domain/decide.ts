@@ -97,5 +97,7 @@ export function cancelled(booking: Booking, reason: string | null, at: Instant):
 /** Only guests pay: owner stays, maintenance and blocks have a total of 0. */
 export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): number {
   if (booking.type !== 'guest') return 0
-  return priceStay({ rules: state.rules, stay: booking, ...booking, ...tariff }).total
+  const { children, extraBed } = booking
+  const { feeTypes, currency } = tariff
+  return priceStay({ rules: state.rules, stay: booking, children, extraBed, feeTypes, currency }).total
 }

@@ -53,11 +53,27 @@ export type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
 const LOGGED_NAMES = Object.keys(LOGGED_FIELDS) as (keyof LoggedBooking)[]
 const decodeLogged = decoderOf(LOGGED_FIELDS)
 
-/** What is logged of a booking: members without a value are left out. */
-export function loggedBooking(booking: EncodedBooking): Partial<LoggedBooking> {
-  const logged: Record<string, unknown> = {}
-  for (const name of LOGGED_NAMES) if (booking[name] !== null) logged[name] = booking[name]
-  return logged
+/** What is logged of a booking, for JSON: members without a value are undefined, and so left out. In the order of the declaration. */
+export function loggedBooking(booking: EncodedBooking): {
+  readonly [N in keyof LoggedBooking]: LoggedBooking[N] | undefined
+} {
+  return {
+    type: booking.type,
+    status: booking.status,
+    source: booking.source,
+    arrival: booking.arrival,
+    departure: booking.departure,
+    adults: booking.adults,
+    children: booking.children,
+    extraBed: booking.extraBed,
+    totalAmount: booking.totalAmount,
+    holdExpiresAt: booking.holdExpiresAt ?? undefined,
+    expectedUntil: booking.expectedUntil ?? undefined,
+    cancelledAt: booking.cancelledAt ?? undefined,
+    createdAt: booking.createdAt,
+    updatedAt: booking.updatedAt,
+    version: booking.version,
+  }
 }
 
 /** The members of `before` that `after` has with another value, or lacks. */

@@ -45,8 +45,7 @@ export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): L
 function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry
   const { actor, route, requestId, payload } = entry
-  return JSON.stringify([
-    ...[shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced],
-    ...[actor.kind, actor.id, route, requestId, payload],
-  ])
+  const place = [shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced]
+  place.push(actor.kind, actor.id, route, requestId, payload)
+  return JSON.stringify(place)
 }

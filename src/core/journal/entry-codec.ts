@@ -12,7 +12,7 @@ import {
   loggedBooking,
   loggedDifference,
 } from './booking-fields.ts'
-import { type Link, type LinkedEntry, nextLink } from './chain.ts'
+import { type Link, type LinkedEntry, NO_LINK, nextLink } from './chain.ts'
 import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
 import type { Month } from './month.ts'
@@ -64,15 +64,30 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
   const { shard, seq, month } = place
   const { unitId, otherUnitId } = unitsOf(event)
   const booking = event.kind === 'unit_set' ? null : encodeBooking(event.after)
-  const draft = {
-    ...{ shard, seq, month, at: entry.at, agencyId, unitId, otherUnitId, bookingId: booking?.id ?? null, id: entry.id },
+  // One object, filled in two steps: copies of it were a tenth of the cost of an entry.
+  const encoded = {
+    shard,
+    seq,
+    month,
+    at: entry.at,
+    agencyId,
+    unitId,
+    otherUnitId,
+    bookingId: booking?.id ?? null,
+    id: entry.id,
     kind: event.kind,
     isAnnounced: webhookEventOf(event) !== null,
-    ...{ actor, route, requestId },
+    actor,
+    route,
+    requestId,
     payload: payloadOf(entry, booking),
+    checksum: '',
+    link: NO_LINK,
+    booking,
   }
-  const link = nextLink(place.chainKey, place.previousLink, draft)
-  return { ...draft, checksum: checksumOf(draft), link, booking }
+  encoded.checksum = checksumOf(encoded)
+  encoded.link = nextLink(place.chainKey, place.previousLink, encoded)
+  return encoded
 }
 
 /** @throws CorruptLedgerError naming the sequence number when the row is not as it was written */
@@ -104,9 +119,12 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): st
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
   if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope })
-  const { createdAt, ...logged } = loggedBooking(after)
+  const logged = loggedBooking(after)
   // A new booking was created when it was last changed: the same time is not written twice.
-  return JSON.stringify({ after: createdAt === after.updatedAt ? logged : { createdAt, ...logged }, envelope })
+  if (logged.createdAt === logged.updatedAt)
+    return JSON.stringify({ after: { ...logged, createdAt: undefined }, envelope })
+  const { createdAt, ...others } = logged
+  return JSON.stringify({ after: { createdAt, ...others }, envelope })
 }
 
 type Json = Record<string, unknown>

@@ -3,6 +3,7 @@
  * encode and decode it all follow from the declaration.
  */
 import { type IdPrefix, idOf } from '../../lib/ids.ts'
+import { instantText } from '../../lib/instant-text.ts'
 import type { Instant } from '../domain/booking.ts'
 import { formatNight, type Night, parseNight } from '../domain/night.ts'
 import { corrupt } from './corrupt-ledger-error.ts'
@@ -120,7 +121,7 @@ export function decodeNight(value: unknown): Night {
 
 /** ISO 8601, UTC, with milliseconds. */
 export function encodeInstant(instant: Instant): string {
-  return new Date(instant).toISOString()
+  return instantText(instant)
 }
 
 function decodeInstant(value: unknown): Instant {

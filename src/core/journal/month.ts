@@ -1,3 +1,4 @@
+import { instantText } from '../../lib/instant-text.ts'
 import type { Instant } from '../domain/booking.ts'
 
 /** The first day of a month, UTC, `YYYY-MM-01`: what rows are partitioned by. Sorts as text. */
@@ -5,7 +6,7 @@ export type Month = string
 
 /** The month of an instant, by its UTC date. */
 export function monthOf(at: Instant): Month {
-  return `${new Date(at).toISOString().slice(0, 7)}-01`
+  return `${instantText(at).slice(0, 7)}-01`
 }
 
 /**

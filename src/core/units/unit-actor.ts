@@ -16,7 +16,12 @@ export class MailboxFullError extends Error {
   override readonly name = 'MailboxFullError'
 }
 
-type Turn = () => Promise<void>
+/** A turn that waits, and what settles its caller's promise. */
+interface Turn {
+  readonly run: (state: UnitState) => Promise<unknown>
+  readonly resolve: (answer: never) => void
+  readonly reject: (error: unknown) => void
+}
 
 export class UnitActor {
   readonly agencyId: string
@@ -94,9 +99,8 @@ export class UnitActor {
    * @throws MailboxFullError when too many turns are already waiting
    */
   turn<T>(turn: (state: UnitState) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const taken = this.#mailbox.push(() => turn(this.state).then(resolve, reject))
-      if (!taken) {
+    return new Promise<T>((resolve, reject) => {
+      if (!this.#mailbox.push({ run: turn, resolve, reject })) {
         reject(
           new MailboxFullError(`Cannot take a command: ${this.#mailbox.size} already wait for unit ${this.unitId}`),
         )
@@ -114,7 +118,13 @@ export class UnitActor {
 
   async #run(): Promise<void> {
     this.#running = true
-    for (let turn = this.#mailbox.shift(); turn !== undefined; turn = this.#mailbox.shift()) await turn()
+    for (let turn = this.#mailbox.shift(); turn !== undefined; turn = this.#mailbox.shift()) {
+      try {
+        turn.resolve((await turn.run(this.state)) as never)
+      } catch (error) {
+        turn.reject(error)
+      }
+    }
     this.#running = false
   }
 }

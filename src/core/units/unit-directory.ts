@@ -118,9 +118,12 @@ export class UnitDirectory {
    * Runs `turn` as the only writer of the unit.
    * @throws MailboxFullError when too many commands are already waiting for the unit
    */
-  async turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
+  turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     const resident = this.#resident.get(unit.unitId)
-    if (resident !== undefined) return this.#turnOf(resident, turn)
+    return resident === undefined ? this.#turnOnceActive(unit, turn) : this.#turnOf(resident, turn)
+  }
+
+  async #turnOnceActive<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
     try {
       const activated = await this.#actor(unit)

@@ -80,7 +80,7 @@ class BatchRows {
     const { event } = entry
     this.#journal.push(entryRow(encoded))
     this.#payloads.push(encoded.payload)
-    this.#links += Buffer.from(encoded.link).toString('hex')
+    this.#links += encoded.link.toHex()
     if (event.kind === 'unit_set') this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
     if (booking === null) return
     const row = { ...booking, agencyId, notes: notes ?? null, seq }
@@ -114,8 +114,25 @@ function texts(each: readonly string[]): string | null {
 }
 
 /** An entry as a row of `journal_row`. */
-export function entryRow({ at, actor, ...entry }: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
-  return { ...entry, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
+export function entryRow(entry: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
+  return {
+    shard: entry.shard,
+    seq: entry.seq,
+    month: entry.month,
+    at: encodeInstant(entry.at),
+    agencyId: entry.agencyId,
+    unitId: entry.unitId,
+    otherUnitId: entry.otherUnitId,
+    bookingId: entry.bookingId,
+    id: entry.id,
+    kind: entry.kind,
+    isAnnounced: entry.isAnnounced,
+    actorKind: entry.actor.kind,
+    actorId: entry.actor.id,
+    route: entry.route,
+    requestId: entry.requestId,
+    checksum: entry.checksum,
+  }
 }
 
 export function auditRow(agencyId: string, line: AuditDraft): RowOf<typeof AUDIT_ROW> {

@@ -5,6 +5,7 @@
 import type { Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { type RowText, rowTextOf } from './row-text.ts'
 
 export interface Column {
   readonly field: string
@@ -19,6 +20,7 @@ export interface Table<F extends Fields> {
   readonly fields: F
   /** In the order of the fields; in a composite type that is the order of its members. */
   readonly columns: readonly Column[]
+  readonly rowText: RowText
 }
 
 /** A row as it is written. A column that is left out does not compile. */
@@ -34,7 +36,7 @@ export function table<F extends Fields>(
     ...{ field, kind, isNullable },
     name: renamed[field] ?? snakeCase(field),
   }))
-  return { name, fields, columns }
+  return { name, fields, columns, rowText: rowTextOf(columns) }
 }
 
 function snakeCase(name: string): string {
@@ -88,26 +90,9 @@ function storedValue(kind: FieldKind, value: unknown): unknown {
 }
 
 /** The text of an array of a composite type: `{"(a,,\"b c\")"}`, null for no rows. The same text for the same rows. */
-export function compositeText<F extends Fields>({ columns }: Table<F>, rows: readonly Encoded<F>[]): string | null {
+export function compositeText<F extends Fields>({ rowText }: Table<F>, rows: readonly Encoded<F>[]): string | null {
   if (rows.length === 0) return null
-  let text = ''
-  for (const row of rows) {
-    let members = ''
-    for (const { field, kind } of columns) members += `,${member(storedValue(kind, row[field]))}`
-    text += `,"(${members.slice(1)})"`
-  }
-  return `{${text.slice(1)}}`
-}
-
-/** Characters that end a member of a composite or have a special meaning in it. */
-const SPECIAL = /["\\(),]/
-
-/** One member inside a quoted element of an array: what is quoted is escaped for the composite and again for the array. */
-function member(value: unknown): string {
-  if (typeof value !== 'string') {
-    if (value === undefined) throw new TypeError('Cannot write a row: a value is missing')
-    return value === null ? '' : String(value)
-  }
-  if (value !== '' && !SPECIAL.test(value)) return value
-  return `\\"${value.replace(/["\\]/g, (special) => (special === '"' ? '\\\\\\"' : '\\\\\\\\'))}\\"`
+  let elements = ''
+  for (const row of rows) elements += elements === '' ? `"${rowText(row)}"` : `,"${rowText(row)}"`
+  return `{${elements}}`
 }
