@@ -3,13 +3,15 @@
  * snapshot, memory of a resident unit.
  */
 import { heapStats } from 'bun:jsc'
+import { Inventory } from '../src/core/catalogue/inventory.ts'
+import type { Unit } from '../src/core/domain/unit.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
+import { decodeRules, encodeRules } from '../src/core/journal/entry-codec.ts'
 import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
 import { uuidOf } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
-import { sampleId } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { measureStoredUnits } from './stored-units.ts'
@@ -131,9 +133,16 @@ async function snapshotSizes(sql: Sql, size: WorldSize): Promise<number[]> {
   )
 }
 
-/** Actors as the directory holds them, each recovered from its snapshot: as many different units as the comparisons have. */
+/**
+ * Actors as the directory holds them, each recovered from its snapshot: as many different units as the comparisons have. Their
+ * master data is in memory before, as in the service, and shares the rules.
+ */
 function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
   const held = new Map<string, UnitActor>()
+  const inventory = new Inventory(
+    Array.from({ length: RESIDENT_SAMPLED }, (_, n) => storedUnit(n)),
+    [],
+  )
   Bun.gc(true)
   const before = { heap: heapBytes(), resident: process.memoryUsage.rss() }
   // The service has the ids of agencies from the catalogue.
@@ -141,14 +150,22 @@ function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
   for (let n = 0; n < RESIDENT_SAMPLED; n++) {
     const { state } = decodeSnapshot(snapshotOf(Math.floor(n / UNITS_PER_AGENCY), n % UNITS_PER_AGENCY))
     if (state === null) throw new Error('Cannot measure: a snapshot is bad')
-    held.set(sampleId('unt', n), new UnitActor({ agencyId, state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
+    inventory.shareRules(state.unitId, state.rules)
+    held.set(state.unitId, new UnitActor({ agencyId, state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
   }
   Bun.gc(true)
-  const perUnit = (bytes: number) => Math.round(bytes / held.size)
+  // Both are used here, so that neither is collected before.
+  const perUnit = (bytes: number) => Math.round((2 * bytes) / (held.size + inventory.size))
   return {
     heapBytes: perUnit(heapBytes() - before.heap),
     residentBytes: perUnit(process.memoryUsage.rss() - before.resident),
   }
+}
+
+/** The `n`th unit as the catalogue has it: of its own, down to the rules. */
+function storedUnit(n: number): Unit {
+  const unit = unitOf(Math.floor(n / UNITS_PER_AGENCY), n % UNITS_PER_AGENCY)
+  return { ...unit, rules: decodeRules(JSON.parse(JSON.stringify(encodeRules(unit.rules)))) }
 }
 
 function snapshotOf(agency: number, place: number): StoredSnapshot {

@@ -32,6 +32,9 @@ export function keySecretOf(secret: string): NewKeySecret {
 /** Our keys have 51 characters. A longer token than this is not even hashed. */
 const TOKEN_CHARS_MAX = 256
 
+/** How nearly every request begins it. */
+const SCHEME = `Bearer ${KEY_PREFIX}`
+
 /** `Bearer`, in any case, and a token of RFC 6750's characters. Surrounding whitespace has already been removed. */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
@@ -81,5 +84,7 @@ export function keyHolder(authorization: string | null, catalogue: Pick<Catalogu
 
 function bearerTokenOf(authorization: string | null): string | null {
   if (authorization === null || authorization.length > HEADER_CHARS_MAX) return null
+  // Whether the rest is a token need not be looked at: no other text has the hash of a key.
+  if (authorization.startsWith(SCHEME)) return authorization.slice(SCHEME.length - KEY_PREFIX.length)
   return BEARER.exec(authorization)?.[1] ?? null
 }

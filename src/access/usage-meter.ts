@@ -32,6 +32,8 @@ interface Counter {
   readonly agencyId: string
   readonly month: string
   used: number
+  /** In `#dirty`. */
+  isDirty: boolean
 }
 
 /** Counters per write. */
@@ -79,7 +81,7 @@ export class UsageMeter {
       const counters = this.#months.get(month) ?? new Map<string, Counter>()
       this.#months.set(month, counters)
       const counter = counters.get(agencyId)
-      if (counter === undefined) counters.set(agencyId, { agencyId, month, used })
+      if (counter === undefined) counters.set(agencyId, { agencyId, month, used, isDirty: false })
       else counter.used = Math.max(counter.used, used)
     }
   }
@@ -89,14 +91,17 @@ export class UsageMeter {
     const now = this.#advanceTo(this.#clock.now())
     let counter = this.#counters.get(agencyId)
     if (counter === undefined) {
-      counter = { agencyId, month: this.#month.name, used: 0 }
+      counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
       this.#counters.set(agencyId, counter)
     }
     const allowed = counter.used < quota
     if (allowed) {
       counter.used += 1
-      this.#dirty.add(counter)
-      this.#timer.wake()
+      if (!counter.isDirty) {
+        counter.isDirty = true
+        this.#dirty.add(counter)
+        this.#timer.wake()
+      }
     }
     return this.#decision(allowed, counter.used, quota, now)
   }
@@ -158,7 +163,9 @@ export class UsageMeter {
       const usage = counters.map(({ agencyId, month, used }) => ({ agencyId, month, used }))
       await this.#persist(usage)
       counters.forEach((counter, i) => {
-        if (counter.used === usage[i]?.used) this.#dirty.delete(counter)
+        if (counter.used !== usage[i]?.used) return
+        counter.isDirty = false
+        this.#dirty.delete(counter)
       })
     }
   }

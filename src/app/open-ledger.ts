@@ -181,6 +181,7 @@ export async function openLedger(options: {
     },
     onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
+    onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
   })
   const commands = new BookingCommands({
     catalogue,

@@ -7,7 +7,7 @@
  * next request on. A change that revokes access is put into the catalogue first and then committed, so it applies even
  * while the database is unavailable.
  */
-import type { FeeType } from '../domain/rules.ts'
+import type { FeeType, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { Agency, ApiKey } from './agency.ts'
 import type { Inventory } from './inventory.ts'
@@ -147,6 +147,11 @@ export class Catalogue {
 
   putFeeType(agencyId: string, feeType: FeeType): void {
     this.#change(agencyId, (inventory) => inventory.withFeeType(feeType))
+  }
+
+  /** Called with the rules of a unit that has come into memory (`Inventory.shareRules`). */
+  shareRules(agencyId: string, unitId: string, rules: UnitRules): void {
+    this.#inventories.get(agencyId)?.inventory.shareRules(unitId, rules)
   }
 
   /** Drops an inventory that may differ from what is stored. The next caller that needs it loads it again. */

@@ -1,7 +1,7 @@
-import type { FeeType } from '../domain/rules.ts'
+import type { FeeType, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 
-/** The units and fees of one agency. Immutable: a change creates a new one. */
+/** The units and fees of one agency. Its values never change: a change creates a new one. */
 export class Inventory {
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
@@ -40,6 +40,12 @@ export class Inventory {
   sellableUnit(slug: string): Unit | null {
     const unit = this.#bySlug.get(slug)
     return unit === undefined || unit.status === 'archived' ? null : unit
+  }
+
+  /** Lets a unit in memory and its master data have one object of rules, which is most of either. Does nothing unless they are equal. */
+  shareRules(unitId: string, rules: UnitRules): void {
+    const unit: { rules: UnitRules } | undefined = this.#byId.get(unitId)
+    if (unit !== undefined && unit.rules !== rules && Bun.deepEquals(unit.rules, rules)) unit.rules = rules
   }
 
   withUnit(unit: Unit): Inventory {

@@ -54,6 +54,7 @@ export class UnitDirectory {
   readonly #limits: DirectoryLimits
   readonly #onDefect: OnDefect
   readonly #onSnapshotFailure: (error: unknown) => void
+  readonly #onActivated: (agencyId: string, state: UnitState) => void
   /** In the order in which the second-chance algorithm visits them. */
   readonly #resident = new Map<string, UnitActor>()
   readonly #activating = new Map<string, Promise<UnitActor>>()
@@ -70,12 +71,15 @@ export class UnitDirectory {
     limits: DirectoryLimits
     onDefect: OnDefect
     onSnapshotFailure: (error: unknown) => void
+    /** A unit has come into memory. */
+    onActivated?: (agencyId: string, state: UnitState) => void
   }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#limits = options.limits
     this.#onDefect = options.onDefect
     this.#onSnapshotFailure = options.onSnapshotFailure
+    this.#onActivated = options.onActivated ?? (() => {})
   }
 
   get stats(): DirectoryStats {
@@ -210,6 +214,7 @@ export class UnitDirectory {
     })
     this.#resident.set(unit.unitId, actor)
     this.#activations += 1
+    this.#onActivated(unit.agencyId, state)
     this.#makeRoom()
     return actor
   }

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { Ledger } from '../../../src/app/open-ledger.ts'
+import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
+import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
+import { makeKey } from '../../support/fixtures.ts'
+import { addAgency, openTestDatabaseLedger } from '../../support/open-ledger.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { sampleId } from '../../support/samples.ts'
+
+let database: TestDatabase
+let ledger: Ledger
+let store: PostgresCatalogueStore
+
+beforeEach(async () => {
+  database = await testDatabase()
+  ledger = await openTestDatabaseLedger(database.url)
+  store = new PostgresCatalogueStore(ledger.sql)
+})
+
+afterEach(async () => {
+  await ledger.close()
+  await database.drop()
+})
+
+test('what has changed since the first read is read again, and nothing else', async () => {
+  const agency = await addAgency(ledger)
+  await makeKey(ledger, agency)
+  const earlier = await store.read()
+  const later = await store.read()
+  const { key } = await makeKey(ledger, agency)
+  await ledger.sql`update agency set name = 'Renamed'`
+  expect(await store.loadAgencies(earlier.moment)).toMatchObject([{ id: agency.id, name: 'Renamed' }])
+  expect((await store.loadKeys(later.moment)).map(({ id }) => id)).toEqual([key.id])
+
+  const catalogue = new Catalogue(store)
+  await catalogue.load(earlier)
+  expect(catalogue.agencyById(agency.id)?.name).toBe('Renamed')
+  expect(catalogue.keysOf(agency.id)).toHaveLength(2)
+})
+
+test('a transaction that was open during the first read, and committed after it, is read again', async () => {
+  const agency = await addAgency(ledger)
+  const writer = database.sql
+  const slow = writer`
+    with changed as (update agency set name = 'Late' returning 1) select pg_sleep(0.6) from changed`.then(() => {})
+  const isWriting = async () =>
+    (await ledger.sql`select from pg_stat_activity where query like '%Late%' and wait_event = 'PgSleep'`).length > 0
+  while (!(await isWriting())) await Bun.sleep(5)
+  const earlier = await store.read()
+  // Younger transactions, so that the slow one is not the newest.
+  await addAgency(ledger, { id: sampleId('agc', 'b'), slug: 'younger' })
+  expect(earlier.agencies.find(({ id }) => id === agency.id)?.name).not.toBe('Late')
+  await slow
+  const catalogue = new Catalogue(store)
+  await catalogue.load(earlier)
+  expect(catalogue.agencyById(agency.id)?.name).toBe('Late')
+  expect(catalogue.agencies().map(({ slug }) => slug)).toContain('younger')
+})
