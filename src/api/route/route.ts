@@ -53,7 +53,10 @@ export function served<A>(
     const { path, query } = target
     if (readBody !== null) return decideBody(open, readBody(open.request), path, query)
     const outcome = handle(open, path, query, undefined)
-    return records ? recorded(open, outcome, path) : outcome
+    if (!records) return outcome
+    return outcome instanceof Promise
+      ? outcome.then((settled) => recorded(open, settled, path))
+      : recorded(open, outcome, path)
   }
 
   async function decideBody(
@@ -70,13 +73,12 @@ export function served<A>(
     const refusal = admission.refusalOf(current)
     if (refusal !== null) return refuse(now, refusal, path)
     if (body.kind === 'refused') return refuse(now, body.problem, path)
-    const outcome = handle(now, path, query, body.value)
+    const outcome = await handle(now, path, query, body.value)
     return records ? recorded(now, outcome, path) : outcome
   }
 
-  async function recorded(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
-    const settled = await outcome
-    return isProblem(settled) ? refuse(open, settled, path) : settled
+  function recorded(open: Open<A>, outcome: Outcome, path: PathValues): Outcome | Promise<Outcome> {
+    return isProblem(outcome) ? refuse(open, outcome, path) : outcome
   }
 
   /** A refused write is in the audit trail before it is answered (docs/design.md#audit). */
