@@ -43,8 +43,8 @@ export async function compare(
   { rounds, warmMs, runMs }: Pace,
 ): Promise<Compared> {
   const { arms } = scenario
-  const floor = arms.find((arm) => arm.server === 'floor')
-  if (floor !== undefined) await harness.prepareFloor(floor)
+  for (const arm of arms) if (arm.server === 'floor' || arm.server === 'floor-body') await harness.prepareFloor(arm)
+  if (scenario.hasEndpoints === true) await harness.registerEndpoints()
   const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
   // One unmeasured round, so that every side is compiled.
   for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })

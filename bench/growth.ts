@@ -4,7 +4,7 @@
  */
 import { heapStats } from 'bun:jsc'
 import { UnitState } from '../src/core/domain/unit-state.ts'
-import { decodeSnapshot, encodeSnapshot } from '../src/core/journal/snapshot-codec.ts'
+import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../src/core/journal/snapshot-codec.ts'
 import { UnitActor } from '../src/core/units/unit-actor.ts'
 import { uuidOf } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
@@ -12,7 +12,9 @@ import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { sampleId } from '../test/support/samples.ts'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
+import { measureStoredUnits } from './stored-units.ts'
 import { residentMbOf, startPostgres, startService } from './support/processes.ts'
+import type { Figures } from './targets.ts'
 import { BatchWriter, bookedOf, seedLedger } from './world/seed.ts'
 import { agencyIdOf, calendarOf, unitIdOf, unitOf, type WorldSize } from './world/world.ts'
 
@@ -25,14 +27,18 @@ const CALENDARS = [
   { bookings: 100, units: 100 },
   { bookings: 1_000, units: 20 },
 ] as const
+/** Those of 1,000 agencies. */
 const RESIDENT_SAMPLED = 20_000
 
-export async function measureGrowth(say: (text: string) => void): Promise<void> {
+export async function measureGrowth(say: (text: string) => void): Promise<Figures> {
   const memory = memoryPerUnit()
   say(`memory of a resident unit with 20 bookings: ${memory.heapBytes} bytes of heap, ${memory.residentBytes} resident`)
   const postgres = await startPostgres()
   const rows: object[] = []
+  let stored: Awaited<ReturnType<typeof measureStoredUnits>>
   try {
+    stored = await measureStoredUnits(postgres)
+    say(`${stored.units} units stored: ready in ${stored.readyMs.toFixed(0)} ms, ${stored.residentMb.toFixed(0)} MB`)
     for (const units of UNITS) {
       const { url, sql } = await postgres.createDatabase(`growth_${units}`)
       const size = {
@@ -60,7 +66,11 @@ export async function measureGrowth(say: (text: string) => void): Promise<void> 
   } finally {
     await postgres.stop()
   }
-  await writeResult('growth', { memory, rows })
+  await writeResult('growth', { memory, stored, rows })
+  return {
+    'bytes of heap per resident unit with 20 bookings': memory.heapBytes,
+    'ms until ready with 1,000,000 units stored': stored.readyMs,
+  }
 }
 
 /** The sampled units: from the first on, as many of each calendar as its row says. */
@@ -121,28 +131,17 @@ async function snapshotSizes(sql: Sql, size: WorldSize): Promise<number[]> {
   )
 }
 
-/** Actors as the directory holds them, each recovered from its snapshot. */
+/** Actors as the directory holds them, each recovered from its snapshot: as many different units as the comparisons have. */
 function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
-  const size: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
-  const snapshots = Array.from({ length: 200 }, (_, n) => {
-    const unit = unitOf(n, n % 20)
-    const state = UnitState.empty(unit.id)
-    state.apply({ kind: 'unit_set', unit }, 1)
-    for (const [i, after] of calendarOf(size, n, n % 20).entries())
-      state.apply({ kind: 'booking_created', after }, i + 2)
-    return encodeSnapshot(agencyIdOf(n), state)
-  })
   const held = new Map<string, UnitActor>()
   Bun.gc(true)
   const before = { heap: heapBytes(), resident: process.memoryUsage.rss() }
+  // The service has the ids of agencies from the catalogue.
+  const agencyId = agencyIdOf(0)
   for (let n = 0; n < RESIDENT_SAMPLED; n++) {
-    const snapshot = snapshots[n % snapshots.length]
-    const state = snapshot === undefined ? null : decodeSnapshot(snapshot).state
+    const { state } = decodeSnapshot(snapshotOf(Math.floor(n / UNITS_PER_AGENCY), n % UNITS_PER_AGENCY))
     if (state === null) throw new Error('Cannot measure: a snapshot is bad')
-    held.set(
-      sampleId('unt', n),
-      new UnitActor({ agencyId: agencyIdOf(0), state, mailboxMax: 256, tailLength: 0, nowMs: 0 }),
-    )
+    held.set(sampleId('unt', n), new UnitActor({ agencyId, state, mailboxMax: 256, tailLength: 0, nowMs: 0 }))
   }
   Bun.gc(true)
   const perUnit = (bytes: number) => Math.round(bytes / held.size)
@@ -150,6 +149,16 @@ function memoryPerUnit(): { heapBytes: number; residentBytes: number } {
     heapBytes: perUnit(heapBytes() - before.heap),
     residentBytes: perUnit(process.memoryUsage.rss() - before.resident),
   }
+}
+
+function snapshotOf(agency: number, place: number): StoredSnapshot {
+  const size: WorldSize = { agencies: 1_000, unitsPerAgency: 20, bookingsPerUnit: 20, bookingsOfFirst: 0 }
+  const unit = unitOf(agency, place)
+  const state = UnitState.empty(unit.id)
+  state.apply({ kind: 'unit_set', unit }, 1)
+  for (const [i, after] of calendarOf(size, agency, place).entries())
+    state.apply({ kind: 'booking_created', after }, i + 2)
+  return encodeSnapshot(agencyIdOf(agency), state)
 }
 
 function heapBytes(): number {

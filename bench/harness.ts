@@ -1,6 +1,7 @@
 /** Starts everything that a comparison needs: Postgres with seeded data, service, peer, floor and load generators. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import type { LoadAsked, LoadResult } from './load/load-process.ts'
 import { sourceOf } from './load/requests.ts'
 import type { Arm, Server } from './scenarios.ts'
@@ -30,6 +31,8 @@ export class Harness {
   readonly #service: ServiceHandle
   readonly #peer: JsonChild
   readonly #floor: JsonChild
+  readonly #floorBody: JsonChild
+  readonly #receiver: Receiver
   readonly #load: JsonChild
   readonly #besideLoad: JsonChild
   readonly #urls: Record<Server, string>
@@ -43,6 +46,8 @@ export class Harness {
     service: ServiceHandle
     peer: JsonChild
     floor: JsonChild
+    floorBody: JsonChild
+    receiver: Receiver
     urls: Record<Server, string>
   }) {
     this.postgres = options.postgres
@@ -51,6 +56,8 @@ export class Harness {
     this.#service = options.service
     this.#peer = options.peer
     this.#floor = options.floor
+    this.#floorBody = options.floorBody
+    this.#receiver = options.receiver
     this.#urls = options.urls
     this.#load = JsonChild.start(join(import.meta.dir, 'load/load-process.ts'))
     this.#besideLoad = JsonChild.start(join(import.meta.dir, 'load/load-process.ts'))
@@ -59,23 +66,35 @@ export class Harness {
   static async open(
     size: WorldSize,
     onStep: (step: string) => void,
-    serviceFlags: readonly string[] = [],
+    { hasPeer = true, serviceFlags = [] }: { hasPeer?: boolean; serviceFlags?: readonly string[] } = {},
   ): Promise<Harness> {
     onStep('starting Postgres')
     const postgres = await startPostgres()
     try {
       const { url, sql } = await postgres.createDatabase('bench')
       await seedLedger(sql, size, onStep)
-      onStep("copying the peer's rows")
-      await sql.unsafe(readFileSync(join(import.meta.dir, 'peer/schema.sql'), 'utf8'))
+      if (hasPeer) onStep("copying the peer's rows")
+      if (hasPeer) await sql.unsafe(readFileSync(join(import.meta.dir, 'peer/schema.sql'), 'utf8'))
       await sql`vacuum analyze`
       await sql`checkpoint`
-      const service = await startService(url, { RESIDENT_UNITS_MAX: '200000', LOG_LEVEL: 'info' }, serviceFlags)
+      const receiver = await startReceiver()
+      const env = {
+        ...{ RESIDENT_UNITS_MAX: '200000', LOG_LEVEL: 'info' },
+        // In production, a service sends webhooks to no private address. Nothing else depends on it.
+        ...{ NODE_ENV: 'test', WEBHOOK_ALLOW_HOSTS: new URL(receiver.url).host },
+      }
+      const service = await startService(url, env, serviceFlags)
       const peer = JsonChild.start(join(import.meta.dir, 'peer/server.ts'), { DATABASE_URL: url, ...poolOfPeer() })
       const floor = JsonChild.start(join(import.meta.dir, 'floor.ts'))
-      const [peerUrl, floorUrl] = [(await peer.told<Up>()).url, (await floor.told<Up>()).url]
-      const urls = { nightledger: service.baseUrl, peer: peerUrl, floor: floorUrl }
-      const harness = new Harness({ postgres, databaseUrl: url, size, service, peer, floor, urls })
+      const floorBody = JsonChild.start(join(import.meta.dir, 'floor.ts'), { FLOOR_READS_BODY: '1' })
+      const urls = {
+        nightledger: service.baseUrl,
+        peer: (await peer.told<Up>()).url,
+        floor: (await floor.told<Up>()).url,
+        'floor-body': (await floorBody.told<Up>()).url,
+      }
+      const processes = { postgres, service, peer, floor, floorBody, receiver }
+      const harness = new Harness({ ...processes, databaseUrl: url, size, urls })
       onStep('touching every unit once, so that all are resident')
       await harness.touchEveryUnit()
       return harness
@@ -89,7 +108,7 @@ export class Harness {
     return this.#service.pid
   }
 
-  /** Gives the floor the service's own answer to such a request. */
+  /** Gives a floor the service's own answer to such a request. */
   async prepareFloor(arm: Arm): Promise<void> {
     const { bytes } = sourceOf({ kind: arm.kind, size: this.#size, firstSale: 0 }).next()
     const [head = '', body = ''] = bytes.toString().split('\r\n\r\n')
@@ -100,7 +119,8 @@ export class Harness {
       headers: fields.map((field): [string, string] => [field.split(': ')[0] ?? '', field.split(': ')[1] ?? '']),
       ...(method === 'GET' ? {} : { body }),
     })
-    await this.#floor.ask({ status: answer.status, headers: [...answer.headers], body: await answer.text() })
+    const floor = arm.server === 'floor' ? this.#floor : this.#floorBody
+    await floor.ask({ status: answer.status, headers: [...answer.headers], body: await answer.text() })
   }
 
   /** One run of an arm. @throws Error on an unexpected answer */
@@ -126,9 +146,22 @@ export class Harness {
   }
 
   async stop(): Promise<void> {
-    await Promise.allSettled([this.#load, this.#besideLoad, this.#peer, this.#floor].map((child) => child.stop()))
+    const children = [this.#load, this.#besideLoad, this.#peer, this.#floor, this.#floorBody, this.#receiver.child]
+    await Promise.allSettled(children.map((child) => child.stop()))
     await this.#service.stop()
     await this.postgres.stop()
+  }
+
+  /** Gives each agency an active endpoint, whose receiver is a process of its own. The service keeps them until it ends. */
+  async registerEndpoints(): Promise<void> {
+    for (let agency = 0; agency < this.#size.agencies; agency++) {
+      const answer = await fetch(`${this.#urls.nightledger}/portal/v1/agencies/agency-${agency}/webhook-endpoints`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ url: `${this.#receiver.url}/agency-${agency}` }),
+      })
+      if (answer.status !== 201) throw new Error(`Cannot register an endpoint: ${await answer.text()}`)
+    }
   }
 
   async touchEveryUnit(): Promise<void> {
@@ -160,13 +193,30 @@ export class Harness {
   }
 
   #pidOf(server: Server): number {
-    if (server === 'nightledger') return this.#service.pid
-    return server === 'peer' ? this.#peer.pid : this.#floor.pid
+    switch (server) {
+      case 'nightledger':
+        return this.#service.pid
+      case 'peer':
+        return this.#peer.pid
+      case 'floor':
+        return this.#floor.pid
+      case 'floor-body':
+        return this.#floorBody.pid
+    }
   }
 }
 
 interface Up {
   readonly url: string
+}
+
+interface Receiver extends Up {
+  readonly child: JsonChild
+}
+
+async function startReceiver(): Promise<Receiver> {
+  const child = JsonChild.start(join(import.meta.dir, 'webhook-receiver.ts'))
+  return { child, ...(await child.told<Up>()) }
 }
 
 /** Ten units times the total sales of all loads in each of them, with room to spare. */

@@ -6,19 +6,21 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Compared, compare, type Pace } from './compare.ts'
+import { measureDeliveries } from './deliveries.ts'
 import { measureGroupCommit } from './group-commit.ts'
 import { measureGrowth } from './growth.ts'
 import { Harness } from './harness.ts'
+import { measureLargeWorld } from './large-world.ts'
 import { tableOf, writePicture, writeResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 import { measureStorage } from './storage.ts'
-import { judge } from './targets.ts'
+import { type Figures, type Judged, judge, judgeFigures } from './targets.ts'
 import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
 /** Measured alone, not together with the peer. The last two are separate programs. */
-const ALONE = ['growth', 'group-commit', 'storage', 'webhook-fairness', 'micro'] as const
+const ALONE = ['large-world', 'growth', 'deliveries', 'group-commit', 'storage', 'webhook-fairness', 'micro'] as const
 
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
@@ -36,7 +38,9 @@ const busy = loadavg()[0] ?? 0
 if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): trust the ratios rather than the figures`)
 if (only === null || !ALONE.some((name) => name === only)) await compareAll()
 const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && !isQuick)
-if (isWanted('growth')) await measureGrowth(say)
+if (isWanted('large-world')) tellJudged(judge([await measureLargeWorld(say, FULL)]))
+if (isWanted('growth')) tellFigures(await measureGrowth(say))
+if (isWanted('deliveries')) tellFigures(await measureDeliveries(say))
 if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
@@ -97,8 +101,7 @@ async function compareAll(): Promise<void> {
   }
   console.log(`\n${tableOf(compared)}\n`)
   const judged = judge(compared)
-  for (const { target, measured, isMet } of judged)
-    console.log(`${isMet ? 'met    ' : 'NOT MET'}  ${target}: ${measured.toFixed(2)}`)
+  tellJudged(judged)
   if (only !== null) return
   const result = { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared }
   await writeResult(isQuick ? 'quick' : 'full', result)
@@ -107,6 +110,15 @@ async function compareAll(): Promise<void> {
     await writePicture(
       compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
     )
+}
+
+function tellFigures(figures: Figures): void {
+  tellJudged(judgeFigures(figures))
+}
+
+function tellJudged(judged: readonly Judged[]): void {
+  for (const { target, measured, isMet } of judged)
+    console.log(`${isMet ? 'met    ' : 'NOT MET'}  ${target}: ${measured.toFixed(2)}`)
 }
 
 function toldOf({ arms, ratioTo }: Compared): string {

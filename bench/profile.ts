@@ -13,7 +13,7 @@ const RUN = { warmMs: 500, runMs: 5_000 }
 const SHOWN = 45
 
 const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-const harness = await Harness.open(QUICK_WORLD, console.log, flags)
+const harness = await Harness.open(QUICK_WORLD, console.log, { hasPeer: false, serviceFlags: flags })
 try {
   console.log(await harness.run({ name: kind, server: 'nightledger', kind: kind as Kind }, Number(connections), RUN))
 } finally {

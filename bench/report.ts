@@ -30,6 +30,7 @@ export function tableOf(compared: readonly Compared[]): string {
     'pg us',
     'MB',
     'x floor',
+    'x f-body',
     'x peer',
   ]
   const rows = compared.flatMap(({ scenario, connections, arms, ratioTo }) =>
@@ -40,7 +41,7 @@ export function tableOf(compared: readonly Compared[]): string {
         ...[scenario, String(connections), arm.name, arm.perSecond.toFixed(0)],
         ...[arm.p50Ms.toFixed(3), arm.p99Ms.toFixed(2), arm.p999Ms.toFixed(2)],
         ...[(arm.serverCpuMsPerRequest * 1_000).toFixed(0), (arm.postgresCpuMsPerRequest * 1_000).toFixed(0)],
-        ...[arm.residentMb.toFixed(0), ratio('floor'), ratio('peer')],
+        ...[arm.residentMb.toFixed(0), ratio('floor'), ratio('floor-body'), ratio('peer')],
       ]
     }),
   )
@@ -50,7 +51,12 @@ export function tableOf(compared: readonly Compared[]): string {
   return [head, ...rows].map(line).join('\n')
 }
 
-const COLOURS: Record<string, string> = { floor: '#9aa5b1', peer: '#d98f4e', nightledger: '#2f6f9f' }
+const COLOURS: Record<string, string> = {
+  floor: '#9aa5b1',
+  'floor-body': '#c3cad1',
+  peer: '#d98f4e',
+  nightledger: '#2f6f9f',
+}
 const BAR_PX = 16
 const LABEL_PX = 250
 const WIDTH_PX = 860

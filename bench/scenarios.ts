@@ -1,7 +1,8 @@
 /** The scenarios: which servers are compared under which load. */
 import type { Kind } from './load/requests.ts'
 
-export type Server = 'floor' | 'peer' | 'nightledger'
+/** `floor-body` reads the request's body, `floor` nothing of it. */
+export type Server = 'floor' | 'floor-body' | 'peer' | 'nightledger'
 
 /** One side of a comparison. */
 export interface Arm {
@@ -19,6 +20,8 @@ export interface Scenario {
   readonly title: string
   readonly connections: readonly number[]
   readonly arms: readonly Arm[]
+  /** Every agency of the service gets a webhook endpoint before it begins, and keeps it: such a scenario comes last. */
+  readonly hasEndpoints?: boolean
   /** Runs with `--quick` too, at these connections only. */
   readonly quick?: readonly number[]
 }
@@ -26,9 +29,9 @@ export interface Scenario {
 export const SCENARIOS: readonly Scenario[] = [
   all('availability-31', 'Availability, 31 nights', [1, 32, 256], [32]),
   all('availability-366', 'Availability, 366 nights', [32]),
-  all('quote', 'Quote', [1, 32, 256], [32]),
+  quote(),
   all('units', 'Unit list, 20 units', [32]),
-  againstPeer('create', 'Create a booking', [1, 32, 64, 256], [1, 64]),
+  againstPeer('create', 'Create a booking', [1, 32, 64, 256], [1, 64, 256]),
   againstPeer('create-cancel', 'Create and cancel', [64]),
   againstPeer('contended', 'Create, all on 10 units', [64]),
   againstPeer('booking', 'Booking by id', [32]),
@@ -64,7 +67,20 @@ export const SCENARIOS: readonly Scenario[] = [
       { name: 'all units', server: 'nightledger', kind: 'availability-31' },
     ],
   },
+  {
+    ...againstPeer('create', 'Create, an endpoint per agency', [64]),
+    name: 'create-with-endpoints',
+    hasEndpoints: true,
+  },
 ]
+
+/** The only read with a body, so it has a floor of its own. */
+function quote(): Scenario {
+  const scenario = all('quote', 'Quote', [1, 32, 256], [32])
+  const [floor, ...others] = scenario.arms
+  const floorBody = { name: 'floor-body', server: 'floor-body', kind: 'quote' } as const
+  return { ...scenario, arms: [...(floor === undefined ? [] : [floor]), floorBody, ...others] }
+}
 
 function all(kind: Kind, title: string, connections: readonly number[], quick?: readonly number[]): Scenario {
   const { arms } = againstPeer(kind, title, connections)

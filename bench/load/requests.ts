@@ -34,8 +34,8 @@ export interface Source {
   sold(): number
 }
 
-/** Prepared before the clock starts; more of them than fit a branch predictor or a cache of few. */
-const PREPARED = 20_000
+/** Prepared before the clock starts; more of them than fit a branch predictor or a cache of few. At least one for each unit. */
+const PREPARED_MIN = 20_000
 /** Of a contended load. */
 const CONTENDED_UNITS = 10
 
@@ -95,10 +95,11 @@ function readerOf(asked: Asked): (n: number) => Planned {
   }
 }
 
-function prepared({ firstSale }: Asked, plan: (n: number) => Planned): Source {
-  const requests = Array.from({ length: PREPARED }, (_, n) => plan(n))
+function prepared(asked: Asked, plan: (n: number) => Planned): Source {
+  const { firstSale } = asked
+  const requests = Array.from({ length: Math.max(PREPARED_MIN, unitsOf(asked)) }, (_, n) => plan(n))
   let n = 0
-  return { next: () => requests[n++ % PREPARED] as Planned, sold: () => firstSale }
+  return { next: () => requests[n++ % requests.length] as Planned, sold: () => firstSale }
 }
 
 function availability({ agency, unit }: ReturnType<Place>, offset: number, days: number): Planned {

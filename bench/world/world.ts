@@ -30,6 +30,9 @@ export const QUICK_WORLD: WorldSize = {
   bookingsOfFirst: 10_000,
 }
 
+/** What a large installation keeps in memory. */
+export const LARGE_WORLD: WorldSize = { agencies: 10_000, unitsPerAgency: 20, bookingsPerUnit: 4, bookingsOfFirst: 0 }
+
 export const agencyIdOf = (agency: number): string => `agc_${hex(agency)}`
 /** Of the agency's one key. */
 export const keyIdOf = (agency: number): string => `key_${hex(agency)}`

@@ -90,15 +90,17 @@ export class PartnerAccess {
 
   /**
    * Checks key, agency and plan again when the body of a request has arrived, which may be long after its headers. Does not count
-   * against any limit. Null and `refusal` as from `admit`.
+   * against any limit. Null and `refusal` as from `admit`; the same object when nothing has changed.
    */
-  readmit({ holder, rate }: Admission): Admission | null {
+  readmit(admission: Admission): Admission | null {
+    const { holder, rate, refusal } = admission
     const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())
     if (current === null) {
       this.#refused.unauthorized += 1
       return null
     }
-    return { holder: current, rate, refusal: current.agency.plan.apiAccess ? null : this.#featureDisabled() }
+    if (!current.agency.plan.apiAccess) return { holder: current, rate, refusal: this.#featureDisabled() }
+    return current === holder && refusal === null ? admission : { holder: current, rate, refusal: null }
   }
 
   #rateLimited({ limit, retryAfterS }: RateDecision): AccessRefusal {

@@ -59,6 +59,9 @@ export const DEFAULT_LIMITS: LedgerLimits = {
   queuedMsMax: 5_000,
 }
 
+/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md). */
+const APPEND_LANES = 2
+
 /** Events the ledger reports, one log line each. */
 export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */
@@ -153,6 +156,7 @@ export async function openLedger(options: {
     store,
     clock,
     term,
+    lanes: APPEND_LANES,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
     onFenced: (cause, settled) => {
       const counted = settled

@@ -1,7 +1,7 @@
 import { calendarMonthAt } from '../access/calendar-month.ts'
 import type { StoredRateSlot } from '../access/rate-slots.ts'
 import type { UsageDraft } from '../access/usage-meter.ts'
-import type { Catalogue, CatalogueStore } from '../core/catalogue/catalogue.ts'
+import type { Catalogue, CatalogueRead } from '../core/catalogue/catalogue.ts'
 import type { JournalStore, WriterTerm } from '../core/journal/journal-store.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type RetryOptions, retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
@@ -31,15 +31,15 @@ export interface TakenOver {
 
 /**
  * Takes over the ledger, and loads the catalogue. The previous writer keeps serving until everything that can fail has been tried: all
- * required data is read once before the take-over, as a test, and again after it.
+ * required data is read once before the take-over, as a test, and again after it; of the catalogue, only what has changed meanwhile.
  * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
  */
 export async function takeOver(options: {
-  store: Pick<JournalStore, 'takeOver' | 'reconnect'>
+  store: Pick<JournalStore, 'takeOver'>
   /** The name of this writer in `shard`: host and process. */
   holder: string
   catalogue: Catalogue
-  catalogueStore: CatalogueStore
+  catalogueStore: { read(): Promise<CatalogueRead> }
   chainKeys: PostgresChainKeys
   usageRows: PostgresUsageRows
   rateRows: PostgresRateRows
@@ -52,8 +52,8 @@ export async function takeOver(options: {
 }): Promise<TakenOver> {
   const { store, catalogue, catalogueStore, usageRows, rateRows, clock, isCancelled, onFailure } = options
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
-  await Promise.all([
-    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys()],
+  const [catalogueBefore] = await Promise.all([
+    catalogueStore.read(),
     ...[usedSoFar(), rateRows.load(), options.chainKeys.open()],
   ])
   await options.prepare()
@@ -64,15 +64,11 @@ export async function takeOver(options: {
   }
   const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
     ...retries,
+    // The outcome is unknown. A second take-over fences out the first.
     pauseMs: TAKE_OVER_AGAIN_MS,
-    onFailure: (error) => {
-      // The outcome is unknown. A second take-over fences out the first.
-      store.reconnect()
-      onFailure(error)
-    },
   })
   const chainKeys = await retryUntilAnswered(() => options.chainKeys.open(), retries)
-  await retryUntilAnswered(() => catalogue.load(), retries)
+  await retryUntilAnswered(() => catalogue.load(catalogueBefore), retries)
   const used = await retryUntilAnswered(usedSoFar, retries)
   const passed = await retryUntilAnswered(() => rateRows.load(), retries)
   return { term, chainKeys, used, passed }

@@ -1,7 +1,10 @@
-/** First in, first out, up to `max` elements. Amortised constant time at both ends. */
+/**
+ * First in, first out, up to `max` elements. Amortised constant time at both ends. An empty queue holds no list: there is one queue
+ * for every unit in memory, and nearly all are empty.
+ */
 export class BoundedQueue<T> {
   readonly #max: number
-  #items: (T | undefined)[] = []
+  #items: (T | undefined)[] | null = null
   #head = 0
 
   constructor(max: number) {
@@ -9,7 +12,7 @@ export class BoundedQueue<T> {
   }
 
   get size(): number {
-    return this.#items.length - this.#head
+    return this.#items === null ? 0 : this.#items.length - this.#head
   }
 
   get isFull(): boolean {
@@ -19,16 +22,20 @@ export class BoundedQueue<T> {
   /** False when the queue is full: the element is not taken. */
   push(item: T): boolean {
     if (this.isFull) return false
+    this.#items ??= []
     this.#items.push(item)
     return true
   }
 
   shift(): T | undefined {
-    if (this.size === 0) return undefined
+    if (this.#items === null) return undefined
     const item = this.#items[this.#head]
     this.#items[this.#head] = undefined
     this.#head += 1
-    if (this.#head === this.#items.length || this.#head >= 1_024) {
+    if (this.#head === this.#items.length) {
+      this.#items = null
+      this.#head = 0
+    } else if (this.#head >= 1_024) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
     }
@@ -36,12 +43,21 @@ export class BoundedQueue<T> {
   }
 
   peek(): T | undefined {
-    return this.#items[this.#head]
+    return this.#items?.[this.#head]
+  }
+
+  /** How many elements fit. */
+  count(fits: (item: T) => boolean): number {
+    if (this.#items === null) return 0
+    let found = 0
+    for (let i = this.#head; i < this.#items.length; i++) if (fits(this.#items[i] as T)) found += 1
+    return found
   }
 
   /** Puts elements back at the front, in their order, beyond `max` if necessary: they had been accepted before. */
   unshiftAll(items: readonly T[]): void {
-    this.#items = [...items, ...this.#items.slice(this.#head)]
+    const all = [...items, ...(this.#items?.slice(this.#head) ?? [])]
+    this.#items = all.length === 0 ? null : all
     this.#head = 0
   }
 }

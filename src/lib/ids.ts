@@ -1,4 +1,5 @@
 import { assert } from './assert.ts'
+import { nextRequestId } from './request-ids.ts'
 
 /** Prefixes of ids, so that an id says what it names (docs/design.md#statuses). */
 export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
@@ -7,7 +8,8 @@ export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | '
 export type IdSource = (prefix: IdPrefix) => string
 
 /** Prefix and a UUIDv7 without dashes: sorts by time of creation. */
-export const systemIds: IdSource = (prefix) => `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
+export const systemIds: IdSource = (prefix) =>
+  prefix === 'req' ? nextRequestId() : `${prefix}_${Bun.randomUUIDv7('buffer').toString('hex')}`
 
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/
 

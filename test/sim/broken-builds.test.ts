@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeBatch, type ShardHead } from '../../src/core/journal/batch.ts'
-import type { Journal } from '../../src/core/journal/journal.ts'
+import { Journal } from '../../src/core/journal/journal.ts'
 import type { BatchToAppend, NumberedRecord } from '../../src/core/journal/journal-store.ts'
+import type { JournalRecord } from '../../src/core/journal/record.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { brokenPromises } from './oracle.ts'
-import type { BuildFaults } from './sim-process.ts'
+import type { Build, BuildFaults } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'
 import { SimWorld } from './sim-world.ts'
 
@@ -14,21 +15,34 @@ import { SimWorld } from './sim-world.ts'
 const SEEDS_MAX = 50
 
 /** Reports a record as durable as soon as it is appended: memory and answer run ahead of the log. */
-function answerBeforeAppend(journal: Journal, store: SimStore): Journal {
+function answerBeforeAppend(journal: Journal, { database }: Build): Journal {
   const promised = new Map<number, number>()
-  return new Proxy(journal, {
-    get(target, name) {
-      if (name !== 'append') return Reflect.get(target, name, target)
-      return async (record: Parameters<Journal['append']>[0]) => {
-        void Promise.allSettled([target.append(record)])
-        if (record.entry === undefined) return { seq: null }
-        const shard = shardOf(record.agencyId)
-        const seq = (promised.get(shard) ?? store.headOf(shard).lastSeq) + 1
-        promised.set(shard, seq)
-        return { seq }
-      }
-    },
+  return withAppend(journal, async (record) => {
+    void Promise.allSettled([journal.append(record)])
+    if (record.entry === undefined) return { seq: null }
+    const shard = shardOf(record.agencyId)
+    const seq = (promised.get(shard) ?? database.headOf(shard).lastSeq) + 1
+    promised.set(shard, seq)
+    return { seq }
   })
+}
+
+function withAppend(journal: Journal, append: Journal['append']): Journal {
+  return new Proxy(journal, {
+    get: (target, name) => (name === 'append' ? append : Reflect.get(target, name, target)),
+  })
+}
+
+/** Two journals of one lane each, which know nothing of each other. @param isOfSecond whose records the second one appends */
+function unrelatedLanes(isOfSecond: (record: JournalRecord) => boolean): BuildFaults {
+  return {
+    wrapJournal: (first, build) => {
+      const limits = { waitingMax: 200, batchMax: 8, queuedMsMax: 5_000 }
+      const newRenewalId = () => Bun.randomUUIDv7()
+      const second = new Journal({ ...build, limits, lanes: 1, chainKeys: CHAIN_KEYS, newRenewalId })
+      return withAppend(first, (record, since) => (isOfSecond(record) ? second : first).append(record, since))
+    },
+  }
 }
 
 /** Sends batches through `change`, which is told how often the entries have been sent before. */
@@ -83,6 +97,18 @@ function unannounced({ entry, ...of }: NumberedRecord): NumberedRecord {
 
 /** By what is wrong: the build, and what is noticed of it, at least. */
 const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
+  'lets two lanes append to one shard': [
+    () => {
+      // Not while the world begins: it needs its units.
+      let records = -20
+      return unrelatedLanes(() => ++records > 0 && records % 2 === 0)
+    },
+    /^J1: two appends of shard/,
+  ],
+  'lets a lane go on after another one is fenced': [
+    () => unrelatedLanes(({ agencyId }) => shardOf(agencyId) % 2 === 1),
+    /^J5: a new record was sent after the fence/,
+  ],
   'skips the fences': [
     () => ({
       changeStore: (store) => {

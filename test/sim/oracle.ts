@@ -26,6 +26,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...holdsOffTime(world, entries, bookings),
     ...ended(world),
     ...fencedWrongly(world),
+    ...sentWrongly(world),
     ...undelivered(world),
     ...(await unlikeReplay(world, entries)),
   ]
@@ -137,6 +138,11 @@ function fencedWrongly({ processes }: SimWorld): string[] {
   return processes.flatMap(({ name, isFencedWrongly }) =>
     isFencedWrongly ? [`J5: ${name} was fenced though nobody had taken over`] : [],
   )
+}
+
+/** One append of a shard at a time, and nothing new after a fence. */
+function sentWrongly({ processes }: SimWorld): string[] {
+  return processes.flatMap(({ name, appends }) => appends.broken.map((what) => `${what}, by ${name}`))
 }
 
 function holdsOffTime({ clock }: SimWorld, entries: readonly Entry[], bookings: readonly Booking[]): string[] {

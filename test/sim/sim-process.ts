@@ -1,13 +1,14 @@
 import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
-import type { JournalStore, WriterTerm } from '../../src/core/journal/journal-store.ts'
+import type { JournalStore, LaneStore, WriterTerm } from '../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../src/core/journal/shard.ts'
 import { HoldTimer } from '../../src/core/units/hold-timer.ts'
 import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
+import { AppendWatch } from './append-watch.ts'
 import { AGENCIES, unitsOf } from './sim-agencies.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
@@ -15,8 +16,15 @@ import type { SimWebhooks } from './sim-webhooks.ts'
 /** Where a simulated build differs from the real one: how a broken build is made. */
 export interface BuildFaults {
   readonly changeStore?: (store: SimStore) => void
-  readonly wrapJournal?: (journal: Journal, store: SimStore) => Journal
+  readonly wrapJournal?: (journal: Journal, build: Build) => Journal
 }
+
+/** What the journal of a simulated process is made of, besides its limits. */
+export interface Build extends Pick<OfJournal, 'store' | 'clock' | 'term' | 'onFenced'> {
+  readonly database: SimStore
+}
+
+type OfJournal = ConstructorParameters<typeof Journal>[0]
 
 const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard)
 
@@ -27,6 +35,8 @@ interface ProcessOptions {
   readonly newId: IdSource
   readonly faults: BuildFaults
   readonly webhooks: SimWebhooks
+  /** Of its journal. */
+  readonly lanes: number
   /** What it takes over: all shards unless given. */
   readonly shards?: readonly number[]
 }
@@ -45,6 +55,7 @@ export class SimProcess {
   isFenced = false
   /** What would have ended it. */
   readonly bugs: unknown[] = []
+  readonly appends = new AppendWatch()
   /** It was fenced though nobody had taken over any of its shards. */
   isFencedWrongly = false
 
@@ -79,6 +90,7 @@ export class SimProcess {
   /** Another writer has taken over. */
   fence(store: SimStore): void {
     this.isFenced = true
+    this.appends.fence()
     this.isFencedWrongly = [...this.#taken].every((shard) => store.shards[shard]?.holder === this.name)
   }
 
@@ -132,18 +144,20 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
   const { faults } = options
   const clock = clockOf(process, options.clock)
   const store = storeSeenBy(process, options.store)
+  const onFenced = () => process.fence(options.store)
   const core = openCore({
-    ...{ store, clock, term, agencies: AGENCIES, units: unitsOf, newId: options.newId },
+    ...{ store, clock, term, agencies: AGENCIES, units: unitsOf, newId: options.newId, lanes: options.lanes },
     journalLimits: { waitingMax: 200, batchMax: 8 },
     unitLimits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
-    onFenced: () => process.fence(options.store),
+    onFenced,
     onDefect: () => {},
     onSnapshotFailure: () => {},
     onDurable: ({ after }, agency) => {
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
       process.wakeSender(agency.id)
     },
-    wrapJournal: (journal) => faults.wrapJournal?.(journal, options.store) ?? journal,
+    wrapJournal: (journal) =>
+      faults.wrapJournal?.(journal, { store, clock, term, onFenced, database: options.store }) ?? journal,
   })
   const holdTimer = new HoldTimer({
     clock,
@@ -177,15 +191,21 @@ function clockOf(process: SimProcess, clock: Clock): Clock {
 function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): JournalStore & BookingRows {
   return {
     takeOver: (holder) => store.takeOver(holder),
-    appendBatch: (batch) => process.receive(store.appendBatch(batch)),
-    renewEpochs: (shards, renewal) => process.receive(store.renewEpochs(shards, renewal)),
-    wasWritten: (batch) => process.receive(store.wasWritten(batch)),
-    reconnect: () => store.reconnect(),
+    lane: (lane) => laneSeenBy(process, store.lane(lane)),
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
     expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),
+  }
+}
+
+function laneSeenBy(process: SimProcess, lane: LaneStore): LaneStore {
+  return {
+    appendBatch: (batch) => process.appends.watch(batch, process.receive(lane.appendBatch(batch))),
+    renewEpochs: (shards, renewal) => process.receive(lane.renewEpochs(shards, renewal)),
+    wasWritten: (batch) => process.receive(lane.wasWritten(batch)),
+    reconnect: () => lane.reconnect(),
   }
 }

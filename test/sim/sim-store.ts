@@ -1,6 +1,12 @@
 import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
 import type { ShardHead } from '../../src/core/journal/batch.ts'
-import type { AppendFailure, BatchToAppend, ShardEpoch, StoredUnit } from '../../src/core/journal/journal-store.ts'
+import type {
+  AppendFailure,
+  BatchToAppend,
+  LaneStore,
+  ShardEpoch,
+  StoredUnit,
+} from '../../src/core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
@@ -51,6 +57,26 @@ export class SimStore extends MemoryJournalStore {
     this.#dice = dice
     this.isPoison = ({ entry }) =>
       entry?.event.kind === 'booking_created' && entry.event.after.sourceRef?.endsWith(POISON) === true
+  }
+
+  /** A connection that can stall while those of the other lanes work. */
+  override lane(_lane: number): LaneStore {
+    let stalledUntil = 0
+    const whenWorking = async <T>(work: () => Promise<T>): Promise<T> => {
+      const now = this.#clock.monotonicMs()
+      if (this.#dice.chance(this.troublePercent / 500)) stalledUntil = now + this.#dice.below(3_000)
+      if (stalledUntil > now) await new Promise<void>((resolve) => this.#clock.after(stalledUntil - now, resolve))
+      return work()
+    }
+    return {
+      appendBatch: (batch) => whenWorking(() => this.appendBatch(batch)),
+      renewEpochs: (shards, renewal) => whenWorking(() => this.renewEpochs(shards, renewal)),
+      wasWritten: (batch) => whenWorking(() => this.wasWritten(batch)),
+      reconnect: () => {
+        stalledUntil = 0
+        this.reconnect()
+      },
+    }
   }
 
   override async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {

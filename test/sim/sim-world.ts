@@ -99,6 +99,7 @@ export class SimWorld {
     const started = SimProcess.start({
       ...{ clock: this.clock, store: this.store, webhooks: this.webhooks, newId, faults: this.#faults },
       name: `process ${++this.#starts}`,
+      lanes: 1 + this.dice.below(3),
       ...(shards === undefined ? {} : { shards }),
     })
     await settle()

@@ -18,6 +18,8 @@ type OfCommands = ConstructorParameters<typeof BookingCommands>[0]
 /** How long a record and a command may be queued, as in the service. */
 const QUEUED_MS_MAX = 5_000
 
+const LANES = 2
+
 /** The real catalogue, journal, directory and commands over a store, as `src/app/open-ledger.ts` puts them together. */
 export interface Core {
   readonly catalogue: Catalogue
@@ -34,6 +36,8 @@ export function openCore(options: {
   agencies: readonly Agency[]
   units: (agencyId: string) => readonly Unit[]
   newId: IdSource
+  /** Of the journal: as many as in the service unless given. */
+  lanes?: number
   journalLimits: Omit<OfJournal['limits'], 'queuedMsMax'>
   unitLimits: OfDirectory['limits']
   onFenced: OfJournal['onFenced']
@@ -53,6 +57,7 @@ export function openCore(options: {
   const real = new Journal({
     ...{ store, clock, term: options.term, onFenced: options.onFenced, chainKeys: CHAIN_KEYS },
     limits: { ...options.journalLimits, queuedMsMax: QUEUED_MS_MAX },
+    lanes: options.lanes ?? LANES,
     newRenewalId: () => newId('evt'),
   })
   const journal = options.wrapJournal?.(real) ?? real

@@ -5,6 +5,7 @@
 
 import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import { PostgresJournalStore } from '../../src/postgres/stores/postgres-journal-store.ts'
+import { PostgresLane } from '../../src/postgres/stores/postgres-lane.ts'
 
 const [name, count = '1'] = (process.env['FAILPOINT'] ?? '').split(':')
 let left = Number(count)
@@ -21,10 +22,11 @@ function die(): never {
   throw new Error('unreachable')
 }
 
-const { appendBatch, writeSnapshots } = PostgresJournalStore.prototype
+const { appendBatch } = PostgresLane.prototype
+const { writeSnapshots } = PostgresJournalStore.prototype
 const { book } = BookingCommands.prototype
 
-PostgresJournalStore.prototype.appendBatch = async function (batch) {
+PostgresLane.prototype.appendBatch = async function (batch) {
   if (passes('before send')) die()
   const isDying = passes('after send')
   const sent = appendBatch.call(this, batch)

@@ -6,6 +6,7 @@ import type {
   AppendFailure,
   BatchToAppend,
   JournalStore,
+  LaneStore,
   NumberedRecord,
   ShardEpoch,
   StoredUnit,
@@ -51,7 +52,7 @@ export type Fate =
  * `append_batch` and its tables in memory, with the same answers: fences, gaps, duplicates, all or nothing. The fate of every
  * send can be chosen; what was sent is recorded.
  */
-export class MemoryJournalStore implements JournalStore, BookingRows {
+export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows {
   readonly shards: readonly ShardRow[] = Array.from({ length: SHARDS }, () => ({
     ...{ epoch: 0, renewal: null, holder: '', mark: 0 },
   }))
@@ -84,6 +85,11 @@ export class MemoryJournalStore implements JournalStore, BookingRows {
       ...this.headOf(shard),
     }))
     return { shards, newestMonth: MONTHS.newest }
+  }
+
+  /** All lanes send through the same object: the order of `sends` is that of all lanes. */
+  lane(_lane: number): LaneStore {
+    return this
   }
 
   async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {

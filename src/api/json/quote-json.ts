@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import type { Quote, QuoteLine } from '../../core/domain/pricing.ts'
 import type { StayConflict } from '../../core/domain/rejection.ts'
@@ -46,31 +46,26 @@ export const QuoteAnswerJson = Type.Object(
 )
 
 /**
- * The answer to a quote as JSON text, in `QuoteAnswerJson`'s shape and order. Written out, because the shape is fixed: measured, a
- * third of the time of building it as an object for `JSON.stringify`.
+ * The answer to a quote as JSON text, in `QuoteAnswerJson`'s shape and order. Built as an object for `JSON.stringify`: measured, half
+ * the time of concatenating the text, which the server has to flatten afterwards (docs/decisions.md).
  */
 export function quoteAnswerText(unit: Unit, quote: Quote, reasons: readonly StayConflict['code'][]): string {
-  const currency = JSON.stringify(quote.currency)
-  // Joined at once: a text concatenated piece by piece would be flattened again when it is sent.
-  const lines = quote.lines.map(lineText).join()
-  const isAvailable = reasons.length === 0
-  // The codes are our own words: nothing in them needs escaping.
-  const codes = isAvailable ? '' : `"${reasons.join('","')}"`
-  return (
-    `{"available":${isAvailable},"instantBook":${unit.instantBook},"currency":${currency},"reasons":[${codes}],` +
-    `"quote":{"nights":${quote.nights},"currency":${currency},"total":${quote.total},"lines":[${lines}]}}`
-  )
+  const { nights, currency, total, lines } = quote
+  const answer: Static<typeof QuoteAnswerJson> = {
+    available: reasons.length === 0,
+    instantBook: unit.instantBook,
+    currency,
+    reasons: reasons as StayConflict['code'][],
+    quote: { nights, currency, total, lines: lines.map(lineJson) },
+  }
+  return JSON.stringify(answer)
 }
 
-function lineText(line: QuoteLine): string {
-  const { kind, from, to, quantity, unitAmount, pct, amount, feeTypeId } = line
-  return (
-    `{"kind":"${kind}","label":${JSON.stringify(line.label)},"from":${dateOrNull(from)},"to":${dateOrNull(to)},` +
-    `"quantity":${quantity},"unitAmount":${unitAmount},"pct":${pct},"amount":${amount},` +
-    `"feeTypeId":${feeTypeId === null ? 'null' : JSON.stringify(feeTypeId)}}`
-  )
+function lineJson(line: QuoteLine): Static<typeof QuoteLineJson> {
+  const { kind, label, from, to, quantity, unitAmount, pct, amount, feeTypeId } = line
+  return { kind, label, from: dateOrNull(from), to: dateOrNull(to), quantity, unitAmount, pct, amount, feeTypeId }
 }
 
-function dateOrNull(night: Night | null): string {
-  return night === null ? 'null' : `"${formatNight(night)}"`
+function dateOrNull(night: Night | null): string | null {
+  return night === null ? null : formatNight(night)
 }

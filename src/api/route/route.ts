@@ -51,34 +51,28 @@ export function served<A>(
     const target = readTarget(open.request.url)
     if (target.kind === 'refused') return refuse(open, target.problem, target.path)
     const { path, query } = target
-    if (readBody !== null) return decideBody(open, readBody(open.request), path, query)
-    const outcome = handle(open, path, query, undefined)
-    if (!records) return outcome
-    return outcome instanceof Promise
-      ? outcome.then((settled) => recorded(open, settled, path))
-      : recorded(open, outcome, path)
+    if (readBody === null) return handled(open, path, query, undefined)
+    return readBody(open.request, (body) => decideBody(open, path, query, body))
   }
 
-  async function decideBody(
-    open: Open<A>,
-    read: Promise<ReadBody>,
-    path: PathValues,
-    query: unknown,
-  ): Promise<Outcome> {
-    const body = await read
+  function decideBody(open: Open<A>, path: PathValues, query: unknown, body: ReadBody): Outcome | Promise<Outcome> {
     // The key may have been revoked while the body was arriving.
     const current = admission.readmit(open)
     if (current === null) return admission.unauthorized
-    const now = { ...open, admission: current } as Open<A>
+    const now = current === open.admission ? open : ({ ...open, admission: current } as Open<A>)
     const refusal = admission.refusalOf(current)
     if (refusal !== null) return refuse(now, refusal, path)
-    if (body.kind === 'refused') return refuse(now, body.problem, path)
-    const outcome = await handle(now, path, query, body.value)
-    return records ? recorded(now, outcome, path) : outcome
+    return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
   }
 
-  function recorded(open: Open<A>, outcome: Outcome, path: PathValues): Outcome | Promise<Outcome> {
-    return isProblem(outcome) ? refuse(open, outcome, path) : outcome
+  function handled(open: Open<A>, path: PathValues, query: unknown, body: unknown): Outcome | Promise<Outcome> {
+    const outcome = handle(open, path, query, body)
+    return records ? recorded(open, outcome, path) : outcome
+  }
+
+  async function recorded(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
+    const settled = await outcome
+    return isProblem(settled) ? refuse(open, settled, path) : settled
   }
 
   /** A refused write is in the audit trail before it is answered (docs/design.md#audit). */

@@ -14,9 +14,20 @@ import type { Inventory } from './inventory.ts'
 
 /** The port that the catalogue is loaded from. */
 export interface CatalogueStore {
-  loadAgencies(): Promise<readonly Agency[]>
-  loadKeys(): Promise<readonly ApiKey[]>
+  /** @param since only those that may have changed since this moment, and perhaps more; null for all */
+  loadAgencies(since: CatalogueMoment | null): Promise<readonly Agency[]>
+  loadKeys(since: CatalogueMoment | null): Promise<readonly ApiKey[]>
   loadInventory(agencyId: string): Promise<Inventory>
+}
+
+/** A moment of the store, for reading later what has changed since. */
+export type CatalogueMoment = string & { readonly __moment: never }
+
+/** All agencies and keys as they were read at or after `moment`. */
+export interface CatalogueRead {
+  readonly moment: CatalogueMoment
+  readonly agencies: readonly Agency[]
+  readonly keys: readonly ApiKey[]
 }
 
 /** The key of a request, and the agency it belongs to. */
@@ -25,8 +36,17 @@ export interface KeyHolder {
   readonly agency: Agency
 }
 
-/** Units of all inventories in memory. Above this, the least recently used inventories are evicted. */
+/** Units of all inventories in memory. Above this, inventories that were not used lately are evicted. */
 export const CACHED_UNITS_MAX = 200_000
+
+/**
+ * An inventory in memory. Using it only sets a flag, and eviction passes it by once (second chance): moving it to the end of the
+ * map at each use was measured as 1 µs of every request (docs/decisions.md).
+ */
+interface Cached {
+  readonly inventory: Inventory
+  isUsed: boolean
+}
 
 interface Loading {
   readonly inventory: Promise<Inventory>
@@ -39,11 +59,9 @@ export class Catalogue {
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #holderByHash = new Map<string, KeyHolder>()
-  readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
-  /** Least recently used first: using an inventory moves it to the end. */
-  readonly #inventories = new Map<string, Inventory>()
-  /** The agency whose inventory was used last: one request asks for it several times. */
-  #lastUsed = ''
+  readonly #keysByAgency = new Map<string, ApiKey[]>()
+  /** In the order in which eviction visits them. */
+  readonly #inventories = new Map<string, Cached>()
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
 
@@ -51,10 +69,14 @@ export class Catalogue {
     this.#store = store
   }
 
-  /** Loads agencies and keys. The catalogue is empty before. */
-  async load(): Promise<void> {
-    for (const agency of await this.#store.loadAgencies()) this.putAgency(agency)
-    for (const key of await this.#store.loadKeys()) this.putKey(key)
+  /**
+   * Loads agencies and keys. The catalogue is empty before.
+   * @param earlier what was read before: then only what has changed since is read, which is little
+   */
+  async load(earlier: CatalogueRead | null = null): Promise<void> {
+    const since = earlier?.moment ?? null
+    for (const agency of updated(earlier?.agencies, await this.#store.loadAgencies(since))) this.putAgency(agency)
+    for (const key of updated(earlier?.keys, await this.#store.loadKeys(since))) this.putKey(key)
   }
 
   agencies(): Agency[] {
@@ -80,22 +102,19 @@ export class Catalogue {
 
   /** Oldest first. */
   keysOf(agencyId: string): ApiKey[] {
-    return [...(this.#keysByAgency.get(agencyId)?.values() ?? [])].sort((a, b) => a.createdAt - b.createdAt)
+    return this.#keysByAgency.get(agencyId)?.toSorted((a, b) => a.createdAt - b.createdAt) ?? []
   }
 
   keyById(agencyId: string, keyId: string): ApiKey | null {
-    return this.#keysByAgency.get(agencyId)?.get(keyId) ?? null
+    return this.#keysByAgency.get(agencyId)?.find(({ id }) => id === keyId) ?? null
   }
 
   /** The agency's inventory; null when it is not in memory. */
   peekInventory(agencyId: string): Inventory | null {
-    const inventory = this.#inventories.get(agencyId)
-    if (inventory === undefined) return null
-    if (agencyId === this.#lastUsed) return inventory
-    this.#inventories.delete(agencyId)
-    this.#inventories.set(agencyId, inventory)
-    this.#lastUsed = agencyId
-    return inventory
+    const cached = this.#inventories.get(agencyId)
+    if (cached === undefined) return null
+    cached.isUsed = true
+    return cached.inventory
   }
 
   async inventory(agencyId: string): Promise<Inventory> {
@@ -115,9 +134,10 @@ export class Catalogue {
   putKey(given: ApiKey): void {
     const agency = this.#agencies.get(given.agencyId)
     if (agency === undefined) return
-    const keys = this.#keysByAgency.get(agency.id) ?? new Map<string, ApiKey>()
-    const key = { ...given, revokedAt: given.revokedAt ?? keys.get(given.id)?.revokedAt ?? null }
-    this.#keysByAgency.set(agency.id, keys.set(key.id, key))
+    const known = this.keyById(agency.id, given.id)
+    const key = { ...given, revokedAt: given.revokedAt ?? known?.revokedAt ?? null }
+    const others = this.#keysByAgency.get(agency.id)?.filter((other) => other !== known) ?? []
+    this.#keysByAgency.set(agency.id, [...others, key])
     this.#holderByHash.set(key.secretSha256, { key, agency })
   }
 
@@ -133,15 +153,15 @@ export class Catalogue {
   dropInventory(agencyId: string): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    this.#cachedUnits -= this.#inventories.get(agencyId)?.size ?? 0
+    this.#cachedUnits -= this.#inventories.get(agencyId)?.inventory.size ?? 0
     this.#inventories.delete(agencyId)
   }
 
   #change(agencyId: string, change: (inventory: Inventory) => Inventory): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    const inventory = this.#inventories.get(agencyId)
-    if (inventory !== undefined) this.#cache(agencyId, change(inventory))
+    const cached = this.#inventories.get(agencyId)
+    if (cached !== undefined) this.#cache(agencyId, change(cached.inventory))
   }
 
   #load(agencyId: string): Promise<Inventory> {
@@ -165,14 +185,25 @@ export class Catalogue {
   }
 
   #cache(agencyId: string, inventory: Inventory): void {
-    this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.size ?? 0)
+    this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.inventory.size ?? 0)
     this.#inventories.delete(agencyId)
-    this.#inventories.set(agencyId, inventory)
-    this.#lastUsed = agencyId
-    for (const [oldest, old] of this.#inventories) {
-      if (this.#cachedUnits <= CACHED_UNITS_MAX || oldest === agencyId) break
-      this.#inventories.delete(oldest)
-      this.#cachedUnits -= old.size
+    this.#inventories.set(agencyId, { inventory, isUsed: false })
+    for (const [visited, cached] of this.#inventories) {
+      if (this.#cachedUnits <= CACHED_UNITS_MAX) break
+      if (visited === agencyId) continue
+      this.#inventories.delete(visited)
+      if (cached.isUsed) this.#inventories.set(visited, { ...cached, isUsed: false })
+      else this.#cachedUnits -= cached.inventory.size
     }
   }
+}
+
+/** What was read earlier, with what has changed since. */
+function updated<T extends { readonly id: string }>(
+  earlier: readonly T[] | undefined,
+  changed: readonly T[],
+): readonly T[] {
+  if (earlier === undefined || changed.length === 0) return earlier ?? changed
+  const ids = new Set(changed.map(({ id }) => id))
+  return [...earlier.filter(({ id }) => !ids.has(id)), ...changed]
 }

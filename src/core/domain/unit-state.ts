@@ -30,6 +30,9 @@ const RULES_BEFORE_CREATION: UnitRules = {
   rates: NO_RATES,
 }
 
+/** Of every unit that is not cleaned for a whole night. Nothing is ever put into it. */
+const NO_CLEANING = new NightBitmap()
+
 /** Everything a snapshot must contain; `UnitState` adds the derived `cleaning`. */
 export interface UnitFacts {
   readonly rules: UnitRules
@@ -47,7 +50,7 @@ export class UnitState implements UnitFacts {
   readonly occupied: NightBitmap
   readonly departures: NightBitmap
   /** The nights kept free for cleaning after departures. Derived; such a night may also be occupied. */
-  cleaning = new NightBitmap()
+  cleaning = NO_CLEANING
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
   seq: number
@@ -147,8 +150,9 @@ export class UnitState implements UnitFacts {
   }
 
   #rebuildCleaning(): void {
-    this.cleaning = new NightBitmap()
+    this.cleaning = NO_CLEANING
     if (this.rules.turnoverNights === 0) return
+    this.cleaning = new NightBitmap()
     for (const departure of allNights(this.departures)) this.#clean(departure)
   }
 }

@@ -10,7 +10,7 @@
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
-import type { BatchToAppend, JournalStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
+import type { BatchToAppend, LaneStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
 
 /** Pause between two sends of a batch, for a database that refuses immediately. */
 const RESEND_DELAY_MS = 20
@@ -47,24 +47,24 @@ interface Sending<R extends NumberedRecord> {
 }
 
 export class BatchSender {
-  readonly #store: JournalStore
+  readonly #store: LaneStore
   readonly #clock: Clock
   readonly #newRenewalId: () => string
   /** By shard. */
   readonly #epochs: number[]
   #resends = 0
 
-  /** @param options.epochs by shard */
+  /** @param options.epochs by shard; those that have to be raised are raised here */
   constructor(options: {
-    store: JournalStore
+    store: LaneStore
     clock: Clock
-    epochs: readonly number[]
+    epochs: number[]
     newRenewalId: () => string
   }) {
     this.#store = options.store
     this.#clock = options.clock
     this.#newRenewalId = options.newRenewalId
-    this.#epochs = [...options.epochs]
+    this.#epochs = options.epochs
   }
 
   /** The epoch of this writer. It rises whenever a doubt has to be settled. */

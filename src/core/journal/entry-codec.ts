@@ -17,6 +17,7 @@ import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeNight } from './fields.ts'
 import type { Month } from './month.ts'
 import type { Entry, Envelope } from './record.ts'
+import { SharedValues } from './shared-values.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -169,7 +170,9 @@ export function encodeRates(rates: Rates): Json {
 }
 
 export function decodeRates(json: Json): Rates {
-  const seasons = json['seasons'] as Json[]
+  const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = json as unknown as Omit<Rates, 'seasons'> & {
+    seasons: Json[]
+  }
   return {
     ...(json as unknown as Rates),
     seasons: seasons.map((season) => ({
@@ -177,5 +180,12 @@ export function decodeRates(json: Json): Rates {
       from: decodeNight(season['from']),
       to: decodeNight(season['to']),
     })),
+    weekdayAdjustments: adjustments.shared(weekdayAdjustments),
+    lengthOfStayDiscounts: discounts.shared(lengthOfStayDiscounts),
   }
 }
+
+/** Distinct lists kept of each kind. */
+const SHARED_MAX = 1_000
+const adjustments = new SharedValues<Rates['weekdayAdjustments']>(SHARED_MAX)
+const discounts = new SharedValues<Rates['lengthOfStayDiscounts']>(SHARED_MAX)

@@ -1,16 +1,16 @@
 import { Histogram, type HistogramReading } from '../../lib/histogram.ts'
 import type { JournalError, JournalErrorKind } from './journal-error.ts'
 
-/** What the metrics and the readiness probe read. */
+/** What the metrics and the readiness probe read, of all lanes together. */
 export interface JournalStats extends JournalCounts {
   readonly state: 'idle' | 'flushing' | 'closed' | 'fenced'
   readonly waiting: number
   readonly resends: number
-  /** Milliseconds since the batch in flight was first sent; 0 when there is none. */
+  /** Milliseconds since the batch in flight was first sent, of the lane where it has taken longest; 0 when there is none. */
   readonly inFlightMs: number
   /** Milliseconds since the oldest record that is not settled came, in flight or not; 0 when there is none. */
   readonly oldestMs: number
-  /** The current limit of records in one batch: below the configured one after batches were too slow for the database. */
+  /** The current limit of records in one batch, of the lane where it is lowest: below the configured one after batches were too slow for the database. */
   readonly batchMax: number
 }
 

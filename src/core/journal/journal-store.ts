@@ -75,10 +75,8 @@ export interface StoredUnit {
   readonly tail: readonly StoredEntry[]
 }
 
-/** The port the journal writes and recovers through. */
-export interface JournalStore {
-  /** Becomes the only writer of all shards (J5). */
-  takeOver(holder: string): Promise<WriterTerm>
+/** What one lane of the journal appends through: a connection of its own, which waits for no other lane's. */
+export interface LaneStore {
   /** Appends a batch, or finds its entries already there. Never rejects: whatever went wrong is in the answer. */
   appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure>
   /**
@@ -98,6 +96,17 @@ export interface JournalStore {
   wasWritten(batch: BatchToAppend): Promise<boolean | null>
   /** Throws the connection away and makes a new one. */
   reconnect(): void
+}
+
+/** The port the journal writes and recovers through. */
+export interface JournalStore {
+  /**
+   * Becomes the only writer of all shards (J5).
+   * @throws when it is not known whether it has. The next call uses a new connection
+   */
+  takeOver(holder: string): Promise<WriterTerm>
+  /** @param lane from 0; the same lane for every call with its number */
+  lane(lane: number): LaneStore
   /** @throws CorruptLedgerError when entries were archived, and no snapshot takes their place (S2) */
   loadUnit(agencyId: string, unitId: string): Promise<StoredUnit>
   /**

@@ -36,6 +36,8 @@ export function encodeSnapshot(agencyId: string, state: UnitState): StoredSnapsh
   }
 }
 
+const NO_EXTENSIONS: UnitFacts['extensions'] = []
+
 /** Null when the snapshot cannot be trusted, with the reason for the log. */
 export function decodeSnapshot(snapshot: StoredSnapshot): { state: UnitState | null; defect: string | null } {
   if (snapshot.format !== SNAPSHOT_FORMAT) return bad(`its format ${snapshot.format} is not ${SNAPSHOT_FORMAT}`)
@@ -81,11 +83,14 @@ function decodeFacts(text: string): UnitFacts {
     rules: decodeRules(json.rules),
     occupied: decodeNights(json.occupied),
     departures: decodeNights(json.departures),
-    extensions: json.extensions.map(([bookingId, from, to]) => ({
-      bookingId,
-      from: decodeNight(from),
-      to: decodeNight(to),
-    })),
+    extensions:
+      json.extensions.length === 0
+        ? NO_EXTENSIONS
+        : json.extensions.map(([bookingId, from, to]) => ({
+            bookingId,
+            from: decodeNight(from),
+            to: decodeNight(to),
+          })),
   }
 }
 

@@ -5,12 +5,18 @@ import type { JournalRecord } from './record.ts'
 
 const OVERDUE_CHECK_MS = 250
 
+export interface Appended {
+  /** The entry's sequence number in its shard; null for a record without an entry. */
+  readonly seq: number | null
+}
+
 export interface WaitingRecord {
   readonly record: JournalRecord
+  /** Of its agency. */
+  readonly shard: number
   /** Monotonic milliseconds. */
   readonly since: number
-  /** `seq`: of the record's entry; null for a record without an entry. */
-  readonly resolve: (appended: { readonly seq: number | null }) => void
+  readonly resolve: (appended: Appended) => void
   readonly reject: (error: JournalError) => void
 }
 
@@ -40,15 +46,27 @@ export class WaitingRecords {
     return this.#queue.push(waiting)
   }
 
-  /** The first of them, at most `max`. */
-  take(max: number): WaitingRecord[] {
+  /** How many of them fit. */
+  count(fits: (waiting: WaitingRecord) => boolean): number {
+    return this.#queue.count(fits)
+  }
+
+  /** The first of them that fit, at most `max`; the others keep their places. */
+  take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
     const taken: WaitingRecord[] = []
+    const passed: WaitingRecord[] = []
     while (taken.length < max) {
       const next = this.#queue.shift()
       if (next === undefined) break
-      taken.push(next)
+      if (fits(next)) taken.push(next)
+      else passed.push(next)
     }
+    if (passed.length > 0) this.#queue.unshiftAll(passed)
     return taken
+  }
+
+  #takeAll(): WaitingRecord[] {
+    return this.take(this.size, () => true)
   }
 
   /** Records that are not written wait again, in front of the others. Those that have waited too long are refused. */
@@ -66,7 +84,7 @@ export class WaitingRecords {
   /** Refuses overdue records at regular intervals. @returns a function that stops it */
   watch(): () => void {
     const check = (): void => {
-      this.putBack(this.take(this.size))
+      this.putBack(this.#takeAll())
       stop = this.#clock.after(OVERDUE_CHECK_MS, check)
     }
     let stop = this.#clock.after(OVERDUE_CHECK_MS, check)
@@ -74,6 +92,6 @@ export class WaitingRecords {
   }
 
   refuseAll(error: () => JournalError): void {
-    for (const waiting of this.take(this.size)) waiting.reject(error())
+    for (const waiting of this.#takeAll()) waiting.reject(error())
   }
 }

@@ -8,7 +8,7 @@ export type Sql = postgres.Sql
 export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
- * `journal`: the writer's only connection. `queries`: the pool for look-ups, units read into memory and portal writes.
+ * `journal`: the connection of one lane of the writer. `queries`: the pool for look-ups, units read into memory and portal writes.
  * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
  * tools, without a statement timeout. `verification`: reads the whole ledger; its statement timeout ends what a dead process
  * left running.

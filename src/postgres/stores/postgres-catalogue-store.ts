@@ -1,5 +1,5 @@
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
-import type { CatalogueStore } from '../../core/catalogue/catalogue.ts'
+import type { CatalogueMoment, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import type { Unit } from '../../core/domain/unit.ts'
@@ -27,14 +27,31 @@ export class PostgresCatalogueStore implements CatalogueStore {
     this.#sql = sql
   }
 
-  async loadAgencies(): Promise<readonly Agency[]> {
-    const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`select ${selected(this.#sql, AGENCY)} from agency`
+  /** All agencies and keys, and the moment since which later changes are found. */
+  async read(): Promise<CatalogueRead> {
+    // Before the rows: every transaction that they do not show is younger, or still running.
+    const [row] = await this.#sql<{ moment: CatalogueMoment }[]>`
+      select pg_snapshot_xmin(pg_current_snapshot())::xid::text as moment`
+    if (row === undefined) throw new Error('Cannot read the catalogue: no answer')
+    const [agencies, keys] = await Promise.all([this.loadAgencies(null), this.loadKeys(null)])
+    return { moment: row.moment, agencies, keys }
+  }
+
+  async loadAgencies(since: CatalogueMoment | null = null): Promise<readonly Agency[]> {
+    const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`
+      select ${selected(this.#sql, AGENCY)} from agency where ${this.#changed(since)}`
     return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row) }))
   }
 
-  async loadKeys(): Promise<readonly ApiKey[]> {
-    const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`select ${selected(this.#sql, API_KEY)} from api_key`
+  async loadKeys(since: CatalogueMoment | null = null): Promise<readonly ApiKey[]> {
+    const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`
+      select ${selected(this.#sql, API_KEY)} from api_key where ${this.#changed(since)}`
     return rows.map(decodeKey)
+  }
+
+  /** Rows written by a transaction that is not older. Of ancient rows the comparison may fail, and then they are read as well. */
+  #changed(since: CatalogueMoment | null) {
+    return since === null ? this.#sql`true` : this.#sql`age(xmin) <= age(${since}::text::xid)`
   }
 
   async loadInventory(agencyId: string): Promise<Inventory> {

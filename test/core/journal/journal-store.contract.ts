@@ -31,7 +31,9 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
     test('is durable as a whole', async () => {
       const { store, seqsOf, bookingIds } = await open()
       const term = await store.takeOver('test')
-      expect(await store.appendBatch(batchOf(term, [unitSet(UNIT_A), booked('1'), audited('1')]))).toBe('durable')
+      expect(await store.lane(0).appendBatch(batchOf(term, [unitSet(UNIT_A), booked('1'), audited('1')]))).toBe(
+        'durable',
+      )
       expect(await seqsOf(AGENCY.id)).toEqual([1, 2])
       expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
@@ -43,14 +45,20 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const second = batchOf(term, [booked('3', { agencyId: SECOND }), booked('4', { agencyId: SECOND })], {
         after: [first],
       })
-      expect([await store.appendBatch(first), await store.appendBatch(second)]).toEqual(['durable', 'durable'])
+      expect([await store.lane(0).appendBatch(first), await store.lane(0).appendBatch(second)]).toEqual([
+        'durable',
+        'durable',
+      ])
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1, 2, 3]])
     })
 
     test('J3: sent again is found, not written twice', async () => {
       const { store, seqsOf, bookingIds } = await open()
       const batch = batchOf(await store.takeOver('test'), [unitSet(UNIT_A), booked('1')])
-      expect([await store.appendBatch(batch), await store.appendBatch(batch)]).toEqual(['durable', 'durable'])
+      expect([await store.lane(0).appendBatch(batch), await store.lane(0).appendBatch(batch)]).toEqual([
+        'durable',
+        'durable',
+      ])
       expect(await seqsOf(AGENCY.id)).toEqual([1, 2])
       expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
@@ -61,8 +69,8 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
         booked('1', { agencyId: FIRST }),
         booked('2', { agencyId: SECOND }),
       ])
-      expect(await store.appendBatch(batch)).toBe('durable')
-      expect(await store.appendBatch(without(batch, FIRST))).toBe('durable')
+      expect(await store.lane(0).appendBatch(batch)).toBe('durable')
+      expect(await store.lane(0).appendBatch(without(batch, FIRST))).toBe('durable')
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1]])
     })
 
@@ -72,30 +80,30 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
         booked('1', { agencyId: FIRST }),
         booked('2', { agencyId: SECOND }),
       ])
-      expect(await store.appendBatch(without(batch, SECOND))).toBe('durable')
-      expect(await store.appendBatch(batch)).toMatchObject({ kind: 'fenced' })
+      expect(await store.lane(0).appendBatch(without(batch, SECOND))).toBe('durable')
+      expect(await store.lane(0).appendBatch(batch)).toMatchObject({ kind: 'fenced' })
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], []])
     })
 
     test('J3: without entries sent again changes nothing, and a count never shrinks', async () => {
       const { store, auditCounts } = await open()
       const term = await store.takeOver('test')
-      for (const count of [3, 3, 2]) await store.appendBatch(batchOf(term, [audited('1', count)]))
+      for (const count of [3, 3, 2]) await store.lane(0).appendBatch(batchOf(term, [audited('1', count)]))
       expect(await auditCounts()).toEqual([3])
     })
 
     test('with two lines of one id has one line with the later count', async () => {
       const { store, auditCounts } = await open()
       const term = await store.takeOver('test')
-      expect(await store.appendBatch(batchOf(term, [audited('1', 1), audited('1', 2)]))).toBe('durable')
+      expect(await store.lane(0).appendBatch(batchOf(term, [audited('1', 1), audited('1', 2)]))).toBe('durable')
       expect(await auditCounts()).toEqual([2])
     })
 
     test('J3: with other entries under numbers that are taken is refused as by the fence', async () => {
       const { store, bookingIds } = await open()
       const term = await store.takeOver('test')
-      await store.appendBatch(batchOf(term, [unitSet(UNIT_A)]))
-      const taken = await store.appendBatch(batchOf(term, [booked('1')]))
+      await store.lane(0).appendBatch(batchOf(term, [unitSet(UNIT_A)]))
+      const taken = await store.lane(0).appendBatch(batchOf(term, [booked('1')]))
       expect(taken).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await bookingIds()).toEqual([])
     })
@@ -105,7 +113,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const term = await store.takeOver('test')
       const never = batchOf(term, [unitSet(UNIT_A)])
       const gap = batchOf(term, [booked('1')], { after: [never] })
-      expect(await store.appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await store.lane(0).appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await seqsOf(AGENCY.id)).toEqual([])
     })
 
@@ -113,7 +121,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, seqsOf } = await open()
       const { shards, records } = batchOf(await store.takeOver('test'), [booked('1'), booked('2'), booked('3')])
       const gap = { shards, records: records.filter((_, i) => i !== 1) }
-      expect(await store.appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await store.lane(0).appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await seqsOf(AGENCY.id)).toEqual([])
     })
 
@@ -121,11 +129,11 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, seqsOf } = await open()
       const term = await store.takeOver('test')
       const late = batchOf(term, [booked('1', { at: Date.UTC(2999, 0, 1) })])
-      expect(await store.appendBatch(late)).toBe('durable')
+      expect(await store.lane(0).appendBatch(late)).toBe('durable')
       const { records, shards } = batchOf(term, [booked('2')], { after: [late] })
       const oldest = term.shards[SHARD]?.lastMonth ?? ''
       const back = records.map((of) => ({ ...of, entry: of.entry && { ...of.entry, month: oldest } }))
-      expect(await store.appendBatch({ shards, records: back })).toMatchObject({ kind: 'fenced' })
+      expect(await store.lane(0).appendBatch({ shards, records: back })).toMatchObject({ kind: 'fenced' })
       expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
   })
@@ -135,7 +143,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store } = await open()
       const older = await store.takeOver('older')
       const batch = batchOf(older, [unitSet(UNIT_A), booked('1'), booked('2', { agencyId: FIRST })])
-      await store.appendBatch(batch)
+      await store.lane(0).appendBatch(batch)
       const newer = await store.takeOver('newer')
       expect(newer.shards.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS }, (_, shard) => shard))
       expect(newer.shards.map(({ epoch }) => epoch)).toEqual(older.shards.map(({ epoch }) => epoch + 1))
@@ -156,11 +164,11 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, seqsOf } = await open()
       const older = await store.takeOver('older')
       const first = batchOf(older, [unitSet(UNIT_A)])
-      await store.appendBatch(first)
+      await store.lane(0).appendBatch(first)
       await store.takeOver('newer')
       const stale = batchOf(older, [booked('1')], { after: [first] })
-      expect(await store.appendBatch(stale)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
-      expect(await store.wasWritten(stale)).toBe(false)
+      expect(await store.lane(0).appendBatch(stale)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await store.lane(0).wasWritten(stale)).toBe(false)
       expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
 
@@ -171,9 +179,9 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
         booked('2', { agencyId: SECOND }),
       ])
       await takeShard(shardOf(SECOND))
-      expect(await store.appendBatch(batch)).toMatchObject({ kind: 'fenced', shards: [shardOf(SECOND)] })
+      expect(await store.lane(0).appendBatch(batch)).toMatchObject({ kind: 'fenced', shards: [shardOf(SECOND)] })
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[], []])
-      expect(await store.appendBatch(without(batch, SECOND))).toBe('durable')
+      expect(await store.lane(0).appendBatch(without(batch, SECOND))).toBe('durable')
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], []])
     })
 
@@ -182,7 +190,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const records = [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })]
       const batch = batchOf(await store.takeOver('older'), records)
       await store.takeOver('newer')
-      const outcome = await store.appendBatch(batch)
+      const outcome = await store.lane(0).appendBatch(batch)
       expect(outcome).toMatchObject({ kind: 'fenced', shards: [shardOf(FIRST), shardOf(SECOND)] })
     })
   })
@@ -192,28 +200,28 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store } = await open()
       const older = await store.takeOver('older')
       const batch = batchOf(older, [unitSet(UNIT_A), booked('1')])
-      await store.appendBatch(batch)
+      await store.lane(0).appendBatch(batch)
       const never = batchOf(older, [booked('2')], { after: [batch] })
-      expect(await store.wasWritten(never)).toBeNull()
+      expect(await store.lane(0).wasWritten(never)).toBeNull()
       await store.takeOver('newer')
-      expect([await store.wasWritten(batch), await store.wasWritten(never)]).toEqual([true, false])
+      expect([await store.lane(0).wasWritten(batch), await store.lane(0).wasWritten(never)]).toEqual([true, false])
     })
 
     test('J3: is said of the part whose shards were fenced', async () => {
       const { store, takeShard } = await open()
       const records = [booked('1', { agencyId: FIRST }), booked('2', { agencyId: SECOND })]
       const batch = batchOf(await store.takeOver('test'), records)
-      await store.appendBatch(batch)
+      await store.lane(0).appendBatch(batch)
       await takeShard(shardOf(SECOND))
-      expect(await store.wasWritten(without(batch, FIRST))).toBe(true)
+      expect(await store.lane(0).wasWritten(without(batch, FIRST))).toBe(true)
     })
 
     test('J3: is not said by another entry that has its number', async () => {
       const { store } = await open()
       const older = await store.takeOver('older')
       const lost = batchOf(older, [booked('1')])
-      await store.appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
-      expect(await store.wasWritten(lost)).toBe(false)
+      await store.lane(0).appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
+      expect(await store.lane(0).wasWritten(lost)).toBe(false)
     })
   })
 
@@ -224,10 +232,10 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const late = batchOf(term, [unitSet(UNIT_A)])
       const own = renewalOf(term, SHARD)
       const renewed = own.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
-      expect(await store.renewEpochs(own, Bun.randomUUIDv7())).toMatchObject(renewed)
-      expect(await store.appendBatch(late)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
-      expect(await store.wasWritten(late)).toBe(false)
-      expect(await store.appendBatch({ ...late, shards: renewed })).toBe('durable')
+      expect(await store.lane(0).renewEpochs(own, Bun.randomUUIDv7())).toMatchObject(renewed)
+      expect(await store.lane(0).appendBatch(late)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
+      expect(await store.lane(0).wasWritten(late)).toBe(false)
+      expect(await store.lane(0).appendBatch({ ...late, shards: renewed })).toBe('durable')
       expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
 
@@ -237,9 +245,9 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const own = renewalOf(term, 3, 7)
       const renewed = own.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
       const renewal = Bun.randomUUIDv7()
-      expect(await store.renewEpochs(own, renewal)).toMatchObject(renewed)
-      expect(await store.renewEpochs(own, renewal)).toMatchObject(renewed)
-      expect(await store.renewEpochs(own.slice(1), renewal)).toMatchObject(renewed.slice(1))
+      expect(await store.lane(0).renewEpochs(own, renewal)).toMatchObject(renewed)
+      expect(await store.lane(0).renewEpochs(own, renewal)).toMatchObject(renewed)
+      expect(await store.lane(0).renewEpochs(own.slice(1), renewal)).toMatchObject(renewed.slice(1))
       const epochs = (await store.takeOver('newer')).shards.map(({ epoch }) => epoch)
       expect(epochs).toEqual(term.shards.map(({ shard, epoch }) => epoch + ([3, 7].includes(shard) ? 2 : 1)))
     })
@@ -248,7 +256,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const { store, takeShard } = await open()
       const term = await store.takeOver('test')
       await takeShard(7)
-      const refused = await store.renewEpochs(renewalOf(term, 3, 7), Bun.randomUUIDv7())
+      const refused = await store.lane(0).renewEpochs(renewalOf(term, 3, 7), Bun.randomUUIDv7())
       expect(refused).toMatchObject({ kind: 'fenced', shards: [7] })
       expect(endOf(await store.takeOver('newer'), 3)?.epoch).toBe((endOf(term, 3)?.epoch ?? 0) + 1)
     })
@@ -258,17 +266,17 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
     test('appends on a new connection after the old one was thrown away', async () => {
       const { store, seqsOf } = await open()
       const term = await store.takeOver('test')
-      store.reconnect()
-      expect(await store.appendBatch(batchOf(term, [unitSet(UNIT_A)]))).toBe('durable')
+      store.lane(0).reconnect()
+      expect(await store.lane(0).appendBatch(batchOf(term, [unitSet(UNIT_A)]))).toBe('durable')
       expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
 
     test('loads a unit with its snapshots, newest first, and the entries after the newest', async () => {
       const { store } = await open()
       const term = await store.takeOver('test')
-      await store.appendBatch(
-        batchOf(term, [unitSet(UNIT_A), unitSet(sampleId('unt', 'b')), booked('1', { unitId: UNIT_A })]),
-      )
+      await store
+        .lane(0)
+        .appendBatch(batchOf(term, [unitSet(UNIT_A), unitSet(sampleId('unt', 'b')), booked('1', { unitId: UNIT_A })]))
       const state = UnitState.empty(UNIT_A)
       state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, 1)
       await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])

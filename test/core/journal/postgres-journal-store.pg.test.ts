@@ -67,11 +67,11 @@ describe('snapshots in Postgres', () => {
     const batch = batchOf(await store.takeOver('test'), [unitSet(UNIT_A)])
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
                        where datname = current_database() and application_name = 'nightledger journal'`
-    const outcome = await store.appendBatch(batch)
+    const outcome = await store.lane(0).appendBatch(batch)
     if (outcome !== 'durable') expect(['unknown', 'not_sent']).toContain(outcome.kind)
-    store.reconnect()
+    store.lane(0).reconnect()
     await Bun.sleep(20)
-    expect(await store.appendBatch(batch)).toBe('durable')
+    expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     expect(await seqsOf(AGENCY.id)).toEqual([1])
   })
 })
@@ -90,22 +90,22 @@ describe('a server that takes no writes', () => {
     const { store } = await open()
     const batch = emptyBatch(await store.takeOver('test'))
     await readOnly('on')
-    store.reconnect()
-    expect(await store.appendBatch(batch)).toMatchObject({ kind: 'not_sent', cause: expect.any(ReadOnlyError) })
+    store.lane(0).reconnect()
+    expect(await store.lane(0).appendBatch(batch)).toMatchObject({ kind: 'not_sent', cause: expect.any(ReadOnlyError) })
     await readOnly('off')
-    store.reconnect()
-    expect(await store.appendBatch(batch)).toBe('durable')
+    store.lane(0).reconnect()
+    expect(await store.lane(0).appendBatch(batch)).toBe('durable')
   })
 
   test('answers an error that is no data error, on a connection that had written', async () => {
     const { store } = await open()
     const batch = emptyBatch(await store.takeOver('test'))
-    expect(await store.appendBatch(batch)).toBe('durable')
+    expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     // As if the server had been set read-only under it: the session has shown that it writes, and now may not.
     await database.sql`create or replace function refuse() returns trigger language plpgsql as
       $$ begin raise exception 'cannot execute UPDATE in a read-only transaction' using errcode = '25006'; end $$`
     await database.sql`create trigger refuse before update on shard execute function refuse()`
-    expect(await store.renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'refused' })
+    expect(await store.lane(0).renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'refused' })
     await database.sql`drop trigger refuse on shard`
   })
 })
@@ -116,6 +116,6 @@ test('a statement that the server cancels at its timeout is too slow, not refuse
   await database.sql`create or replace function stall() returns trigger language plpgsql as
     $$ begin perform pg_sleep(10); return null; end $$`
   await database.sql`create trigger stall before update on shard execute function stall()`
-  expect(await store.renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
+  expect(await store.lane(0).renewEpochs(batch.shards, Bun.randomUUIDv7())).toMatchObject({ kind: 'too_slow' })
   await database.sql`drop trigger stall on shard`
 })

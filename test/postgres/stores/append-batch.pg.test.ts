@@ -39,7 +39,7 @@ function endingAt(term: WriterTerm, agencyId: string, end: { lastSeq: number; la
 }
 
 async function outcomeOf(batch: BatchToAppend): Promise<unknown> {
-  const outcome = await store.appendBatch(batch)
+  const outcome = await store.lane(0).appendBatch(batch)
   return outcome === 'durable' ? outcome : { kind: outcome.kind, code: codeOf(outcome), ...shardsOf(outcome) }
 }
 
@@ -174,7 +174,7 @@ describe('the fences of a batch, J5', () => {
       select pg_sleep(0.5) from held`.execute()
     await Bun.sleep(100)
     const since = performance.now()
-    expect(await store.wasWritten(batch)).toBe(true)
+    expect(await store.lane(0).wasWritten(batch)).toBe(true)
     expect(performance.now() - since).toBeGreaterThan(200)
     await appending
   })

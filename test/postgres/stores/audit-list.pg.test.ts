@@ -62,7 +62,7 @@ describe('the audit trail', () => {
     })
     entryIds = records.map(({ entry }) => entry?.id)
     const batch = batchOf(await store.takeOver('test'), records)
-    expect(await store.appendBatch(batch)).toBe('durable')
+    expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     await store.close()
   })
 
@@ -128,7 +128,7 @@ describe('the audit trail', () => {
     const term = await store.takeOver('test')
     const batches = [batchOf(term, [{ agencyId: OTHER, at: T0, entry: created }])]
     for (const event of events) batches.push(batchOf(term, [event], { after: batches }))
-    for (const batch of batches) expect(await store.appendBatch(batch)).toBe('durable')
+    for (const batch of batches) expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     await store.close()
     const { total, rows } = await list.list(OTHER, { ...ANY, bookingId: before.id }, ALL)
     expect([total, rows.length]).toEqual([4, 4])

@@ -6,14 +6,17 @@ import { CHAIN_KEYS } from '../../../support/samples.ts'
 
 const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 }
 
-/** A journal over a store in memory, as the only writer of all shards. */
-export async function openJournal(limits: Partial<JournalLimits> = {}, clock = new FakeClock()) {
+/** A journal over a store in memory, as the only writer of all shards: of one lane, unless more are asked for. */
+export async function openJournal(
+  { lanes = 1, ...limits }: Partial<JournalLimits> & { lanes?: number } = {},
+  clock = new FakeClock(),
+) {
   const store = new MemoryJournalStore()
   const fencedBy: unknown[] = []
   const fenced = Promise.withResolvers<{ settled: Promise<void> }>()
   let renewals = 0
   const journal = new Journal({
-    ...{ store, clock, chainKeys: CHAIN_KEYS, limits: { ...LIMITS, ...limits } },
+    ...{ store, clock, lanes, chainKeys: CHAIN_KEYS, limits: { ...LIMITS, ...limits } },
     term: await store.takeOver(),
     onFenced: (cause, settled) => {
       fencedBy.push(cause)

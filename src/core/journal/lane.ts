@@ -1,0 +1,172 @@
+/**
+ * A lane of the journal: sends one batch at a time, and settles it.
+ *
+ * - J2 A batch is one statement, all or nothing.
+ * - J3 batch-sender.ts finds out the outcome of a batch that was sent.
+ * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
+ * - J5 After a fence, whichever lane met it, nothing is sent any more but what is left of the batch in flight: the shards that are
+ *   still this writer's.
+ */
+import { assert, unreachable } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { BatchLimit } from './batch-limit.ts'
+import { BatchSender, type FencedPart } from './batch-sender.ts'
+import { fenced, type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
+import type { JournalCounters } from './journal-stats.ts'
+import type { LaneStore, NumberedRecord } from './journal-store.ts'
+import type { ShardLogs } from './shard-logs.ts'
+import type { WaitingRecord, WaitingRecords } from './waiting-records.ts'
+
+/** A record of the batch in flight, with who waits for it. */
+interface Sent extends NumberedRecord {
+  readonly waiting: WaitingRecord
+}
+
+/** What has been taken over, as far as this process knows; null while nothing has. */
+export type Fence = { readonly cause: unknown } | null
+
+/** The batch in flight. */
+export interface InFlight {
+  readonly records: number
+  /** When it was first sent, monotonic milliseconds. */
+  readonly at: number
+  /** When its oldest record came. */
+  readonly oldest: number
+}
+
+export class Lane {
+  readonly #store: LaneStore
+  readonly #sender: BatchSender
+  readonly #clock: Clock
+  readonly #logs: ShardLogs
+  readonly #limit: BatchLimit
+  readonly #waiting: WaitingRecords
+  readonly #counters: JournalCounters
+  readonly #fence: () => Fence
+  readonly #onFenced: (cause: unknown) => void
+  #inFlight: InFlight | null = null
+
+  constructor(options: {
+    store: LaneStore
+    clock: Clock
+    logs: ShardLogs
+    limit: BatchLimit
+    /** Where records go that are to be sent again later. */
+    waiting: WaitingRecords
+    counters: JournalCounters
+    fence: () => Fence
+    /** Called for every fence that this lane meets, immediately. */
+    onFenced: (cause: unknown) => void
+    newRenewalId: () => string
+  }) {
+    this.#store = options.store
+    this.#sender = new BatchSender({ ...options, epochs: options.logs.epochs })
+    this.#clock = options.clock
+    this.#logs = options.logs
+    this.#limit = options.limit
+    this.#waiting = options.waiting
+    this.#counters = options.counters
+    this.#fence = options.fence
+    this.#onFenced = options.onFenced
+  }
+
+  /** Null while nothing is sent, and while it is decided what becomes of a batch that was sent. */
+  get inFlight(): InFlight | null {
+    return this.#inFlight
+  }
+
+  /** Repeated sends of batches so far. */
+  get resends(): number {
+    return this.#sender.resends
+  }
+
+  /** Sends records whose shards are held. When it returns, each is settled or waits again. Never rejects. */
+  async send(batch: readonly WaitingRecord[]): Promise<void> {
+    const [first] = batch
+    assert(first !== undefined, 'Cannot send a batch: it is empty')
+    const sentAt = this.#clock.monotonicMs()
+    this.#inFlight = { records: batch.length, at: sentAt, oldest: first.since }
+    const fencedParts: FencedPart<Sent>[] = []
+    const { outcome, left } = await this.#sender.send(this.#numbered(batch), {
+      isOverdue: () => batch.some((waiting) => this.#waiting.isOverdue(waiting)),
+      onFenced: (part) => {
+        fencedParts.push(part)
+        this.#onFenced(part.cause)
+      },
+    })
+    this.#inFlight = null
+
+    switch (outcome.kind) {
+      case 'durable': {
+        const ms = this.#clock.monotonicMs() - sentAt
+        this.#counters.countBatch(left.length, ms)
+        this.#limit.noteDurable(left.length, ms)
+        this.#settleDurable(left)
+        break
+      }
+      case 'fenced':
+        break
+      case 'given_back':
+        this.#requeue(left)
+        break
+      case 'too_slow':
+        this.#limit.noteTooSlow(left.length)
+        this.#requeue(left)
+        break
+      case 'poison':
+        await this.#bisect(left, outcome.cause)
+        break
+      default:
+        unreachable(outcome)
+    }
+    for (const part of fencedParts) await this.#settleFenced(part)
+  }
+
+  #numbered(batch: readonly WaitingRecord[]): Sent[] {
+    const numbered = this.#logs.numbered(batch.map(({ record }) => record))
+    return numbered.map((record, i) => ({ ...record, waiting: batch[i] as WaitingRecord }))
+  }
+
+  #settleDurable(sent: readonly Sent[]): void {
+    const entries = sent.flatMap(({ entry }) => entry ?? [])
+    this.#counters.countRecords({ records: sent.length, entries: entries.length })
+    for (const entry of entries) this.#logs.advance(entry)
+    for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
+  }
+
+  /** After the fence nothing of the old epochs can commit any more, so whether an earlier send got through can be read. */
+  async #settleFenced({ batch, cause, isInDoubt }: FencedPart<Sent>): Promise<void> {
+    const written = isInDoubt ? await this.#store.wasWritten(batch) : false
+    if (written === true) this.#settleDurable(batch.records)
+    else rejectAll(batch.records, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
+  }
+
+  /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
+  async #bisect(batch: readonly Sent[], cause: unknown): Promise<void> {
+    if (batch.length === 1) return rejectAll(batch, () => poisoned(cause))
+    const middle = batch.length >> 1
+    // The second half may overtake a first half that was requeued: a unit never has two records waiting (U2).
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      if (this.#isFenced(half)) continue
+      await this.send(half.map(({ waiting }) => waiting))
+    }
+  }
+
+  /** The batch was not written, and is sent again later. */
+  #requeue(batch: readonly Sent[]): void {
+    if (this.#isFenced(batch)) return
+    this.#waiting.putBack(batch.map(({ waiting }) => waiting))
+  }
+
+  /** After a fence nothing is sent any more. @returns whether these records have been refused for this reason */
+  #isFenced(batch: readonly Sent[]): boolean {
+    const fence = this.#fence()
+    if (fence === null) return false
+    rejectAll(batch, () => fenced(fence.cause))
+    return true
+  }
+}
+
+function rejectAll(batch: readonly Sent[], error: () => JournalError): void {
+  for (const { waiting } of batch) waiting.reject(error())
+}

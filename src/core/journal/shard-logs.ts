@@ -1,0 +1,77 @@
+/**
+ * The logs of the shards, as this writer continues them.
+ *
+ * - J1 One append in flight per shard: a batch holds its shards until all of it is settled.
+ * - J3 Sequence numbers are assigned here, without gaps in each shard.
+ */
+import { assert } from '../../lib/assert.ts'
+import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
+import type { EncodedEntry } from './entry-codec.ts'
+import type { NumberedRecord, WriterTerm } from './journal-store.ts'
+import type { Month } from './month.ts'
+import type { JournalRecord } from './record.ts'
+import { SHARDS } from './shard.ts'
+
+export class ShardLogs {
+  /** By shard, of this writer. They rise whenever a doubt has to be settled. */
+  readonly epochs: number[]
+  /** By shard. */
+  readonly #heads: ShardHead[]
+  readonly #chainKeys: readonly Uint8Array[]
+  #newestMonth: Month
+  readonly #held = new Set<number>()
+
+  /** @param options.chainKeys by shard */
+  constructor(options: { term: WriterTerm; chainKeys: readonly Uint8Array[] }) {
+    const { shards, newestMonth } = options.term
+    const { chainKeys } = options
+    assert(shards.length === SHARDS && chainKeys.length === SHARDS, 'Cannot open the journal: a shard is missing')
+    this.epochs = shards.map(({ epoch }) => epoch)
+    this.#heads = shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink }))
+    this.#chainKeys = chainKeys
+    this.#newestMonth = newestMonth
+  }
+
+  epochOf(shard: number): number {
+    const epoch = this.epochs[shard]
+    assert(epoch !== undefined, `Cannot tell the epoch of shard ${shard}: there is no such shard`)
+    return epoch
+  }
+
+  /** Partitions now exist up to this month. Ignored if a newer month is already known. */
+  setNewestMonth(month: Month): void {
+    if (month > this.#newestMonth) this.#newestMonth = month
+  }
+
+  /** Whether a batch of the shard is in flight. */
+  isHeld(shard: number): boolean {
+    return this.#held.has(shard)
+  }
+
+  /** Called with the shards of a batch before its records are numbered. */
+  hold(shards: ReadonlySet<number>): void {
+    for (const shard of shards) {
+      assert(!this.#held.has(shard), `Cannot send a batch: another one of shard ${shard} is in flight`)
+      this.#held.add(shard)
+    }
+  }
+
+  /** Called when nothing of the batch is open any more. */
+  release(shards: ReadonlySet<number>): void {
+    for (const shard of shards) this.#held.delete(shard)
+  }
+
+  /** Numbers and encodes records of shards that are held. What is not written leaves its numbers to the next call. */
+  numbered(records: readonly JournalRecord[]): NumberedRecord[] {
+    const log: LogEnd = { heads: this.#heads, chainKeys: this.#chainKeys, newestMonth: this.#newestMonth }
+    const numbered = encodeBatch(records, log)
+    for (const { shard } of numbered)
+      assert(this.#held.has(shard), `Cannot number a record: shard ${shard} is not held`)
+    return numbered
+  }
+
+  /** An entry is durable: its shard's log now ends with it. */
+  advance(entry: EncodedEntry): void {
+    this.#heads[entry.shard] = headAt(entry)
+  }
+}

@@ -1,0 +1,161 @@
+import type { AppendFailure, BatchToAppend, LaneStore, ShardEpoch } from '../../core/journal/journal-store.ts'
+import { connect, type Sql } from '../client/connect.ts'
+import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
+import { assertWritable } from '../client/writable.ts'
+import { appendBatch } from './append-batch.ts'
+import { batchText, fencesText } from './batch-text.ts'
+
+/** How long a look-up of what was written is repeated. */
+const WAS_WRITTEN_MS_MAX = 5_000
+const WAS_WRITTEN_DELAY_MS = 100
+
+/**
+ * One lane of the journal in Postgres: a connection, which is discarded whenever an outcome is unknown.
+ *
+ * Transactions of two lanes cannot deadlock:
+ * - Each locks the fences first, all that it needs, in the order of their shards. So does everything that locks fences (`take_over`,
+ *   `renew_epochs`, `was_written`, `retire_month`, `keep_usage`); registering an endpoint and the portal's writes lock one.
+ * - What a transaction waits for after that belongs to its own agencies: the key of every table and of every unique index begins with
+ *   the agency or its shard, and there are no foreign keys. The one exception is the exclusion constraint, which compares a hash of 64
+ *   bits of agency and unit: a cycle would take two collisions at a time.
+ * - An agency belongs to one shard, and a shard to one lane. So a lane waits for another one nowhere, neither directly nor through a
+ *   third: who holds rows of several agencies (the deletion of expired answers) would have to wait for one lane while another
+ *   waits for it, and nothing leads back to the first.
+ * - Partitions are created without a lock that a batch waits for, and detached only while all fences are held.
+ *
+ * If one happens all the same, the batch is sent again: its error (40P01) says that nothing was written.
+ */
+export class PostgresLane implements LaneStore {
+  readonly #url: string
+  #client: Sql
+  /**
+   * Whether the connection has proved to be open, on a server that accepts writes, and has not been seen to close. Only
+   * then is a batch sent on it: a failure before that wrote nothing, a failure after it may have (J3).
+   */
+  #isWritable = false
+
+  constructor(url: string) {
+    this.#url = url
+    this.#client = this.#connect()
+  }
+
+  /** Its connection, for statements of the writer that are not part of a batch. Ask again after `reconnect`. */
+  get client(): Sql {
+    return this.#client
+  }
+
+  #connect(): Sql {
+    const client: Sql = connect(this.#url, {
+      purpose: 'journal',
+      onLost: () => {
+        if (client === this.#client) this.#isWritable = false
+      },
+    })
+    this.#isWritable = false
+    return client
+  }
+
+  async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
+    const unfit = await this.#unfit()
+    if (unfit !== null) return unfit
+    let statement: ReturnType<typeof appendBatch>
+    try {
+      statement = appendBatch(this.#client, batch)
+    } catch (error) {
+      // The rows could not be encoded: nothing was sent.
+      return { kind: 'poison', cause: error }
+    }
+    try {
+      await statement
+      return 'durable'
+    } catch (error) {
+      return appendFailure(error, batch.shards)
+    }
+  }
+
+  async renewEpochs(shards: readonly ShardEpoch[], renewal: string): Promise<readonly ShardEpoch[] | AppendFailure> {
+    const unfit = await this.#unfit()
+    if (unfit !== null) return unfit
+    const fences = fencesText(shards)
+    try {
+      await this.#client`
+        select renew_epochs(${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[], ${renewal}::text::uuid)`
+      return shards.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }))
+    } catch (error) {
+      return appendFailure(error, shards)
+    }
+  }
+
+  /**
+   * Final, because the server that is asked has the higher epochs: whatever of the old ones it will ever have, it has. A server
+   * that was replaced does not have them.
+   */
+  async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
+    const text = batchText(batch)
+    const giveUpAt = performance.now() + WAS_WRITTEN_MS_MAX
+    do {
+      if ((await this.#unfit()) === null) {
+        try {
+          const [row] = await this.#client<{ isWritten: boolean | null }[]>`
+            select was_written(${text.shards}::text::smallint[], ${text.epochs}::text::bigint[],
+                               ${text.entries}::text::journal_row[], ${text.auditLines}::text::audit_row[]) as "isWritten"`
+          if (typeof row?.isWritten === 'boolean') return row.isWritten
+        } catch {
+          // Whatever failed, nothing is known yet.
+        }
+      }
+      this.reconnect()
+      await Bun.sleep(WAS_WRITTEN_DELAY_MS)
+    } while (performance.now() < giveUpAt)
+    return null
+  }
+
+  /** Null when the connection may be written to; otherwise why nothing was sent. */
+  async #unfit(): Promise<AppendFailure | null> {
+    if (this.#isWritable) return null
+    try {
+      await assertWritable(this.#client)
+      this.#isWritable = true
+      return null
+    } catch (error) {
+      return { kind: 'not_sent', cause: error }
+    }
+  }
+
+  reconnect(): void {
+    const broken = this.#client
+    this.#client = this.#connect()
+    // Whatever becomes of the broken one no longer matters.
+    void Promise.allSettled([broken.end({ timeout: 0 })])
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end({ timeout: 1 })
+  }
+}
+
+/** Only an answer of the server proves that a statement had no effect; anything else leaves the outcome unknown (J3). */
+function appendFailure(error: unknown, sent: readonly ShardEpoch[]): AppendFailure {
+  if (!isErrorResponse(error)) return { kind: 'unknown', cause: error }
+  const of = classifyDatabaseError(error)
+  switch (of) {
+    case 'connection':
+      return { kind: 'unknown', cause: error }
+    case 'unfit':
+    case 'other':
+      return { kind: 'refused', cause: error }
+    case 'fenced':
+      return { kind: 'fenced', cause: error, shards: fencedShards(error, sent) }
+    default:
+      return { kind: of, cause: error }
+  }
+}
+
+/** The shards that the error's detail lists; all that were sent when it lists none of them. */
+function fencedShards(error: unknown, sent: readonly ShardEpoch[]): readonly number[] {
+  const all = sent.map(({ shard }) => shard)
+  const detail = error instanceof Error && 'detail' in error && typeof error.detail === 'string' ? error.detail : ''
+  const listed = new Set(detail.split(','))
+  const fenced = all.filter((shard) => listed.has(String(shard)))
+  return fenced.length === 0 ? all : fenced
+}
