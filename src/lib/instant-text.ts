@@ -11,7 +11,7 @@ let upToSeconds = ''
 
 /**
  * ISO 8601, UTC, with milliseconds, as `Date` writes it.
- * @throws RangeError when the instant is not one that `Date` can hold
+ * @throws RangeError in a second that `Date` cannot hold
  */
 export function instantText(instant: number): string {
   // `Date` drops a fraction of a millisecond too.

@@ -20,7 +20,7 @@ test('an instant is written as Date writes it, whichever was written before', ()
 })
 
 test('what Date cannot hold is refused, and the next instant is written nevertheless', () => {
-  for (const instant of [Number.NaN, Number.POSITIVE_INFINITY, LAST + 1]) {
+  for (const instant of [Number.NaN, Number.POSITIVE_INFINITY, LAST + 1_000]) {
     expect(() => instantText(instant)).toThrow(RangeError)
     expect(instantText(LAST)).toBe(new Date(LAST).toISOString())
   }
