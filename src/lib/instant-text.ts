@@ -11,16 +11,15 @@ let upToSeconds = ''
 
 /**
  * ISO 8601, UTC, with milliseconds, as `Date` writes it.
- * @throws RangeError when the instant is not one that `Date` can hold
+ * @throws RangeError in a second that `Date` cannot hold
  */
 export function instantText(instant: number): string {
-  const itsSecond = Math.floor(instant / 1_000)
+  // `Date` drops a fraction of a millisecond too.
+  const ms = Math.trunc(instant)
+  const itsSecond = Math.floor(ms / 1_000)
   if (itsSecond !== second) {
-    upToSeconds = new Date(instant).toISOString().slice(0, -MILLISECONDS_CHARS)
+    upToSeconds = new Date(ms).toISOString().slice(0, -'000Z'.length)
     second = itsSecond
   }
-  // `Date` drops a fraction of a millisecond.
-  return upToSeconds + (MILLISECONDS[Math.floor(instant - itsSecond * 1_000)] ?? '')
+  return upToSeconds + (MILLISECONDS[ms - itsSecond * 1_000] ?? '')
 }
-
-const MILLISECONDS_CHARS = '000Z'.length

@@ -16,6 +16,12 @@ describe('parseJson', () => {
       }),
     )
   })
+  test('refuses escapes of what cannot be stored, in names too', () => {
+    for (const text of ['{"a":["x\\u0000"]}', '{"a":["\\ud800"]}', '{"a":["\\uDC00x"]}', '{"\\u0000":1}', '"\\u0000"'])
+      expect(parseJson(text).kind).toBe('refused')
+    expect(parseJson('["\\ud83d\\ude00", "\\\\u0000"]').kind).toBe('read')
+    for (const text of ['{"a":1e999}', '[-1e999]']) expect(parseJson(text).kind).toBe('refused')
+  })
   test('takes depth 32 and refuses 33, however it is nested; brackets in strings do not count', () => {
     const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + (depth % 2 ? '[]' : '1') + '}]'.repeat(depth / 2)
     expect(parseJson(nested(BODY_DEPTH_MAX)).kind).toBe('read')

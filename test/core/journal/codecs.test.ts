@@ -4,6 +4,7 @@ import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../../src/core
 import type { LoggedEvent, UnitEvent } from '../../../src/core/domain/event.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { BOOKING_FIELDS } from '../../../src/core/journal/booking-fields.ts'
 import { NO_LINK } from '../../../src/core/journal/chain.ts'
 import {
   decodeEntry,
@@ -102,6 +103,21 @@ describe('a journal entry', () => {
       expect(decodeEntry(encode(event))).toStrictEqual(loggedOf(event))
     })
     fc.assert(property, { numRuns: 2_000 })
+  })
+
+  test('says of a booking every field but the free texts that has a value, in the order of the declaration', () => {
+    const { id: _, unitId: __, sourceRef: ___, cancelReason: ____, ...logged } = BOOKING_FIELDS
+    const property = fc.property(bookings, (booking) => {
+      const { booking: row, payload } = encode({ kind: 'booking_changed', before: BEFORE, after: booking })
+      const said = Object.keys(logged).map((name) => [name, row?.[name as keyof typeof logged]] as const)
+      const after = Object.fromEntries(said.filter(([, value]) => value !== null))
+      expect(JSON.stringify(JSON.parse(payload).after)).toBe(JSON.stringify(after))
+      const { createdAt, ...others } = after
+      const created = encode({ kind: 'booking_created', after: booking }).payload
+      const expected = createdAt === after['updatedAt'] ? others : { createdAt, ...others }
+      expect(created).toBe(JSON.stringify({ after: expected, envelope: ENVELOPE }))
+    })
+    fc.assert(property)
   })
 
   test('names neither the reference nor the reason of a cancellation', () => {
