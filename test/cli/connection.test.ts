@@ -6,12 +6,14 @@ import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/
 import { connectionOf } from '../../src/cli/connection.ts'
 import { UsageError } from '../../src/cli/exit-codes.ts'
 
+const LOCAL = { url: 'http://127.0.0.1:4567', adminUrl: 'http://127.0.0.1:4567' }
+
 let dataDir: string
 
 beforeAll(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
   writeFileSync(join(dataDir, 'portal-token'), 'local-token\n')
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+  writeServiceFile(dataDir, { ...LOCAL, pid: 42 })
 })
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
@@ -49,12 +51,13 @@ test('an invalid address and a missing token are reported', () => {
 
 test("a service's file is private, replaces an older one, and is removed by its own process only", () => {
   expect(statSync(join(dataDir, 'service.json')).mode & 0o777).toBe(0o600)
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4568', pid: 43 })
+  const successor = { url: 'http://127.0.0.1:4568', adminUrl: 'http://127.0.0.1:9090', pid: 43 }
+  writeServiceFile(dataDir, successor)
   removeServiceFile(dataDir, 42)
-  expect(readServiceFile(dataDir)).toEqual({ url: 'http://127.0.0.1:4568', pid: 43 })
+  expect(readServiceFile(dataDir)).toEqual(successor)
   removeServiceFile(dataDir, 43)
   expect(readServiceFile(dataDir)).toBeNull()
   writeFileSync(join(dataDir, 'service.json'), '{"url":')
   expect(readServiceFile(dataDir)).toBeNull()
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+  writeServiceFile(dataDir, { ...LOCAL, pid: 42 })
 })

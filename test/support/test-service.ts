@@ -7,6 +7,7 @@ import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'
 import { type HttpAnswer, type HttpCall, methodOf, send } from './http-call.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
+import { LISTENER_FOR_TESTS, PORTAL_FOR_TESTS } from './portal-options.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
 
 /** A partner's request. */
@@ -109,13 +110,10 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
-  const portal = openPortal(ledger, {
-    ...{ secretKey, webhooks, draining: new AbortController().signal },
-    withoutIdleTimeout: (_, answer) => answer(),
-  })
+  const portal = openPortal(ledger, { secretKey, webhooks, draining: new AbortController().signal })
   return createApp({
     ledger,
-    portal: { ledger: portal, token: TEST_PORTAL_TOKEN },
+    portal: { ledger: { ...portal, ...LISTENER_FOR_TESTS }, ...PORTAL_FOR_TESTS },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,
   })

@@ -24,7 +24,7 @@ const FeedJson = Type.Object(
   {
     unit: Type.String(),
     path: Type.String({ description: 'Path and query, to append to the public address of the service.' }),
-    url: Type.String({ description: 'The full URL, based on the address this request was sent to.' }),
+    url: Type.String({ description: 'The full URL, based on the host name this request was sent to.' }),
   },
   { $id: 'CalendarFeed' },
 )
@@ -58,18 +58,22 @@ export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+    return JSON.stringify(
+      feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+    )
   }),
   agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
+    return JSON.stringify(
+      feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), ledger.publicUrl(request)),
+    )
   }),
 ]
 
-function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
+function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
   const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
-  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, request.url).href } }
+  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, base).href } }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
+import type { WrongTokenThrottle } from '../../access/wrong-token-throttle.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
@@ -18,8 +19,16 @@ import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 
+/** What the portal needs from the listener that serves it. */
+export interface PortalListener {
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
+  /** The URL of the public listener, under the host name that the request was sent to. */
+  publicUrl(request: Request): string
+}
+
 /** What the portal needs from the running core. */
-export interface PortalLedger {
+export interface PortalLedger extends PortalListener {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
@@ -43,15 +52,17 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
-  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
-  /** The operator's token: visible ASCII, at least 32 characters. */
-  readonly token: string
+  /** The operator's tokens, of which any is valid: visible ASCII, at least 32 characters. None: the operator is served elsewhere. */
+  readonly operatorTokens: readonly string[]
+  /** Counts wrong tokens. */
+  readonly throttle: WrongTokenThrottle
+  /** The address of the client, as trusted proxies tell it. */
+  clientAddress(request: Request): string
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

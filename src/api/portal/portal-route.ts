@@ -38,10 +38,10 @@ export function portalRoute<const O extends Operation>(
 ): DescribedRoute<PortalDependencies> {
   return {
     operation,
-    serve: ({ ledger, token, requestStats, onFailure }) => {
+    serve: ({ ledger, operatorTokens, requestStats, onFailure }) => {
       const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
-      const admission = new PortalAdmission(ledger, token, route)
+      const admission = new PortalAdmission(ledger, operatorTokens, route)
       return served(serving, admission, ({ request, requestId }, path, query, body) =>
         handle({ ledger, request, caller: portalCaller(route, requestId), path, query, body } as PortalCall<O>),
       )
@@ -98,9 +98,9 @@ class PortalAdmission implements RouteAdmission<typeof ADMITTED> {
   readonly #isAllowed: (authorization: string | null) => boolean
   readonly #route: string
 
-  constructor(ledger: PortalLedger, token: string, route: string) {
+  constructor(ledger: PortalLedger, operatorTokens: readonly string[], route: string) {
     this.#ledger = ledger
-    this.#isAllowed = portalAccess(token)
+    this.#isAllowed = portalAccess(operatorTokens)
     this.#route = route
   }
 

@@ -4,6 +4,7 @@ import { type AppOptions, createApp } from '../../../src/api/app.ts'
 import { servedRoutes } from '../../../src/api/server/served-routes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
+import { PORTAL_FOR_TESTS } from '../../support/portal-options.ts'
 
 afterEach(() => mock.restore())
 
@@ -16,7 +17,7 @@ function appOverNothing() {
   } as unknown as AppOptions['ledger']
   return createApp({
     ledger,
-    portal: { ledger: ledger as never, token: 'x'.repeat(32) },
+    portal: { ledger: ledger as never, ...PORTAL_FOR_TESTS },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response('tools') })],
     log: { error: () => {} },
     onBug: () => {},
