@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import type { PortalAccess } from '../access/portal-access.ts'
 import { JournalError } from '../core/journal/journal-error.ts'
 import { RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from './http/answer.ts'
@@ -31,7 +32,7 @@ export interface Mount {
 export interface AppOptions {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
-  readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
+  readonly portal?: { readonly ledger: PortalLedger; readonly access: PortalAccess }
   /** Further surfaces; each receives the counters of its answers and a callback for its failures. */
   readonly mounts?: readonly ((options: {
     requestStats: RequestStats

@@ -1,6 +1,7 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { PortalAccess } from '../access/portal-access.ts'
 import { createApp } from '../api/app.ts'
 import { loadToolServers, mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { healthRoutes } from '../api/server/health.ts'
@@ -123,7 +124,11 @@ async function start(
         draining: service.draining,
         withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
       }),
-      token: secrets.portalToken,
+      access: new PortalAccess({
+        operatorTokens: [secrets.portalToken],
+        catalogue: ledger.catalogue,
+        clock: ledger.clock,
+      }),
     },
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,

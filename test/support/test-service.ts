@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { PortalAccess } from '../../src/access/portal-access.ts'
 import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
@@ -115,7 +116,7 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
   })
   return createApp({
     ledger,
-    portal: { ledger: portal, token: TEST_PORTAL_TOKEN },
+    portal: { ledger: portal, access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }) },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,
   })

@@ -1,4 +1,7 @@
+import type { PortalAccess } from '../../access/portal-access.ts'
+import type { RefusalCounter } from '../../access/refusal-counter.ts'
 import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
+import type { AccessTokenCommands } from '../../admin/access-token-commands.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
@@ -26,6 +29,7 @@ export interface PortalLedger {
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
   readonly keys: KeyCommands
+  readonly accessTokens: AccessTokenCommands
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
@@ -35,6 +39,8 @@ export interface PortalLedger {
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands
+  /** Of the write attempts that are not recorded one by one. */
+  readonly refusals: Pick<RefusalCounter, 'count'>
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
@@ -50,8 +56,7 @@ export interface PortalLedger {
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
-  /** The operator's token: visible ASCII, at least 32 characters. */
-  readonly token: string
+  readonly access: PortalAccess
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }
