@@ -70,7 +70,10 @@ export async function makeAccessToken(
   const at = (now: number) => new AccessTokenCommands({ ...dependencies(ledger, now, {}), makeSecret: () => made })
   const asked = { name: `The ${role}`, role, expiresAt: null, ...draft }
   const { token, secret } = await at(createdAt).create(agency, asked, FIXTURE)
-  return { token: revokedAt === null ? token : settledValue(await at(revokedAt).revoke(agency, token.id, FIXTURE)), secret }
+  return {
+    token: revokedAt === null ? token : settledValue(await at(revokedAt).revoke(agency, token.id, FIXTURE)),
+    secret,
+  }
 }
 
 export async function makeFeeType(
