@@ -1,4 +1,5 @@
 import type { Guest } from '../core/bookings/guest-list.ts'
+import type { AccessToken } from '../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../core/catalogue/agency.ts'
 import type { Inventory } from '../core/catalogue/inventory.ts'
 import type { FeeType } from '../core/domain/rules.ts'
@@ -14,6 +15,8 @@ export interface AgencyStore {
   updateAgency(agency: Agency, audit: AuditDraft): Promise<void>
   insertKey(key: ApiKey, audit: AuditDraft): Promise<void>
   revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void>
+  insertAccessToken(token: AccessToken, audit: AuditDraft): Promise<void>
+  revokeAccessToken(token: AccessToken, revokedAt: number, audit: AuditDraft): Promise<void>
   insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void>
   updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void>
   /** False: another guest of the agency has the e-mail, and nothing is written. */
@@ -25,5 +28,6 @@ export interface AgencyStore {
   settle(agencyId: string): Promise<void>
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
+  loadAccessTokens(): Promise<readonly AccessToken[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }

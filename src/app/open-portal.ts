@@ -1,6 +1,8 @@
 /** The composition root of the portal: connects its ports to their implementations. */
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
+import { newTokenSecret } from '../access/token-secret.ts'
+import { AccessTokenCommands } from '../admin/access-token-commands.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
 import { CalendarFeeds } from '../admin/calendar-feeds.ts'
@@ -34,7 +36,7 @@ export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks, draining }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
-  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage } = ledger
+  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -46,9 +48,13 @@ export function openPortal(
   })
   const usageRows = new PostgresUsageRows(sql)
   return {
-    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage },
+    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals },
     agencies: new AgencyCommands({ catalogue, store, clock, newId }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
+    accessTokens: new AccessTokenCommands({
+      ...{ catalogue, store, clock, newId },
+      makeSecret: () => newTokenSecret(randomBytes),
+    }),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees: new FeeCommands({ catalogue, store, clock, newId }),
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),

@@ -1,9 +1,9 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../access/client-address.ts'
+import { PortalAccess } from '../access/portal-access.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
-import type { PortalListener } from '../api/portal/portal-dependencies.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import type { Listener } from '../api/server/listener.ts'
@@ -51,12 +51,25 @@ export function serveSurfaces({ config, secrets, log, listeners, service, ledger
     draining: service.draining,
   })
   const addresses = new ClientAddresses(config.trustedProxies)
-  const portalOn = (listener: Listener, operatorTokens: readonly string[]): PortalOptions => ({
-    ledger: { ...portalLedger, ...listenerOf(listener, { publicPort: listeners.public.port }) },
-    operatorTokens,
-    throttle,
-    clientAddress: (request) =>
-      addresses.of({ peer: listener.peerOf(request), forwardedFor: request.headers.get('x-forwarded-for') }),
+  const portalOn = (
+    listener: Listener,
+    admitted: Pick<ConstructorParameters<typeof PortalAccess>[0], 'operatorTokens' | 'catalogue'>,
+  ): PortalOptions => ({
+    ledger: {
+      ...portalLedger,
+      withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+      publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
+    },
+    access: new PortalAccess({ ...admitted, clock: systemClock }),
+    throttled: (request) => {
+      const { headers } = request
+      if (headers.has('authorization'))
+        return throttle.take(
+          addresses.of({ peer: listener.peerOf(request), forwardedFor: headers.get('x-forwarded-for') }),
+        )
+      throttle.countMissing()
+      return null
+    },
   })
   const routeOptions = { requestStats, newId: ledger.newId }
   const openRequests = () => listeners.openRequests
@@ -72,29 +85,28 @@ export function serveSurfaces({ config, secrets, log, listeners, service, ledger
     metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
   ]
   const { admin } = listeners
+  const { portalTokens } = secrets
+  const { catalogue } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, admin === null ? secrets.portalTokens : []),
+    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue }),
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
   })
   if (admin === null) for (const routes of operating) app.use(routes)
   else {
-    const portal = portalOn(admin, secrets.portalTokens)
+    const portal = portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
     admin.serve(createAdminApp({ portal, operating, requestStats, ...watch }), withoutCors)
   }
   listeners.public.serve(app)
 }
 
-function listenerOf(listener: Listener, { publicPort }: { publicPort: number }): PortalListener {
-  return {
-    withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
-    publicUrl: ({ url }) => {
-      if (listener.port === publicPort) return url
-      const base = new URL(url)
-      base.port = String(publicPort)
-      return base.href
-    },
-  }
+/** On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. */
+const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
+
+function withPort(url: string, port: number): string {
+  const changed = new URL(url)
+  changed.port = String(port)
+  return changed.href
 }

@@ -53,7 +53,7 @@ export async function takeOver(options: {
   const { store, catalogue, catalogueStore, usageRows, rateRows, clock, isCancelled, onFailure } = options
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   await Promise.all([
-    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys()],
+    ...[catalogueStore.loadAgencies(), catalogueStore.loadKeys(), catalogueStore.loadAccessTokens()],
     ...[usedSoFar(), rateRows.load(), options.chainKeys.open()],
   ])
   await options.prepare()

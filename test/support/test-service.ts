@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { PortalAccess } from '../../src/access/portal-access.ts'
 import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
@@ -7,7 +8,6 @@ import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'
 import { type HttpAnswer, type HttpCall, methodOf, send } from './http-call.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
-import { LISTENER_FOR_TESTS, PORTAL_FOR_TESTS } from './portal-options.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
 
 /** A partner's request. */
@@ -113,7 +113,11 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
   const portal = openPortal(ledger, { secretKey, webhooks, draining: new AbortController().signal })
   return createApp({
     ledger,
-    portal: { ledger: { ...portal, ...LISTENER_FOR_TESTS }, ...PORTAL_FOR_TESTS },
+    portal: {
+      ledger: { ...portal, withoutIdleTimeout: (_, answer) => answer(), publicUrl: ({ url }) => url },
+      access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }),
+      throttled: () => null,
+    },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,
   })

@@ -19,17 +19,25 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
 
 /** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
 export function operationObject(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
-  const { id, tag, summary, description, isOpen = false, scope = null } = operation
+  const { id, tag, summary, isOpen = false, scope = null, role } = operation
+  const description = descriptionOf(operation)
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
+    ...(role === undefined ? {} : { 'x-required-role': role }),
     security: isOpen ? [] : [{ [surface.securityScheme.name]: scope === null ? [] : [scope] }],
     parameters: parametersOf(operation, surface),
     ...requestBodyOf(operation),
     responses: responsesOf(operation, surface),
   }
+}
+
+function descriptionOf({ description, role }: Operation): string | undefined {
+  if (role === undefined) return description
+  const required = role === 'operator' ? 'For the operator only.' : `Role: \`${role}\`.`
+  return description === undefined ? required : `${description} ${required}`
 }
 
 function parametersOf(operation: Operation, surface: SurfaceDescription): unknown[] {
@@ -55,7 +63,7 @@ function requestBodyOf({ body, isBodyOptional = false, bodyExample }: Operation)
 }
 
 function responsesOf(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
-  const { answer, problems = [], body, isOpen = false } = operation
+  const { answer, problems = [], body, isOpen = false, role = 'viewer' } = operation
   const responses: Record<string, unknown> = {
     [answer.status]: {
       description: answer.description,
@@ -63,7 +71,9 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       content: { 'application/json': { schema: answer.schema } },
     },
   }
-  const codes = isOpen ? problems : [...problems, ...surface.problems]
+  // Every valid token has at least the lowest role.
+  const ofRole: readonly ProblemCode[] = role === 'viewer' ? [] : ['ROLE_MISSING']
+  const codes = isOpen ? problems : [...problems, ...ofRole, ...surface.problems]
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
     responses[status] = problemResponse(
       operation,

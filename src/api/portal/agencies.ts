@@ -4,8 +4,8 @@ import type { Agency } from '../../core/catalogue/agency.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { choice } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.ts'
 import { currency, label, slug, timezone } from './portal-schema.ts'
 
@@ -55,6 +55,7 @@ const agencyAnswer = { description: 'The agency.', schema: Type.Object({ agency:
 
 const CREATE_AGENCY = {
   id: 'createAgency',
+  role: 'operator',
   method: 'POST',
   path: '/portal/v1/agencies',
   tag: 'Agencies',
@@ -70,29 +71,32 @@ const CREATE_AGENCY = {
   bodyExample: { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' },
   answer: { status: 201, ...agencyAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_AGENCIES = {
   id: 'listAgencies',
+  role: 'operator',
   method: 'GET',
   path: '/portal/v1/agencies',
   tag: 'Agencies',
   summary: 'List agencies, by slug',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('agencies', AgencyJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET_AGENCY = {
   id: 'getAgency',
+  role: 'viewer',
   method: 'GET',
   path: AGENCY_PATH,
   tag: 'Agencies',
   summary: 'Get an agency',
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_AGENCY = {
   id: 'changeAgency',
+  role: 'operator',
   method: 'PATCH',
   path: AGENCY_PATH,
   tag: 'Agencies',
@@ -106,7 +110,7 @@ const CHANGE_AGENCY = {
   }),
   bodyExample: { status: 'suspended' },
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const AGENCIES = [
   portalRoute(CREATE_AGENCY, async ({ ledger, caller, body }) => {

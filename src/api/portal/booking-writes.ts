@@ -8,7 +8,6 @@ import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
 import { invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
@@ -17,6 +16,7 @@ import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
 import { instantOrDate, label } from './portal-schema.ts'
 
@@ -50,6 +50,7 @@ const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booki
 
 const CREATE_BOOKING = {
   id: 'createBooking',
+  role: 'desk',
   method: 'POST',
   path: `${AGENCY_PATH}/bookings`,
   tag: 'Bookings',
@@ -67,10 +68,11 @@ const CREATE_BOOKING = {
   },
   answer: { status: 201, ...bookingAnswer },
   problems: ['BOOKING_CONFLICT'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_BOOKING = {
   id: 'changeBooking',
+  role: 'desk',
   method: 'PATCH',
   path: BOOKING_PATH,
   tag: 'Bookings',
@@ -93,10 +95,11 @@ const CHANGE_BOOKING = {
   bodyExample: { status: 'confirmed' },
   answer: { status: 200, ...bookingAnswer },
   problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CANCEL_BOOKING = {
   id: 'cancelBooking',
+  role: 'desk',
   method: 'POST',
   path: `${BOOKING_PATH}/cancel`,
   tag: 'Bookings',
@@ -106,7 +109,7 @@ const CANCEL_BOOKING = {
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
   answer: { status: 200, ...bookingAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const BOOKING_WRITES = [
   agencyRoute(CREATE_BOOKING, async (call) => {

@@ -9,11 +9,11 @@ import { dayOf } from '../../lib/day-start.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { countedRoute } from '../http/counted-route.ts'
 import { targetOf } from '../http/request-target.ts'
-import type { Operation } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
 import type { Route } from '../route/route.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
@@ -37,22 +37,24 @@ const feedAnswer = {
 
 const GET_FEED = {
   id: 'getCalendarFeed',
+  role: 'manager',
   method: 'GET',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
   summary: "Get a unit's secret iCalendar address",
   answer: feedAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_FEED = {
   id: 'changeCalendarFeed',
+  role: 'manager',
   method: 'POST',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
   summary: "Replace a unit's secret iCalendar address",
   description: 'The old address answers 404 immediately.',
   answer: feedAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {

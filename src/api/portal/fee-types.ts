@@ -3,8 +3,8 @@ import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
 import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/rules.ts'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { label, pct } from './portal-schema.ts'
 
@@ -43,6 +43,7 @@ const feeTypeAnswer = { description: 'The fee type.', schema: Type.Object({ feeT
 
 const CREATE_FEE_TYPE = {
   id: 'createFeeType',
+  role: 'manager',
   method: 'POST',
   path: `${AGENCY_PATH}/fee-types`,
   tag: 'Fee types',
@@ -50,20 +51,22 @@ const CREATE_FEE_TYPE = {
   body: Type.Composite([Type.Object({ label: FIELDS.label, kind: FIELDS.kind }), Type.Omit(CHANGE, ['label', 'kind'])]),
   bodyExample: { label: 'City tax', kind: 'fixed', amount: 800 },
   answer: { status: 201, ...feeTypeAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_FEE_TYPES = {
   id: 'listFeeTypes',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/fee-types`,
   tag: 'Fee types',
   summary: 'List fee types, including inactive ones',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('feeTypes', PortalFeeTypeJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_FEE_TYPE = {
   id: 'changeFeeType',
+  role: 'manager',
   method: 'PATCH',
   path: `${AGENCY_PATH}/fee-types/{feeTypeId}`,
   tag: 'Fee types',
@@ -72,7 +75,7 @@ const CHANGE_FEE_TYPE = {
   body: CHANGE,
   bodyExample: { active: false },
   answer: { status: 200, ...feeTypeAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const FEE_TYPES = [
   agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, agency, body }) => {

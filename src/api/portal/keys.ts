@@ -2,10 +2,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalidField } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { instantOrDate, label } from './portal-schema.ts'
 
@@ -34,6 +34,7 @@ function keyJson(key: ApiKey): Static<typeof KeyJson> {
 
 const CREATE_KEY = {
   id: 'createKey',
+  role: 'owner',
   method: 'POST',
   path: `${AGENCY_PATH}/keys`,
   tag: 'Keys',
@@ -54,27 +55,29 @@ const CREATE_KEY = {
     description: 'The key and its secret. The secret is not shown again.',
     schema: Type.Object({ key: KeyJson, secret: Type.String() }),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_KEYS = {
   id: 'listKeys',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/keys`,
   tag: 'Keys',
   summary: 'List API keys, oldest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('keys', KeyJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const REVOKE_KEY = {
   id: 'revokeKey',
+  role: 'owner',
   method: 'DELETE',
   path: `${AGENCY_PATH}/keys/{keyId}`,
   tag: 'Keys',
   summary: 'Revoke an API key',
   description: 'Permanent. Takes effect with the next request.',
   answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const KEYS = [
   agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {

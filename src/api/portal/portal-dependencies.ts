@@ -1,5 +1,7 @@
+import type { PortalAccess } from '../../access/portal-access.ts'
+import type { RefusalCounter } from '../../access/refusal-counter.ts'
 import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
-import type { WrongTokenThrottle } from '../../access/wrong-token-throttle.ts'
+import type { AccessTokenCommands } from '../../admin/access-token-commands.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
@@ -35,6 +37,7 @@ export interface PortalLedger extends PortalListener {
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
   readonly keys: KeyCommands
+  readonly accessTokens: AccessTokenCommands
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
@@ -44,6 +47,8 @@ export interface PortalLedger extends PortalListener {
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands
+  /** Of the write attempts that are not recorded one by one. */
+  readonly refusals: Pick<RefusalCounter, 'count'>
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
@@ -57,12 +62,12 @@ export interface PortalLedger extends PortalListener {
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
-  /** The operator's tokens, of which any is valid: visible ASCII, at least 32 characters. None: the operator is served elsewhere. */
-  readonly operatorTokens: readonly string[]
-  /** Counts wrong tokens. */
-  readonly throttle: WrongTokenThrottle
-  /** The address of the client, as trusted proxies tell it. */
-  clientAddress(request: Request): string
+  readonly access: PortalAccess
+  /**
+   * Counts a request without a valid token.
+   * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
+   */
+  throttled(request: Request): number | null
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

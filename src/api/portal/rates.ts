@@ -14,9 +14,9 @@ import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { assert } from '../../lib/assert.ts'
 import { ratesJson } from '../json/rates-json.ts'
 import { nightOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { invalid, notFound } from '../problems/problems.ts'
 import { dateText, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, settled } from './portal-route.ts'
 import { label, pct } from './portal-schema.ts'
 import { UNIT_PATH } from './units.ts'
@@ -74,15 +74,17 @@ const ratesAnswer = { description: 'The rates.', schema: Type.Object({ rates: Ra
 
 const GET_RATES = {
   id: 'getRates',
+  role: 'viewer',
   method: 'GET',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
   summary: "Get a unit's rates",
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const SET_RATES = {
   id: 'setRates',
+  role: 'manager',
   method: 'PUT',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
@@ -95,7 +97,7 @@ const SET_RATES = {
     lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }],
   },
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const RATES = [
   agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {

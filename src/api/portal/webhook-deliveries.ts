@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { successLine } from '../../core/bookings/audit-lines.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { ENDPOINT_PATH } from './webhook-endpoints.ts'
 import { DeliveryJson, deliveryJson } from './webhook-json.ts'
@@ -16,6 +16,7 @@ const deliveryAnswer = {
 
 const PING = {
   id: 'pingWebhookEndpoint',
+  role: 'manager',
   method: 'POST',
   path: `${ENDPOINT_PATH}/ping`,
   tag: 'Webhooks',
@@ -23,27 +24,29 @@ const PING = {
   description: 'One attempt. It does not affect the count of failed deliveries.',
   answer: { ...deliveryAnswer, description: 'The delivery and its outcome.' },
   problems: ['RATE_LIMITED'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST = {
   id: 'listWebhookDeliveries',
+  role: 'viewer',
   method: 'GET',
   path: `${ENDPOINT_PATH}/deliveries`,
   tag: 'Webhooks',
   summary: 'List the deliveries of an endpoint with their attempts, newest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('deliveries', DeliveryJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const RESEND = {
   id: 'resendWebhookDelivery',
+  role: 'manager',
   method: 'POST',
   path: `${AGENCY_PATH}/deliveries/{deliveryId}/resend`,
   tag: 'Webhooks',
   summary: 'Send a delivery again, whatever its outcome',
   description: 'Same id and body, with a new retry schedule.',
   answer: deliveryAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 /** Pings in progress end within 10 s (docs/contract.md#delivery, rule 1). */
 const PING_RETRY_S = 10

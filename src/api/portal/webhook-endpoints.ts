@@ -3,11 +3,11 @@ import { successLine } from '../../core/bookings/audit-lines.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
 import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalid, invalidField, notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import type { Outcome } from '../route/outcome.ts'
 import { choice, nullable, text } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { WebhookEndpointJson, webhookEndpointJson } from './webhook-json.ts'
 
@@ -29,6 +29,7 @@ const withSecret = Type.Object({ webhookEndpoint: WebhookEndpointJson, secret: T
 
 const REGISTER = {
   id: 'createWebhookEndpoint',
+  role: 'owner',
   method: 'POST',
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
@@ -41,10 +42,11 @@ const REGISTER = {
     description: 'The endpoint and its secret. The secret is not shown again.',
     schema: withSecret,
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST = {
   id: 'listWebhookEndpoints',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
@@ -55,19 +57,21 @@ const LIST = {
     description: 'A page of results.',
     schema: pageSchema('webhookEndpoints', WebhookEndpointJson),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET = {
   id: 'getWebhookEndpoint',
+  role: 'viewer',
   method: 'GET',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Get a webhook endpoint',
   answer: endpointAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE = {
   id: 'changeWebhookEndpoint',
+  role: 'owner',
   method: 'PATCH',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
@@ -84,20 +88,22 @@ const CHANGE = {
   }),
   bodyExample: { status: 'active', pending: 'resend' },
   answer: endpointAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const DELETE = {
   id: 'deleteWebhookEndpoint',
+  role: 'owner',
   method: 'DELETE',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
   description: 'Pending deliveries are dropped. After a 500, repeat the request until it returns 200 or 404.',
   answer: { ...endpointAnswer, description: 'The deleted endpoint.' },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const ROTATE = {
   id: 'rotateWebhookSecret',
+  role: 'owner',
   method: 'POST',
   path: `${ENDPOINT_PATH}/rotate-secret`,
   tag: 'Webhooks',
@@ -114,7 +120,7 @@ const ROTATE = {
     description: 'The endpoint and its new secret. The secret is not shown again.',
     schema: withSecret,
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {

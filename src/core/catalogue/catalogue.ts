@@ -1,6 +1,6 @@
 /**
- * Agencies, keys, units' master data and fee types in memory: every request needs them. Agencies and keys are loaded at
- * start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
+ * Agencies, API keys, access tokens, units' master data and fee types in memory: every request needs them. All but the last two are
+ * loaded at start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
  * number of units.
  *
  * A change is committed first and then put into the catalogue, in the same tick as its answer, so it applies from the
@@ -9,19 +9,28 @@
  */
 import type { FeeType } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
+import type { AccessToken } from './access-token.ts'
 import type { Agency, ApiKey } from './agency.ts'
+import { Credentials } from './credentials.ts'
 import type { Inventory } from './inventory.ts'
 
 /** The port that the catalogue is loaded from. */
 export interface CatalogueStore {
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
+  loadAccessTokens(): Promise<readonly AccessToken[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }
 
 /** The key of a request, and the agency it belongs to. */
 export interface KeyHolder {
   readonly key: ApiKey
+  readonly agency: Agency
+}
+
+/** The access token of a request, and the agency it belongs to. */
+export interface TokenHolder {
+  readonly token: AccessToken
   readonly agency: Agency
 }
 
@@ -38,8 +47,8 @@ export class Catalogue {
   readonly #store: CatalogueStore
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
-  readonly #holderByHash = new Map<string, KeyHolder>()
-  readonly #keysByAgency = new Map<string, Map<string, ApiKey>>()
+  readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency }))
+  readonly #accessTokens = new Credentials<AccessToken, TokenHolder>((token, agency) => ({ token, agency }))
   /** Least recently used first: using an inventory moves it to the end. */
   readonly #inventories = new Map<string, Inventory>()
   readonly #loading = new Map<string, Loading>()
@@ -49,10 +58,11 @@ export class Catalogue {
     this.#store = store
   }
 
-  /** Loads agencies and keys. The catalogue is empty before. */
+  /** Loads agencies, keys and access tokens. The catalogue is empty before. */
   async load(): Promise<void> {
     for (const agency of await this.#store.loadAgencies()) this.putAgency(agency)
     for (const key of await this.#store.loadKeys()) this.putKey(key)
+    for (const token of await this.#store.loadAccessTokens()) this.putAccessToken(token)
   }
 
   agencies(): Agency[] {
@@ -73,16 +83,30 @@ export class Catalogue {
    * the whole key.
    */
   holderByHash(sha256: string): KeyHolder | null {
-    return this.#holderByHash.get(sha256) ?? null
+    return this.#keys.holderByHash(sha256)
   }
 
   /** Oldest first. */
   keysOf(agencyId: string): ApiKey[] {
-    return [...(this.#keysByAgency.get(agencyId)?.values() ?? [])].sort((a, b) => a.createdAt - b.createdAt)
+    return this.#keys.of(agencyId)
   }
 
   keyById(agencyId: string, keyId: string): ApiKey | null {
-    return this.#keysByAgency.get(agencyId)?.get(keyId) ?? null
+    return this.#keys.byId(agencyId, keyId)
+  }
+
+  /** As `holderByHash`, of an access token. */
+  tokenHolderByHash(sha256: string): TokenHolder | null {
+    return this.#accessTokens.holderByHash(sha256)
+  }
+
+  /** Oldest first. */
+  accessTokensOf(agencyId: string): AccessToken[] {
+    return this.#accessTokens.of(agencyId)
+  }
+
+  accessTokenById(agencyId: string, tokenId: string): AccessToken | null {
+    return this.#accessTokens.byId(agencyId, tokenId)
   }
 
   /** The agency's inventory; null when it is not in memory. */
@@ -101,20 +125,23 @@ export class Catalogue {
   putAgency(agency: Agency): void {
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
-    for (const key of this.keysOf(agency.id)) this.#holderByHash.set(key.secretSha256, { key, agency })
+    this.#keys.putAgency(agency)
+    this.#accessTokens.putAgency(agency)
   }
 
   /**
    * A key that is revoked here stays revoked, whatever is put later: revocation is permanent
    * (docs/contract.md#authentication, rule 8).
    */
-  putKey(given: ApiKey): void {
-    const agency = this.#agencies.get(given.agencyId)
-    if (agency === undefined) return
-    const keys = this.#keysByAgency.get(agency.id) ?? new Map<string, ApiKey>()
-    const key = { ...given, revokedAt: given.revokedAt ?? keys.get(given.id)?.revokedAt ?? null }
-    this.#keysByAgency.set(agency.id, keys.set(key.id, key))
-    this.#holderByHash.set(key.secretSha256, { key, agency })
+  putKey(key: ApiKey): void {
+    const agency = this.#agencies.get(key.agencyId)
+    if (agency !== undefined) this.#keys.put(key, agency)
+  }
+
+  /** As `putKey`: one that is revoked stays revoked. */
+  putAccessToken(token: AccessToken): void {
+    const agency = this.#agencies.get(token.agencyId)
+    if (agency !== undefined) this.#accessTokens.put(token, agency)
   }
 
   putUnit(agencyId: string, unit: Unit): void {

@@ -1,6 +1,7 @@
 import type { AgencyStore } from '../../admin/agency-store.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
+import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
@@ -12,11 +13,12 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
 import { PostgresCatalogueStore } from './postgres-catalogue-store.ts'
 import { inserted } from './table.ts'
-import { AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
+import { ACCESS_TOKEN, AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
 const encodeKey = encoderOf(API_KEY.fields)
+const encodeAccessToken = encoderOf(ACCESS_TOKEN.fields)
 
 /** Changes of the agency's own data, each one statement with its line of the audit trail. */
 export class PostgresAgencyStore implements AgencyStore {
@@ -60,6 +62,18 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(key.agencyId, audit, update)
   }
 
+  async insertAccessToken(token: AccessToken, audit: AuditDraft): Promise<void> {
+    await this.#write(token.agencyId, audit, inserted(this.#sql, ACCESS_TOKEN, encodeAccessToken(token)))
+  }
+
+  /** Permanent, as that of a key. */
+  async revokeAccessToken(token: AccessToken, revokedAt: number, audit: AuditDraft): Promise<void> {
+    const update = this.#sql`
+      update access_token set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
+      where agency_id = ${uuidOf(token.agencyId)} and token_id = ${uuidOf(token.id)}`
+    await this.#write(token.agencyId, audit, update)
+  }
+
   async insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
     await this.#write(agencyId, audit, inserted(this.#sql, FEE_TYPE, { ...feeType, agencyId }))
   }
@@ -98,6 +112,10 @@ export class PostgresAgencyStore implements AgencyStore {
 
   loadKeys(): Promise<readonly ApiKey[]> {
     return this.#catalogue.loadKeys()
+  }
+
+  loadAccessTokens(): Promise<readonly AccessToken[]> {
+    return this.#catalogue.loadAccessTokens()
   }
 
   loadInventory(agencyId: string): Promise<Inventory> {

@@ -1,3 +1,4 @@
+import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { Inventory } from '../../core/catalogue/inventory.ts'
@@ -9,6 +10,7 @@ import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import {
+  ACCESS_TOKEN,
   AGENCY,
   AGENCY_OWN_FIELDS,
   API_KEY,
@@ -19,7 +21,7 @@ import {
   UNIT_RULE_FIELDS,
 } from './tables.ts'
 
-/** Reads agencies, keys, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
+/** Reads agencies, API keys, access tokens, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
 export class PostgresCatalogueStore implements CatalogueStore {
   readonly #sql: Sql
 
@@ -35,6 +37,12 @@ export class PostgresCatalogueStore implements CatalogueStore {
   async loadKeys(): Promise<readonly ApiKey[]> {
     const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`select ${selected(this.#sql, API_KEY)} from api_key`
     return rows.map(decodeKey)
+  }
+
+  async loadAccessTokens(): Promise<readonly AccessToken[]> {
+    const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
+      select ${selected(this.#sql, ACCESS_TOKEN)} from access_token`
+    return rows.map(decodeAccessToken)
   }
 
   async loadInventory(agencyId: string): Promise<Inventory> {
@@ -63,6 +71,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
 const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
 const decodePlan = decoderOf(PLAN_FIELDS)
+const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
 const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)
 const decodeUnitRules = decoderOf(UNIT_RULE_FIELDS)

@@ -4,7 +4,6 @@ import { type AppOptions, createApp } from '../../../src/api/app.ts'
 import { servedRoutes } from '../../../src/api/server/served-routes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
-import { PORTAL_FOR_TESTS } from '../../support/portal-options.ts'
 
 afterEach(() => mock.restore())
 
@@ -17,7 +16,7 @@ function appOverNothing() {
   } as unknown as AppOptions['ledger']
   return createApp({
     ledger,
-    portal: { ledger: ledger as never, ...PORTAL_FOR_TESTS },
+    portal: { ledger: ledger as never, access: {} as never, throttled: () => null },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response('tools') })],
     log: { error: () => {} },
     onBug: () => {},
