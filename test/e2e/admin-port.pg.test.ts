@@ -1,5 +1,6 @@
 /** A service with ADMIN_PORT: what is the operator's is served there, and nowhere else. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { eventually } from '../support/eventually.ts'
 import { type HttpCall, send } from '../support/http-call.ts'
@@ -20,7 +21,7 @@ let calendar: URL
 beforeAll(async () => {
   database = await testDatabase()
   service = await startServiceOn(database.url, { ADMIN_PORT: '0' })
-  key = await makeAgencyByPortal(service, { scopes: ['read:units', 'read:availability'] })
+  key = await makeAgencyByPortal(service, { scopes: ['read:units', 'read:availability', 'read:rates'] })
   const { body } = await service.portal('/agencies/harbour/units/sea-view/calendar-feed')
   calendar = new URL(body.calendarFeed.url)
 })
@@ -100,15 +101,13 @@ test('the metrics count requests of both, and open requests of both', async () =
 
 test('SIGTERM answers the requests that have arrived on either, and ends with 0', async () => {
   const quote = { unit: 'sea-view', arrival: '2030-05-01', departure: '2030-05-04' }
-  const halves = [
+  const halves = await Promise.all([
     halfSent(service.baseUrl, '/partner/v1/quote', { token: key, json: quote }),
     halfSent(service.adminUrl, `${AGENCY}/fee-types`, {
       token: TEST_PORTAL_TOKEN,
       json: { label: 'Late', kind: 'fixed', amount: 1 },
     }),
-  ]
-  // Bun counts a request as open once its head has arrived, but not always at once.
-  await Bun.sleep(200)
+  ])
   service.kill('SIGTERM')
   await eventually('it drains', () => service.log().includes('"draining"'))
   // Longer than answers are held back.
@@ -119,7 +118,7 @@ test('SIGTERM answers the requests that have arrived on either, and ends with 0'
 })
 
 /** A request of which the last byte is missing; `finish` sends it, and returns everything that is answered. */
-function halfSent(url: string, path: string, { token, json }: { token: string; json: object }) {
+async function halfSent(url: string, path: string, { token, json }: { token: string; json: object }) {
   const { port } = new URL(url)
   const body = JSON.stringify(json)
   const socket: Socket = connect(Number(port), '127.0.0.1')
@@ -127,7 +126,8 @@ function halfSent(url: string, path: string, { token, json }: { token: string; j
   socket.on('data', (piece) => {
     received += piece
   })
-  const closed = new Promise((resolve) => socket.on('close', resolve))
+  const closed = once(socket, 'close')
+  await once(socket, 'connect')
   socket.write(
     `POST ${path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
