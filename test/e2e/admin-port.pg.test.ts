@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { runCliProcess } from '../support/cli-process.ts'
 import { eventually } from '../support/eventually.ts'
 import { type HttpCall, send } from '../support/http-call.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -97,6 +98,37 @@ test('the metrics count requests of both, and open requests of both', async () =
   expect(text).toContain('route="/portal/v1/agencies/{agencySlug}"')
   // At least this one.
   expect(Number(/^nightledger_http_requests_open (\d+)$/m.exec(text)?.[1])).toBeGreaterThanOrEqual(1)
+})
+
+describe('the command line, with the environment of the service', () => {
+  const envOf = () => ({
+    PORT: new URL(service.baseUrl).port,
+    ADMIN_PORT: new URL(service.adminUrl).port,
+    PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+    DATA_DIR: '/nowhere',
+  })
+
+  test('asks ADMIN_PORT whether the service is ready, as the container does', async () => {
+    const { code, stdout } = await runCliProcess(['health'], { env: envOf() })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"status":"ready"')])
+  })
+
+  test("uses the operator's token on ADMIN_PORT, and access tokens on PORT", async () => {
+    const create = ['access-tokens', 'create', '--name', 'Maria', '--role', 'viewer', '--json']
+    const made = await runCliProcess(create, { env: envOf() })
+    const { secret } = made.json
+    const listed = await runCliProcess(['units', 'list', '--json'], { env: { ...envOf(), PORTAL_TOKEN: secret } })
+    expect(listed.json.units).toHaveLength(1)
+    expect(await statuses(`${AGENCY}/units`, { token: secret })).toEqual([200, 401])
+    expect(await statuses('/portal/v1/me', { token: secret })).toEqual([200, 401])
+    expect(await statuses('/portal/v1/agencies', { token: secret })).toEqual([403, 401])
+  })
+
+  test('says where both are', async () => {
+    const where = async (...options: string[]) =>
+      (await runCliProcess(['where', ...options], { env: envOf() })).stdout.trim()
+    expect([await where(), await where('--admin')]).toEqual([service.baseUrl, service.adminUrl])
+  })
 })
 
 test('SIGTERM answers the requests that have arrived on either, and ends with 0', async () => {
