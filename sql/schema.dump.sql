@@ -832,6 +832,27 @@ CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, em
  IMMUTABLE PARALLEL SAFE
 AS $function$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $function$;
 
+CREATE OR REPLACE FUNCTION public.keep_answer(answer idempotency_row, answer_body text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into idempotency (agency_id, key_id, route, idempotency_key, request_hash, status, body, created_at)
+  values (answer.agency_id, answer.key_id, answer.route, answer.idempotency_key, answer.request_hash, answer.status, answer_body,
+          answer.created_at)
+  on conflict (agency_id, key_id, route, idempotency_key) do update set
+    request_hash = excluded.request_hash, status = excluded.status, body = excluded.body, created_at = excluded.created_at
+  where idempotency.created_at <= excluded.created_at - interval '24 hours';
+  if not found and not exists (
+    select from idempotency i
+    where i.agency_id = answer.agency_id and i.key_id = answer.key_id and i.route = answer.route
+      and i.idempotency_key = answer.idempotency_key and i.request_hash = answer.request_hash
+      and i.created_at = answer.created_at) then
+    raise exception 'Cannot keep an answer: the request has been answered' using errcode = 'NL030';
+  end if;
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
  RETURNS void
  LANGUAGE plpgsql

@@ -2,7 +2,7 @@
 import type { AccessToken, Role } from '../core/catalogue/access-token.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { Caller } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
@@ -45,7 +45,12 @@ export class AccessTokenCommands {
   }
 
   /** The secret is in this answer and nowhere else. */
-  async create(agency: Agency, draft: NewAccessToken, caller: Caller): Promise<{ token: AccessToken; secret: string }> {
+  async create(
+    agency: Agency,
+    draft: NewAccessToken,
+    caller: Caller,
+    keep?: KeepChange<AccessToken>,
+  ): Promise<{ token: AccessToken; secret: string }> {
     const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()
     const token: AccessToken = {
@@ -59,7 +64,7 @@ export class AccessTokenCommands {
       expiresAt: draft.expiresAt,
       revokedAt: null,
     }
-    await this.#writes.create(token, caller)
+    await this.#writes.create(token, caller, keep)
     return { token, secret }
   }
 
@@ -67,7 +72,12 @@ export class AccessTokenCommands {
    * Permanent, and from this moment on (CredentialWrites).
    * @throws RevocationNotStoredError when it may not be stored yet
    */
-  revoke(agency: Agency, tokenId: string, caller: Caller): Promise<AgencyOutcome<AccessToken>> {
-    return this.#writes.revoke(agency, tokenId, caller)
+  revoke(
+    agency: Agency,
+    tokenId: string,
+    caller: Caller,
+    keep?: KeepChange<AccessToken>,
+  ): Promise<AgencyOutcome<AccessToken>> {
+    return this.#writes.revoke(agency, tokenId, caller, keep)
   }
 }

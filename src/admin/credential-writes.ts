@@ -2,11 +2,11 @@
  * How API keys and access tokens are created and revoked. A revocation takes effect in memory before it is stored, and stays in effect
  * if it cannot be stored: revoking a leaked secret must not have to wait for the database.
  */
-import { successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/audit-lines.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Credential } from '../core/catalogue/credentials.ts'
-import type { AuditDraft, Caller } from '../core/journal/record.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -31,8 +31,8 @@ export interface CredentialKind<C extends Credential> {
   readonly access: Access
   find(agencyId: string, id: string): C | null
   put(credential: C): void
-  insert(credential: C, audit: AuditDraft): Promise<void>
-  revoke(credential: C, revokedAt: number, audit: AuditDraft): Promise<void>
+  insert(credential: C, audit: ChangeLine): Promise<void>
+  revoke(credential: C, revokedAt: number, audit: ChangeLine): Promise<void>
   load(): Promise<readonly C[]>
   settle(agencyId: string): Promise<void>
 }
@@ -55,10 +55,10 @@ export class CredentialWrites<C extends Credential> {
   }
 
   /** @throws what the store throws; the error says what is known about the outcome */
-  async create(credential: C, caller: Caller): Promise<void> {
+  async create(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<void> {
     const { agencyId } = credential
     try {
-      await this.#kind.insert(credential, successLine(this.#dependencies, caller))
+      await this.#kind.insert(credential, changeLine(this.#dependencies, caller, keep?.(credential)))
     } catch (error) {
       // Its secret was never returned. But if it is stored, it must be listed, so that it can be revoked.
       if (!isNotWritten(error)) await this.#turns.run(agencyId, () => this.#refresh.now(agencyId))
@@ -71,14 +71,14 @@ export class CredentialWrites<C extends Credential> {
    * Permanent, and from this moment on; one that is revoked keeps the time of its first revocation.
    * @throws RevocationNotStoredError when it may not be stored yet: this process refuses the credential anyway, and retries storing it
    */
-  async revoke(agency: Agency, id: string, caller: Caller): Promise<AgencyOutcome<C>> {
+  async revoke(agency: Agency, id: string, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
     const credential = this.#kind.find(agency.id, id)
     if (credential === null) return NOT_FOUND
     const revokedAt = credential.revokedAt ?? this.#dependencies.clock.now()
     const revoked = { ...credential, revokedAt }
     this.#kind.put(revoked)
     // The same line every time, so that it is in the audit trail once.
-    const line = successLine(this.#dependencies, caller)
+    const line = changeLine(this.#dependencies, caller, keep?.(revoked))
     const store = () => this.#kind.revoke(revoked, revokedAt, line)
     try {
       await store()

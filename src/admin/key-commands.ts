@@ -1,7 +1,7 @@
 /** API keys, as the portal creates and revokes them (docs/contract.md#authentication). */
 import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { Caller } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
@@ -44,7 +44,12 @@ export class KeyCommands {
   }
 
   /** The secret is in this answer and nowhere else (docs/contract.md#authentication, rule 2). */
-  async create(agency: Agency, draft: NewKey, caller: Caller): Promise<{ key: ApiKey; secret: string }> {
+  async create(
+    agency: Agency,
+    draft: NewKey,
+    caller: Caller,
+    keep?: KeepChange<ApiKey>,
+  ): Promise<{ key: ApiKey; secret: string }> {
     const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()
     const key: ApiKey = {
@@ -58,7 +63,7 @@ export class KeyCommands {
       expiresAt: draft.expiresAt,
       revokedAt: null,
     }
-    await this.#writes.create(key, caller)
+    await this.#writes.create(key, caller, keep)
     return { key, secret }
   }
 
@@ -66,7 +71,7 @@ export class KeyCommands {
    * Permanent, and from this moment on (CredentialWrites).
    * @throws RevocationNotStoredError when it may not be stored yet
    */
-  revoke(agency: Agency, keyId: string, caller: Caller): Promise<AgencyOutcome<ApiKey>> {
-    return this.#writes.revoke(agency, keyId, caller)
+  revoke(agency: Agency, keyId: string, caller: Caller, keep?: KeepChange<ApiKey>): Promise<AgencyOutcome<ApiKey>> {
+    return this.#writes.revoke(agency, keyId, caller, keep)
   }
 }

@@ -36,7 +36,7 @@ export function openPortal(
   ledger: Ledger,
   { secretKey, webhooks, draining }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
-  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals } = ledger
+  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -48,7 +48,7 @@ export function openPortal(
   })
   const usageRows = new PostgresUsageRows(sql)
   return {
-    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals },
+    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency },
     agencies: new AgencyCommands({ catalogue, store, clock, newId }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({

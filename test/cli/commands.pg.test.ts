@@ -147,7 +147,7 @@ describe('the command line', () => {
     const create = ['access-tokens', 'create', '--name', 'Maria', '--role', 'desk', '--expires-at', '2099-01-01']
     const run = await cli(create)
     expect([run.code, run.stderr]).toEqual([0, 'Store the secret now: it is not shown again.\n'])
-    const [, id = '', secret = ''] = /^id +(tok_\S+)$[^]*^secret {2}(hp_live_\S+)$/m.exec(run.stdout) ?? []
+    const [, id = '', secret = ''] = /^id +(tok_\S+)$.*^secret {2}(hp_live_\S+)$/ms.exec(run.stdout) ?? []
     expect((await cli(['access-tokens', 'list'])).stdout).toMatch(new RegExp(`^${id} +Maria +desk +hp_live_`, 'm'))
 
     // With an access token, the agency needs no name, however many there are.

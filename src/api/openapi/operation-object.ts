@@ -11,6 +11,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'Conflict',
+  412: 'Changed in the meantime',
   413: `Body larger than ${BODY_BYTES_MAX} bytes`,
   422: 'Request cannot be carried out',
   429: 'Rate limit or quota exceeded',
@@ -52,7 +53,7 @@ function parametersOf(operation: Operation, surface: SurfaceDescription): unknow
     ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
       ...{ name, in: 'query', required: required.includes(name), description, schema },
     })),
-    ...(surface.headers?.ofRequest(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...(surface.requestHeaders?.(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]
 }
 
@@ -63,7 +64,7 @@ function requestBodyOf({ body, isBodyOptional = false, bodyExample }: Operation)
 }
 
 function responsesOf(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
-  const { answer, problems = [], body, isOpen = false, role = 'viewer' } = operation
+  const { answer, problems = [], body, isOpen = false } = operation
   const responses: Record<string, unknown> = {
     [answer.status]: {
       description: answer.description,
@@ -71,9 +72,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       content: { 'application/json': { schema: answer.schema } },
     },
   }
-  // Every valid token has at least the lowest role.
-  const ofRole: readonly ProblemCode[] = role === 'viewer' ? [] : ['ROLE_MISSING']
-  const codes = isOpen ? problems : [...problems, ...ofRole, ...surface.problems]
+  const codes = isOpen ? problems : [...problems, ...(surface.problemsOf?.(operation) ?? []), ...surface.problems]
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
     responses[status] = problemResponse(
       operation,

@@ -7,7 +7,7 @@ import { choice, nullable } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
-import { instantOrDate, label } from './portal-schema.ts'
+import { instantOrDate, label, newSecret } from './portal-schema.ts'
 
 export const AccessTokenJson = Type.Object(
   {
@@ -55,7 +55,7 @@ const CREATE_ACCESS_TOKEN = {
   answer: {
     status: 201,
     description: 'The access token and its secret. The secret is not shown again.',
-    schema: Type.Object({ accessToken: AccessTokenJson, secret: Type.String() }),
+    schema: Type.Object({ accessToken: AccessTokenJson, secret: newSecret() }),
   },
 } as const satisfies PortalOperation
 
@@ -81,13 +81,16 @@ const REVOKE_ACCESS_TOKEN = {
   answer: { status: 200, description: 'The revoked token.', schema: Type.Object({ accessToken: AccessTokenJson }) },
 } as const satisfies PortalOperation
 
+const shown = (token: AccessToken) => ({ accessToken: accessTokenJson(token) })
+
 export const ACCESS_TOKENS = [
-  agencyRoute(CREATE_ACCESS_TOKEN, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, body }) => {
     const { name, role, expiresAt: asked = null } = body
     const expiresAt = asked === null ? null : agencyInstant(agency, asked)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
-    const { token, secret } = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller)
-    return JSON.stringify({ accessToken: accessTokenJson(token), secret })
+    const kept = keep.of((token: AccessToken) => ({ ...shown(token), secret: null }))
+    const { token, secret } = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller, kept)
+    return JSON.stringify({ ...shown(token), secret })
   }),
   agencyRoute(LIST_ACCESS_TOKENS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -95,9 +98,7 @@ export const ACCESS_TOKENS = [
     const accessTokens = sliceOf(all, page).map(accessTokenJson)
     return JSON.stringify({ accessTokens, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(REVOKE_ACCESS_TOKEN, async ({ ledger, caller, agency, path }) =>
-    settled(await ledger.accessTokens.revoke(agency, path.tokenId, caller), 'access token', (token) => ({
-      accessToken: accessTokenJson(token),
-    })),
+  agencyRoute(REVOKE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, path }) =>
+    settled(await ledger.accessTokens.revoke(agency, path.tokenId, caller, keep.of(shown)), 'access token', shown),
   ),
 ]

@@ -112,25 +112,29 @@ const CHANGE_AGENCY = {
   answer: { status: 200, ...agencyAnswer },
 } as const satisfies PortalOperation
 
+const shown = (agency: Agency) => ({ agency: agencyJson(agency) })
+
 export const AGENCIES = [
-  portalRoute(CREATE_AGENCY, async ({ ledger, caller, body }) => {
-    const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
-    const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
-    const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
-    const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
-    return settled(await ledger.agencies.create(draft, caller), 'agency', (agency) => ({ agency: agencyJson(agency) }))
-  }),
+  portalRoute(
+    CREATE_AGENCY,
+    async ({ ledger, caller, keep, body }) => {
+      const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
+      const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
+      const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
+      const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
+      return settled(await ledger.agencies.create(draft, caller, keep.of(shown)), 'agency', shown)
+    },
+    { agency: ({ ledger, body }) => ledger.catalogue.agencyBySlug(body.slug) },
+  ),
   portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.agencies()
     const agencies = sliceOf(all, page).map(agencyJson)
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify({ agency: agencyJson(agency) })),
-  agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, agency, body }) =>
-    settled(await ledger.agencies.change(agency.id, changeOf(body), caller), 'agency', (changed) => ({
-      agency: agencyJson(changed),
-    })),
+  agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify(shown(agency))),
+  agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, keep, agency, body }) =>
+    settled(await ledger.agencies.change(agency.id, changeOf(body), caller, keep.of(shown)), 'agency', shown),
   ),
 ]
 

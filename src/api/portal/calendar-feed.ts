@@ -64,13 +64,27 @@ export const CALENDAR_FEED = [
       feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
     )
   }),
-  agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
-    if (unit === null) return notFound('unit')
-    return JSON.stringify(
-      feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), ledger.publicUrl(request)),
-    )
-  }),
+  agencyRoute(
+    CHANGE_FEED,
+    async ({ ledger, caller, keep, agency, path, request }) => {
+      const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+      if (unit === null) return notFound('unit')
+      const kept = keep.of(({ id }: Unit) => ({ unitId: id }))
+      const token = await ledger.calendarFeeds.change(agency, unit, caller, kept)
+      return JSON.stringify(feedJson(agency, unit, token, ledger.publicUrl(request)))
+    },
+    {
+      // The address is not kept: the unit's address as it is now.
+      shown: async ({ ledger, agency, request }, kept) => {
+        const { unitId } = JSON.parse(kept) as { unitId: string }
+        const unit = (await ledger.catalogue.inventory(agency.id)).unitById(unitId)
+        assert(unit !== null, 'Cannot show a calendar address: its unit has vanished')
+        return JSON.stringify(
+          feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+        )
+      },
+    },
+  ),
 ]
 
 function feedJson(agency: Agency, unit: Unit, token: string, base: string) {

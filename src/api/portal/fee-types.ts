@@ -77,17 +77,17 @@ const CHANGE_FEE_TYPE = {
   answer: { status: 200, ...feeTypeAnswer },
 } as const satisfies PortalOperation
 
+const shown = (feeType: FeeType) => ({ feeType: portalFeeTypeJson(feeType) })
+
 export const FEE_TYPES = [
-  agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, keep, agency, body }) => {
     const { includesWeeklyCleaning = false, application = 'every_stay', active = true } = body
     const blank: FeeType = {
       ...{ id: '', label: body.label, kind: body.kind, amount: null, basisPoints: null },
       ...{ includesWeeklyCleaning, application, active },
     }
     const { id: _id, ...draft } = withFields(blank, body)
-    return settled(await ledger.fees.create(agency, draft, caller), 'fee type', (feeType) => ({
-      feeType: portalFeeTypeJson(feeType),
-    }))
+    return settled(await ledger.fees.create(agency, draft, caller, keep.of(shown)), 'fee type', shown)
   }),
   agencyRoute(LIST_FEE_TYPES, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -95,11 +95,9 @@ export const FEE_TYPES = [
     const feeTypes = sliceOf(all, page).map(portalFeeTypeJson)
     return JSON.stringify({ feeTypes, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, keep, agency, path, body }) => {
     const change = (feeType: FeeType) => withFields(feeType, body)
-    return settled(await ledger.fees.change(agency, path.feeTypeId, change, caller), 'fee type', (feeType) => ({
-      feeType: portalFeeTypeJson(feeType),
-    }))
+    return settled(await ledger.fees.change(agency, path.feeTypeId, change, caller, keep.of(shown)), 'fee type', shown)
   }),
 ]
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { GuestChange } from '../../admin/guest-commands.ts'
+import type { Guest } from '../../core/bookings/guest-list.ts'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
 import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
@@ -49,6 +50,8 @@ const CHANGE_GUEST = {
   problems: ['EMAIL_TAKEN'],
 } as const satisfies PortalOperation
 
+const shown = (guest: Guest) => ({ guest: guestJson(guest) })
+
 export const GUESTS = [
   agencyRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -62,12 +65,10 @@ export const GUESTS = [
     const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
     return JSON.stringify({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
   }),
-  agencyRoute(CHANGE_GUEST, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_GUEST, async ({ ledger, caller, keep, agency, path, body }) => {
     const guestId = path.guestId
     if (!isIdShaped(guestId)) return notFound('guest')
-    return settled(await ledger.guests.change(agency, guestId, changeOf(body), caller), 'guest', (guest) => ({
-      guest: guestJson(guest),
-    }))
+    return settled(await ledger.guests.change(agency, guestId, changeOf(body), caller, keep.of(shown)), 'guest', shown)
   }),
 ]
 

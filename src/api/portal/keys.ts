@@ -7,7 +7,7 @@ import { choice, nullable } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
-import { instantOrDate, label } from './portal-schema.ts'
+import { instantOrDate, label, newSecret } from './portal-schema.ts'
 
 export const KeyJson = Type.Object(
   {
@@ -53,7 +53,7 @@ const CREATE_KEY = {
   answer: {
     status: 201,
     description: 'The key and its secret. The secret is not shown again.',
-    schema: Type.Object({ key: KeyJson, secret: Type.String() }),
+    schema: Type.Object({ key: KeyJson, secret: newSecret() }),
   },
 } as const satisfies PortalOperation
 
@@ -79,15 +79,19 @@ const REVOKE_KEY = {
   answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
 } as const satisfies PortalOperation
 
+const shown = (key: ApiKey) => ({ key: keyJson(key) })
+
 export const KEYS = [
-  agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_KEY, async ({ ledger, caller, keep, agency, body }) => {
     const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
     const expiresAt = asked === null ? null : agencyInstant(agency, asked)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     // In the contract's order, each once.
     const given = SCOPES.filter((scope) => scopes.includes(scope))
-    const { key, secret } = await ledger.keys.create(agency, { name, scopes: given, expiresAt }, caller)
-    return JSON.stringify({ key: keyJson(key), secret })
+    const draft = { name, scopes: given, expiresAt }
+    const kept = keep.of((key: ApiKey) => ({ ...shown(key), secret: null }))
+    const { key, secret } = await ledger.keys.create(agency, draft, caller, kept)
+    return JSON.stringify({ ...shown(key), secret })
   }),
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -95,7 +99,7 @@ export const KEYS = [
     const keys = sliceOf(all, page).map(keyJson)
     return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(REVOKE_KEY, async ({ ledger, caller, agency, path }) =>
-    settled(await ledger.keys.revoke(agency, path.keyId, caller), 'key', (key) => ({ key: keyJson(key) })),
+  agencyRoute(REVOKE_KEY, async ({ ledger, caller, keep, agency, path }) =>
+    settled(await ledger.keys.revoke(agency, path.keyId, caller, keep.of(shown)), 'key', shown),
   ),
 ]

@@ -20,6 +20,7 @@ import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
+import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
 /** What the portal needs from the listener that serves it. */
 export interface PortalListener {
@@ -47,6 +48,7 @@ export interface PortalLedger extends PortalListener {
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands
+  readonly idempotency: Pick<IdempotentWrites, 'run'>
   /** Of the write attempts that are not recorded one by one. */
   readonly refusals: Pick<RefusalCounter, 'count'>
   readonly usage: Pick<UsageMeter, 'position'>

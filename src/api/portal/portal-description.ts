@@ -1,4 +1,26 @@
+import { PARAMETER_COMPONENTS } from '../openapi/components.ts'
 import type { SurfaceDescription } from '../openapi/surface-description.ts'
+import { isWrite } from '../operation.ts'
+
+const PORTAL_PARAMETERS = {
+  IdempotencyKey: {
+    ...PARAMETER_COMPONENTS.IdempotencyKey,
+    description:
+      'Quoted or unquoted, 1 to 255 characters, scoped to token, agency and route; all tokens of the operator share a scope. For 24 hours, ' +
+      'repeating the same request returns the first response with `Idempotency-Replayed: true`, but without a secret; a different request ' +
+      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.',
+  },
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `version` of the booking in double quotes. If the booking is at another version, nothing is changed, and the response is 412 ' +
+      '`VERSION_CHANGED`.',
+    schema: { type: 'string' },
+    example: '"3"',
+  },
+}
 
 /** What the OpenAPI document says about the portal as a whole. */
 export const PORTAL_DESCRIPTION: SurfaceDescription = {
@@ -31,6 +53,11 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
       description: 'An access token of the agency (`hp_live_…`), or the PORTAL_TOKEN.',
     },
   },
+  components: { parameters: PORTAL_PARAMETERS },
+  requestHeaders: (operation) => [
+    ...(isWrite(operation) ? ['IdempotencyKey'] : []),
+    ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
+  ],
   pathParameters: {
     agencySlug: { description: 'Slug of the agency.' },
     unitSlug: { description: 'Slug of the unit.' },
@@ -43,6 +70,11 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
     deliveryId: { description: 'Id of the delivery.' },
   },
   problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL'],
+  // Every valid token has at least the lowest role.
+  problemsOf: (operation) => [
+    ...(operation.role === 'viewer' ? [] : (['ROLE_MISSING'] as const)),
+    ...(isWrite(operation) ? (['IDEMPOTENCY_KEY_REUSED'] as const) : []),
+  ],
   problemName: (code) => `${code}_problem`,
   problemsJoined: 'anyOf',
 }

@@ -4,13 +4,15 @@ import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller } from '../../core/journal/record.ts'
 import { unreachable } from '../../lib/assert.ts'
-import type { BodyOf, PathOf, QueryOf } from '../operation.ts'
+import { type BodyOf, isWrite, type PathOf, type QueryOf } from '../operation.ts'
 import { invalid, notFound, problem } from '../problems/problems.ts'
+import type { Serve } from '../route/admitted.ts'
 import type { Outcome } from '../route/outcome.ts'
 import { type Route, served } from '../route/route.ts'
 import { agencyIn, PortalAdmission } from './portal-admission.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
+import { type AnswerKeeper, NOTHING_KEPT, type Once, writeOnce } from './portal-write-once.ts'
 
 /** The path prefix of everything that belongs to one agency. */
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
@@ -22,6 +24,8 @@ export interface PortalCall<O> {
   /** Who sends the request. */
   readonly identity: PortalIdentity
   readonly caller: Caller
+  /** Of a write: what is kept of its answer for an `Idempotency-Key`. */
+  readonly keep: AnswerKeeper
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
@@ -36,43 +40,81 @@ export interface PortalRoute extends Route<PortalDependencies> {
   readonly operation: PortalOperation
 }
 
+type Handle<C> = (call: C) => Outcome | Promise<Outcome>
+
+/** How a repeated write is answered: by default with what was kept, in the audit trail of the route's agency. */
+interface Replay<C> {
+  /** The answer from what was kept of it. */
+  shown?(call: C, kept: string): string | Promise<string>
+  /** Of a route that belongs to no agency: whose audit trail shows the repetition. */
+  agency?(call: C): Agency | null
+}
+
 /** A route that belongs to no agency, such as creating and listing agencies. */
 export function portalRoute<const O extends PortalOperation>(
   operation: O,
-  handle: (call: PortalCall<O>) => Outcome | Promise<Outcome>,
+  handle: Handle<PortalCall<O>>,
+  replay: Replay<PortalCall<O>> = {},
 ): PortalRoute {
   return {
     operation,
-    serve: (dependencies) => {
-      const { ledger, requestStats, onFailure } = dependencies
-      const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
-      const admission = new PortalAdmission(dependencies, operation)
-      return served(serving, admission, (open, path, query, body) => {
-        const { request } = open
-        const { identity } = open.admission
-        return handle({
-          ledger,
-          request,
-          identity,
-          caller: admission.callerOf(open),
-          path,
-          query,
-          body,
-        } as PortalCall<O>)
-      })
-    },
+    serve: (dependencies) =>
+      servedPortal(dependencies, operation, (call) => answered(operation, null, call, handle, replay)),
   }
 }
 
 /** A route of the agency in its path; without it, 404. */
 export function agencyRoute<const O extends PortalOperation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
   operation: O,
-  handle: (call: AgencyCall<O>) => Outcome | Promise<Outcome>,
+  handle: Handle<AgencyCall<O>>,
+  replay: Replay<AgencyCall<O>> = {},
 ): PortalRoute {
-  return portalRoute(operation, (call) => {
-    const agency = agencyIn(call.ledger, call.path)
-    return agency === null ? notFound('agency') : handle({ ...call, agency } as unknown as AgencyCall<O>)
+  return {
+    operation,
+    serve: (dependencies) =>
+      servedPortal(dependencies, operation, (call) => {
+        const agency = agencyIn(call.ledger, call.path)
+        if (agency === null) return notFound('agency')
+        return answered(operation, agency, { ...call, agency } as unknown as AgencyCall<O>, handle, replay)
+      }),
+  }
+}
+
+function servedPortal<O extends PortalOperation>(
+  dependencies: PortalDependencies,
+  operation: O,
+  handle: Handle<Omit<PortalCall<O>, 'keep'>>,
+): Serve {
+  const { ledger, requestStats, onFailure } = dependencies
+  const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
+  const admission = new PortalAdmission(dependencies, operation)
+  return served(serving, admission, (open, path, query, body) => {
+    const { request } = open
+    const { identity } = open.admission
+    const caller = admission.callerOf(open)
+    return handle({ ledger, request, identity, caller, path, query, body } as Omit<PortalCall<O>, 'keep'>)
   })
+}
+
+/** Reads are answered at once; writes once per `Idempotency-Key`. */
+function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>>(
+  operation: PortalOperation,
+  agency: Agency | null,
+  call: Omit<C, 'keep'>,
+  handle: Handle<C>,
+  replay: Replay<C>,
+): Outcome | Promise<Outcome> {
+  const withKeeper = (keep: AnswerKeeper) => ({ ...call, keep }) as unknown as C
+  if (!isWrite(operation)) return handle(withKeeper(NOTHING_KEPT))
+  const { shown, agency: replayedIn } = replay
+  const asked = withKeeper(NOTHING_KEPT)
+  const once: Once = {
+    agency,
+    status: operation.answer.status,
+    replay: shown === undefined ? undefined : (kept) => shown(asked, kept),
+    replayedIn: replayedIn === undefined ? undefined : () => replayedIn(asked),
+  }
+  return writeOnce(asked, once, (keep) => handle(withKeeper(keep)))
 }
 
 /** The outcome of a command, as an answer. */

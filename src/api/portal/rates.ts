@@ -11,6 +11,7 @@ import {
   WEEKDAY_BASIS_POINTS_MIN,
 } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { ratesJson } from '../json/rates-json.ts'
 import { nightOf } from '../json/stay-fields.ts'
@@ -99,18 +100,18 @@ const SET_RATES = {
   answer: { status: 200, ...ratesAnswer },
 } as const satisfies PortalOperation
 
+const shown = (unit: Unit) => ({ rates: ratesJson(unit.rules.rates) })
+
 export const RATES = [
   agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     return unit === null ? notFound('unit') : JSON.stringify({ rates: ratesJson(unit.rules.rates) })
   }),
-  agencyRoute(SET_RATES, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(SET_RATES, async ({ ledger, caller, keep, agency, path, body }) => {
     const rates = ratesOf(body)
     const problems = ratesProblems(rates)
     if (problems.length > 0) return invalid(problems)
-    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller), 'unit', (unit) => ({
-      rates: ratesJson(unit.rules.rates),
-    }))
+    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

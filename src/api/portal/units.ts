@@ -137,13 +137,15 @@ const CHANGE_UNIT = {
   problems: ['SLUG_TAKEN'],
 } as const satisfies PortalOperation
 
+const shown = (unit: Unit) => ({ unit: portalUnitJson(unit) })
+
 export const UNITS = [
-  agencyRoute(CREATE_UNIT, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_UNIT, async ({ ledger, caller, keep, agency, body }) => {
     const draft = unitOf(
       { ...DEFAULTS, ...named(body), slug: body.slug, name: body.name, basePrice: body.basePrice },
       NO_RATES,
     )
-    return settled(await ledger.units.create(agency, draft, caller), 'unit', (unit) => ({ unit: portalUnitJson(unit) }))
+    return settled(await ledger.units.create(agency, draft, caller, keep.of(shown)), 'unit', shown)
   }),
   agencyRoute(LIST_UNITS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -158,16 +160,14 @@ export const UNITS = [
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     return unit === null ? notFound('unit') : JSON.stringify({ unit: portalUnitJson(unit) })
   }),
-  agencyRoute(CHANGE_UNIT, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_UNIT, async ({ ledger, caller, keep, agency, path, body }) => {
     const fields = named(body)
     const change = (unit: Unit): Unit => ({
       ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules.rates),
       id: unit.id,
     })
     const asked = { change, newSlug: fields.slug }
-    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller), 'unit', (unit) => ({
-      unit: portalUnitJson(unit),
-    }))
+    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { successLine } from '../../core/bookings/audit-lines.ts'
+import { changeLine, successLine } from '../../core/bookings/audit-lines.ts'
+import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
@@ -50,10 +51,12 @@ const RESEND = {
 /** Pings in progress end within 10 s (docs/contract.md#delivery, rule 1). */
 const PING_RETRY_S = 10
 
+const shown = (delivery: WebhookDelivery) => ({ delivery: deliveryJson(delivery) })
+
 export const WEBHOOK_DELIVERIES = [
-  agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
+  agencyRoute(PING, async ({ ledger, agency, caller, keep, path: { endpointId } }) => {
     if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller))
+    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller), keep.of(shown))
     if (outcome.kind === 'not_found') return notFound('webhook endpoint')
     if (outcome.kind === 'busy')
       return problem(
@@ -62,7 +65,7 @@ export const WEBHOOK_DELIVERIES = [
         {},
         { retryAfterS: PING_RETRY_S },
       )
-    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
+    return JSON.stringify(shown(outcome.delivery))
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
     const page = pageOf(query)
@@ -70,14 +73,18 @@ export const WEBHOOK_DELIVERIES = [
     if (found === null) return notFound('webhook endpoint')
     return JSON.stringify({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
   }),
-  agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
-    if (!isIdShaped(deliveryId)) return notFound('delivery')
-    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, successLine(ledger, caller))
-    if (outcome.kind === 'not_found') return notFound('delivery')
-    if (outcome.kind === 'refused')
-      return outcome.refusal === 'is_ping'
-        ? invalidField('deliveryId', 'must not be a ping: send a new ping instead')
-        : invalidField('deliveryId', 'must belong to an existing endpoint: this one was deleted')
-    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
-  }),
+  agencyRoute(
+    RESEND,
+    async ({ ledger, agency, caller, keep, path: { deliveryId } }) => {
+      if (!isIdShaped(deliveryId)) return notFound('delivery')
+      const outcome = await ledger.webhooks.resend(agency.id, deliveryId, changeLine(ledger, caller, keep.returned()))
+      if (outcome.kind === 'not_found') return notFound('delivery')
+      if (outcome.kind === 'refused')
+        return outcome.refusal === 'is_ping'
+          ? invalidField('deliveryId', 'must not be a ping: send a new ping instead')
+          : invalidField('deliveryId', 'must belong to an existing endpoint: this one was deleted')
+      return JSON.stringify(shown(outcome.delivery))
+    },
+    { shown: ({ ledger }, kept) => JSON.stringify(shown(ledger.webhooks.keptDelivery(kept))) },
+  ),
 ]

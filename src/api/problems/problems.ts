@@ -163,6 +163,12 @@ export const PROBLEMS = {
       possible: [],
     },
   },
+  VERSION_CHANGED: {
+    status: 412,
+    when: 'The booking is not at the version in `If-Match`: someone else has changed it.',
+    members: { version: Type.Integer({ minimum: 1, description: 'The current version of the booking.' }) },
+    example: { title: 'The booking has changed: its version is now 4', version: 4 },
+  },
   SLUG_TAKEN: {
     status: 409,
     when: 'The slug is used by another agency, or by another unit of this agency. Archived units keep their slugs.',

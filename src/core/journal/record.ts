@@ -59,6 +59,23 @@ export interface IdempotencyDraft {
   readonly body: string
 }
 
+/**
+ * The first answer to a change outside the journal. `body` null: what the change returns, which the store of the change puts in its place
+ * and can read again.
+ */
+export interface ChangeAnswer extends Omit<IdempotencyDraft, 'body'> {
+  readonly agencyId: string
+  readonly body: string | null
+}
+
+/** Makes what is kept for an `Idempotency-Key` from what a change makes. */
+export type KeepChange<T> = (value: T) => ChangeAnswer & IdempotencyDraft
+
+/** The audit line of a change outside the journal, and the answer to keep: both are written in the statement of the change. */
+export interface ChangeLine extends AuditDraft {
+  readonly answer?: ChangeAnswer | undefined
+}
+
 /** What the webhook event of a change contains beyond the booking, as it was at that moment. */
 export interface Envelope {
   readonly unitSlug: string
