@@ -115,10 +115,10 @@ async function start(
   if (database.isEmbedded) {
     const { port } = listeners.public
     const url = `http://127.0.0.1:${port}`
-    const adminUrl = config.admin === null ? url : localUrl(config.admin.host, listeners.operating.port)
-    writeServiceFile(config.dataDir, { url, adminUrl, pid: process.pid })
+    const adminUrl = config.admin === null ? null : localUrl(config.admin.host, listeners.operating.port)
+    writeServiceFile(config.dataDir, { url, adminUrl: adminUrl ?? url, pid: process.pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
-    console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
+    console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
 }
 
