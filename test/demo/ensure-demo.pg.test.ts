@@ -8,7 +8,9 @@ import { newTokenSecret, tokenSecretOf } from '../../src/access/token-secret.ts'
 import { AccessTokenCommands } from '../../src/admin/access-token-commands.ts'
 import { agencyStore } from '../../src/app/open-portal.ts'
 import { ROLES } from '../../src/core/catalogue/access-token.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { ensureDemo } from '../../src/demo/ensure-demo.ts'
+import { PostgresCatalogueStore } from '../../src/postgres/stores/postgres-catalogue-store.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER } from '../support/samples.ts'
 
@@ -87,10 +89,13 @@ test('a token that was revoked, and its file removed, does not come back', async
 })
 
 test('a demo that an earlier version made gets them at the next start', async () => {
-  await opened.database.sql`delete from access_token`
+  const { ledger, database } = opened
+  await database.sql`delete from access_token`
   for (const role of ROLES) rmSync(fileOf(role), { force: true })
-  await opened.ledger.catalogue.load()
-  expect(tokensOfDemo()).toEqual([])
-  expect(await ensure()).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
-  expect(tokensOfDemo().map(({ role }) => role)).toEqual([...ROLES])
+  const catalogue = new Catalogue(new PostgresCatalogueStore(ledger.sql))
+  await catalogue.load()
+  const store = agencyStore(ledger)
+  const demo = await ensureDemo({ ...ledger, catalogue }, { store, dataDir, onStep: () => {} })
+  expect(demo).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
+  expect(catalogue.accessTokensOf(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
 })
