@@ -10,7 +10,7 @@ import { FeeCommands } from '../admin/fee-commands.ts'
 import { GuestCommands } from '../admin/guest-commands.ts'
 import { KeyCommands } from '../admin/key-commands.ts'
 import { UnitCommands } from '../admin/unit-commands.ts'
-import type { PortalLedger } from '../api/portal/portal-dependencies.ts'
+import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
 import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-bookings.ts'
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
@@ -27,16 +27,15 @@ export interface PortalOptions {
   /** 32 bytes; calendar addresses are derived from it, and it opens the keys of the chains for a verification. */
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookCommands
-  readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
 }
 
-/** What the portal's routes need. */
+/** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
-): PortalLedger {
+  { secretKey, webhooks, draining }: PortalOptions,
+): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
@@ -65,7 +64,6 @@ export function openPortal(
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
-    withoutIdleTimeout,
   }
 }
 

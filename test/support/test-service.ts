@@ -110,13 +110,14 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
-  const portal = openPortal(ledger, {
-    ...{ secretKey, webhooks, draining: new AbortController().signal },
-    withoutIdleTimeout: (_, answer) => answer(),
-  })
+  const portal = openPortal(ledger, { secretKey, webhooks, draining: new AbortController().signal })
   return createApp({
     ledger,
-    portal: { ledger: portal, access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }) },
+    portal: {
+      ledger: { ...portal, withoutIdleTimeout: (_, answer) => answer(), publicUrl: ({ url }) => url },
+      access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }),
+      throttled: () => null,
+    },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,
   })

@@ -24,7 +24,7 @@ const FeedJson = Type.Object(
   {
     unit: Type.String(),
     path: Type.String({ description: 'Path and query, to append to the public address of the service.' }),
-    url: Type.String({ description: 'The full URL, based on the address this request was sent to.' }),
+    url: Type.String({ description: 'The full URL, based on the host name this request was sent to.' }),
   },
   { $id: 'CalendarFeed' },
 )
@@ -60,7 +60,9 @@ export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+    return JSON.stringify(
+      feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+    )
   }),
   agencyRoute(
     CHANGE_FEED,
@@ -69,7 +71,7 @@ export const CALENDAR_FEED = [
       if (unit === null) return notFound('unit')
       const kept = keep.of(({ id }: Unit) => ({ unitId: id }))
       const token = await ledger.calendarFeeds.change(agency, unit, caller, kept)
-      return JSON.stringify(feedJson(agency, unit, token, request))
+      return JSON.stringify(feedJson(agency, unit, token, ledger.publicUrl(request)))
     },
     {
       // The address is not kept: the unit's address as it is now.
@@ -77,15 +79,17 @@ export const CALENDAR_FEED = [
         const { unitId } = JSON.parse(kept) as { unitId: string }
         const unit = (await ledger.catalogue.inventory(agency.id)).unitById(unitId)
         assert(unit !== null, 'Cannot show a calendar address: its unit has vanished')
-        return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+        return JSON.stringify(
+          feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+        )
       },
     },
   ),
 ]
 
-function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
+function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
   const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
-  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, request.url).href } }
+  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, base).href } }
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { type PortalAccess, type PortalIdentity, roleOf } from '../../access/portal-access.ts'
 import type { CountedOutcome } from '../../access/refusal-counter.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../../access/wrong-token-throttle.ts'
 import { type RequiredRole, suffices } from '../../core/catalogue/access-token.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
@@ -17,7 +18,7 @@ import { notFound, type Problem, problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from '../route/admission.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import type { PathValues } from '../route/read-target.ts'
-import type { PortalLedger } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
 
 const UNAUTHORIZED = problem(
@@ -36,15 +37,17 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   readonly unauthorized = UNAUTHORIZED
   readonly #ledger: PortalLedger
   readonly #access: PortalAccess
+  readonly #throttled: PortalDependencies['throttled']
   readonly #route: string
   readonly #role: RequiredRole
   readonly #isWrite: boolean
   /** Where the agency's slug is among the segments of the path; null when the route belongs to no agency. */
   readonly #agencySegment: number | null
 
-  constructor(ledger: PortalLedger, access: PortalAccess, operation: PortalOperation) {
+  constructor({ ledger, access, throttled }: PortalDependencies, operation: PortalOperation) {
     this.#ledger = ledger
     this.#access = access
+    this.#throttled = throttled
     this.#route = routeNameOf(operation)
     this.#role = operation.role
     this.#isWrite = isWrite(operation)
@@ -59,6 +62,11 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
     if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
     return null
+  }
+
+  refused(request: Request): Problem {
+    const retryAfterS = this.#throttled(request)
+    return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
   }
 
   readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
@@ -114,6 +122,11 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     const actor: Actor = { kind: 'access_token', id: token.id }
     this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
+}
+
+function tooManyWrongTokens(retryAfterS: number): Problem {
+  const title = `More than ${WRONG_TOKENS_PER_MINUTE} wrong tokens a minute from your address: retry in ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
 const NO_SUCH_AGENCY = notFound('agency')

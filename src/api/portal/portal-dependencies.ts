@@ -22,8 +22,16 @@ import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
+/** What the portal needs from the listener that serves it. */
+export interface PortalListener {
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
+  /** The URL of the public listener, under the host name that the request was sent to. */
+  publicUrl(request: Request): string
+}
+
 /** What the portal needs from the running core. */
-export interface PortalLedger {
+export interface PortalLedger extends PortalListener {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
@@ -51,14 +59,17 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
-  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
   readonly access: PortalAccess
+  /**
+   * Counts a request without a valid token.
+   * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
+   */
+  throttled(request: Request): number | null
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

@@ -30,7 +30,8 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
     description:
       'Each operation names the least role that an access token needs (`x-required-role`): ' +
       '`viewer`, `desk`, `manager` and `owner`, each of which may do everything that those before it may, or `operator`: the PORTAL_TOKEN. ' +
-      "An access token opens one agency: paths of another one answer 404. Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",
+      'An access token opens one agency: paths of another one answer 404. After 20 wrong tokens within a minute, further wrong tokens from the same address get 429; ' +
+      "a valid token is always accepted. Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",
   },
   tags: {
     Access: 'Who you are, and the access tokens of the people of an agency.',
@@ -68,7 +69,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
     endpointId: { description: 'Id of the webhook endpoint.' },
     deliveryId: { description: 'Id of the delivery.' },
   },
-  problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL'],
+  problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL'],
   // Every valid token has at least the lowest role.
   problemsOf: (operation) => [
     ...(operation.role === 'viewer' ? [] : (['ROLE_MISSING'] as const)),

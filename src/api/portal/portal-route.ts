@@ -81,12 +81,13 @@ export function agencyRoute<const O extends PortalOperation & { readonly path: `
 }
 
 function servedPortal<O extends PortalOperation>(
-  { ledger, access, requestStats, onFailure }: PortalDependencies,
+  dependencies: PortalDependencies,
   operation: O,
   handle: Handle<Omit<PortalCall<O>, 'keep'>>,
 ): Serve {
+  const { ledger, requestStats, onFailure } = dependencies
   const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
-  const admission = new PortalAdmission(ledger, access, operation)
+  const admission = new PortalAdmission(dependencies, operation)
   return served(serving, admission, (open, path, query, body) => {
     const { request } = open
     const { identity } = open.admission

@@ -45,11 +45,17 @@ const ROUTES: readonly PortalRoute[] = [
 /** Every operation that needs a token. */
 export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
 
-/** Every route of the portal; the last two need no token. */
-export function portalRoutes(dependencies: PortalDependencies) {
+/**
+ * Every route of the portal; the last two need no token.
+ * @param options.hasCalendars whether channels read their calendars here
+ */
+export function portalRoutes(
+  dependencies: PortalDependencies,
+  { hasCalendars = true }: { hasCalendars?: boolean } = {},
+) {
   return elysiaRoutes(dependencies, [
     ...ROUTES,
-    CALENDAR_ICS,
+    ...(hasCalendars ? [CALENDAR_ICS] : []),
     openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),
   ])
 }

@@ -24,7 +24,6 @@ const PING = {
   summary: 'Send a test message now and return the result',
   description: 'One attempt. It does not affect the count of failed deliveries.',
   answer: { ...deliveryAnswer, description: 'The delivery and its outcome.' },
-  problems: ['RATE_LIMITED'],
 } as const satisfies PortalOperation
 
 const LIST = {
