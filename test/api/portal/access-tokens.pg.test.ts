@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test'
+import { connect } from 'node:net'
+import { PortalAccess } from '../../../src/access/portal-access.ts'
 import { sha256Hex } from '../../../src/lib/sha256-hex.ts'
+import { eventually } from '../../support/eventually.ts'
+import { parseAnswers } from '../../support/raw-http.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
@@ -94,6 +98,31 @@ describe('an access token', () => {
     const agency = await service.agency()
     const answer = await service.ask(`/agencies/${agency.slug}/access-tokens`, draft)
     expect(answer.body).toMatchObject({ code: 'VALIDATION', errors: [{ field }] })
+  })
+
+  test('that is revoked while the body of a request arrives is refused, and nothing is done', async () => {
+    const agency = await service.agency()
+    const { token, secret } = await service.accessToken(agency, 'owner')
+    const admitted = spyOn(PortalAccess.prototype, 'admit')
+    const body = JSON.stringify({ name: 'Too late' })
+    const socket = connect(service.port, '127.0.0.1')
+    let received = Buffer.alloc(0)
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, Buffer.from(chunk as Uint8Array)])
+    })
+    const head = [
+      ...[`POST /portal/v1/agencies/${agency.slug}/keys HTTP/1.1`, 'Host: x', `Authorization: Bearer ${secret}`],
+      ...['Content-Type: application/json', `Content-Length: ${body.length}`],
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 1)}`)
+    await eventually('the request is admitted', () => admitted.mock.calls.length > 0)
+    mock.restore()
+    service.ledger.catalogue.putAccessToken({ ...token, revokedAt: Date.now() })
+    socket.write(body.slice(1))
+    await eventually('it is answered', () => parseAnswers(received).length > 0)
+    socket.destroy()
+    expect(parseAnswers(received)[0]?.status).toBe(401)
+    expect((await service.get(`/agencies/${agency.slug}/keys`)).body.totalItems).toBe(0)
   })
 
   test('opens neither the partner surface nor the tools', async () => {
