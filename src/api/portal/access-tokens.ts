@@ -98,7 +98,10 @@ export const ACCESS_TOKENS = [
     const accessTokens = sliceOf(all, page).map(accessTokenJson)
     return JSON.stringify({ accessTokens, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(REVOKE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, path }) =>
-    settled(await ledger.accessTokens.revoke(agency, path.tokenId, caller, keep.of(shown)), 'access token', shown),
+  agencyRoute(
+    REVOKE_ACCESS_TOKEN,
+    async ({ ledger, caller, keep, agency, path }) =>
+      settled(await ledger.accessTokens.revoke(agency, path.tokenId, caller, keep.of(shown)), 'access token', shown),
+    { isRevocation: () => true },
   ),
 ]

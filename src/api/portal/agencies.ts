@@ -133,8 +133,11 @@ export const AGENCIES = [
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),
   agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify(shown(agency))),
-  agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, keep, agency, body }) =>
-    settled(await ledger.agencies.change(agency.id, changeOf(body), caller, keep.of(shown)), 'agency', shown),
+  agencyRoute(
+    CHANGE_AGENCY,
+    async ({ ledger, caller, keep, agency, body }) =>
+      settled(await ledger.agencies.change(agency.id, changeOf(body), caller, keep.of(shown)), 'agency', shown),
+    { isRevocation: ({ body }) => body.status === 'suspended' },
   ),
 ]
 

@@ -74,6 +74,7 @@ export const CALENDAR_FEED = [
       return JSON.stringify(feedJson(agency, unit, token, ledger.publicUrl(request)))
     },
     {
+      isRevocation: () => true,
       // The address is not kept: the unit's address as it is now.
       shown: async ({ ledger, agency, request }, kept) => {
         const { unitId } = JSON.parse(kept) as { unitId: string }

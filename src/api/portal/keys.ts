@@ -99,7 +99,10 @@ export const KEYS = [
     const keys = sliceOf(all, page).map(keyJson)
     return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(REVOKE_KEY, async ({ ledger, caller, keep, agency, path }) =>
-    settled(await ledger.keys.revoke(agency, path.keyId, caller, keep.of(shown)), 'key', shown),
+  agencyRoute(
+    REVOKE_KEY,
+    async ({ ledger, caller, keep, agency, path }) =>
+      settled(await ledger.keys.revoke(agency, path.keyId, caller, keep.of(shown)), 'key', shown),
+    { isRevocation: () => true },
   ),
 ]

@@ -42,24 +42,26 @@ export interface PortalRoute extends Route<PortalDependencies> {
 
 type Handle<C> = (call: C) => Outcome | Promise<Outcome>
 
-/** How a repeated write is answered: by default with what was kept, in the audit trail of the route's agency. */
-interface Replay<C> {
-  /** The answer from what was kept of it. */
+/** What is particular about a write with an `Idempotency-Key`. */
+interface Repeated<C> {
+  /** The answer from what was kept of it. Left out: that is the answer. */
   shown?(call: C, kept: string): string | Promise<string>
   /** Of a route that belongs to no agency: whose audit trail shows the repetition. */
   agency?(call: C): Agency | null
+  /** Whether it closes an access, which must not wait for the database. */
+  isRevocation?(call: C): boolean
 }
 
 /** A route that belongs to no agency, such as creating and listing agencies. */
 export function portalRoute<const O extends PortalOperation>(
   operation: O,
   handle: Handle<PortalCall<O>>,
-  replay: Replay<PortalCall<O>> = {},
+  repeated: Repeated<PortalCall<O>> = {},
 ): PortalRoute {
   return {
     operation,
     serve: (dependencies) =>
-      servedPortal(dependencies, operation, (call) => answered(operation, null, call, handle, replay)),
+      servedPortal(dependencies, operation, (call) => answered(operation, null, call, handle, repeated)),
   }
 }
 
@@ -67,7 +69,7 @@ export function portalRoute<const O extends PortalOperation>(
 export function agencyRoute<const O extends PortalOperation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
   operation: O,
   handle: Handle<AgencyCall<O>>,
-  replay: Replay<AgencyCall<O>> = {},
+  repeated: Repeated<AgencyCall<O>> = {},
 ): PortalRoute {
   return {
     operation,
@@ -75,7 +77,7 @@ export function agencyRoute<const O extends PortalOperation & { readonly path: `
       servedPortal(dependencies, operation, (call) => {
         const agency = agencyIn(call.ledger, call.path)
         if (agency === null) return notFound('agency')
-        return answered(operation, agency, { ...call, agency } as unknown as AgencyCall<O>, handle, replay)
+        return answered(operation, agency, { ...call, agency } as unknown as AgencyCall<O>, handle, repeated)
       }),
   }
 }
@@ -102,17 +104,18 @@ function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>
   agency: Agency | null,
   call: Omit<C, 'keep'>,
   handle: Handle<C>,
-  replay: Replay<C>,
+  repeated: Repeated<C>,
 ): Outcome | Promise<Outcome> {
   const withKeeper = (keep: AnswerKeeper) => ({ ...call, keep }) as unknown as C
   if (!isWrite(operation)) return handle(withKeeper(NOTHING_KEPT))
-  const { shown, agency: replayedIn } = replay
+  const { shown, agency: replayedIn } = repeated
   const asked = withKeeper(NOTHING_KEPT)
   const once: Once = {
     agency,
     status: operation.answer.status,
     replay: shown === undefined ? undefined : (kept) => shown(asked, kept),
     replayedIn: replayedIn === undefined ? undefined : () => replayedIn(asked),
+    isRevocation: repeated.isRevocation?.(asked) ?? false,
   }
   return writeOnce(asked, once, (keep) => handle(withKeeper(keep)))
 }

@@ -6,10 +6,11 @@ import type { PortalIdentity } from '../../access/portal-access.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
+import { AssertionError, assert } from '../../lib/assert.ts'
 import { targetOf } from '../http/request-target.ts'
 import { canonicalJson } from '../idempotency/canonical-json.ts'
 import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotency-key.ts'
-import type { Keep, KeepReturned } from '../idempotency/idempotent-writes.ts'
+import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../idempotency/idempotent-writes.ts'
 import { IDEMPOTENCY_KEY_REUSED } from '../problems/problem-of-idempotency.ts'
 import { invalid, type Problem } from '../problems/problems.ts'
 import { isProblem, type Outcome, type RecordedRefusal } from '../route/outcome.ts'
@@ -49,6 +50,8 @@ export interface Once {
   replay?: ((kept: string) => string | Promise<string>) | undefined
   /** The agency whose audit trail shows the repetition, when the route belongs to none. */
   replayedIn?: (() => Agency | null) | undefined
+  /** It closes an access, which must not wait for the database: it is made even if no earlier answer can be looked for. */
+  readonly isRevocation: boolean
 }
 
 /** @param write makes the change, and keeps its answer exactly once if it is 2xx */
@@ -62,24 +65,30 @@ export async function writeOnce(
   if (sent.kind === 'none') return write(NOTHING_KEPT)
   if (sent.kind === 'malformed') return invalid([{ field: 'Idempotency-Key', message: sent.message }])
 
-  const path = targetOf(request.url).path
-  let answered: Outcome = ''
-  const outcome = await ledger.idempotency.run<Problem | RecordedRefusal>(
-    {
-      agencyId: once.agency?.id ?? NO_AGENCY,
-      keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.token.id,
-      route: caller.route,
-      idempotencyKey: sent.key,
-      requestHash: requestHashOf(request.method, path, canonicalJson(asked.body)),
-    },
-    async (keep, keepReturned) => {
-      answered = await write(keeperOf(once.status, keep, keepReturned))
-      const isRefused = typeof answered !== 'string' && (isProblem(answered) || isRecorded(answered))
-      return isRefused ? { kind: 'refused', refusal: answered as Problem | RecordedRefusal } : { kind: 'answered' }
-    },
-  )
+  const scope = {
+    agencyId: once.agency?.id ?? NO_AGENCY,
+    keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.token.id,
+    route: caller.route,
+    idempotencyKey: sent.key,
+    requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(asked.body)),
+  }
+  let answered: Outcome | null = null
+  let isExecuted = false
+  const execute = async (keep: Keep, keepReturned: KeepReturned): Promise<Execution<Refusal>> => {
+    isExecuted = true
+    answered = await write(keeperOf(once.status, keep, keepReturned))
+    return isRefusal(answered) ? { kind: 'refused', refusal: answered } : { kind: 'answered' }
+  }
+  let outcome: IdempotentOutcome<Refusal>
+  try {
+    outcome = await ledger.idempotency.run(scope, execute)
+  } catch (error) {
+    if (isExecuted || !once.isRevocation || error instanceof AssertionError) throw error
+    return write(NOTHING_KEPT)
+  }
   switch (outcome.kind) {
     case 'answered':
+      assert(answered !== null, 'Cannot answer a write: it was not executed')
       // With the secret, which is not kept.
       return answered
     case 'refused':
@@ -104,8 +113,10 @@ function keeperOf(status: number, keep: Keep, keepReturned: KeepReturned): Answe
   }
 }
 
-function isRecorded(outcome: Exclude<Outcome, string>): boolean {
-  return 'kind' in outcome && outcome.kind === 'refused'
+type Refusal = Problem | RecordedRefusal
+
+function isRefusal(outcome: Outcome): outcome is Refusal {
+  return isProblem(outcome) || (typeof outcome !== 'string' && 'kind' in outcome && outcome.kind === 'refused')
 }
 
 function bookingIdIn(kept: string): string | null {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { isWrite, routeNameOf } from '../../../src/api/operation.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
@@ -224,6 +225,26 @@ describe('an Idempotency-Key', () => {
     const ask = (raw: string) => service.ask(`${a}/access-tokens`, undefined, { raw, headers: KEY, token: owner })
     const first = await ask('{"name":"x","role":"desk"}')
     expect((await ask('{ "role": "desk", "name": "x" }')).body).toEqual({ ...first.body, secret: null })
+  })
+
+  test('does not keep a revocation waiting for the database: it is made though no earlier answer can be looked for', async () => {
+    const { a, agency, unit, owner } = await makeWorld()
+    const [{ key }, { token }] = [await service.key(agency), await service.accessToken(agency, 'desk')]
+    const before = await keysOf(a)
+    const find = spyOn(PostgresIdempotencyRows.prototype, 'find').mockRejectedValue(new Error('away'))
+    const ask = (path: string, method: string, json?: object) =>
+      service.ask(path, json, { method, headers: KEY, token: owner })
+    const answers = [
+      await ask(`${a}/keys/${key.id}`, 'DELETE'),
+      await ask(`${a}/access-tokens/${token.id}`, 'DELETE'),
+      await ask(`${a}/units/${unit}/calendar-feed`, 'POST'),
+      await service.ask(a, { status: 'suspended' }, { method: 'PATCH', headers: KEY }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    await service.patch(a, { status: 'active' })
+    expect((await ask(`${a}/keys`, 'POST', {})).status).toBe(500)
+    find.mockRestore()
+    expect(await keysOf(a)).toBe(before)
   })
 
   test('keeps no secret, and no personal data that a booking came with', async () => {
