@@ -83,6 +83,23 @@ create type journal_row as (
   checksum bigint
 );
 
+create table access_token (
+  agency_id uuid not null,
+  token_id uuid not null,
+  name text not null,
+  role text not null,
+  prefix text not null,
+  secret_sha256 text not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint access_token_pkey PRIMARY KEY (agency_id, token_id),
+  constraint access_token_secret_sha256_key UNIQUE (secret_sha256),
+  constraint access_token_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
+  constraint access_token_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'desk'::text, 'manager'::text, 'owner'::text]))),
+  constraint access_token_secret_sha256_check CHECK ((length(secret_sha256) = 64))
+);
+
 create table agency (
   agency_id uuid not null,
   slug text not null,
@@ -132,7 +149,7 @@ create table audit_line (
   booking_id text,
   request_id text,
   constraint audit_line_pkey PRIMARY KEY (agency_id, line_id, month),
-  constraint audit_line_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'portal'::text, 'system'::text]))),
+  constraint audit_line_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'access_token'::text, 'portal'::text, 'system'::text]))) NOT VALID,
   constraint audit_line_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric))
 ) partition by RANGE (month);
 
@@ -240,7 +257,7 @@ create table journal (
   request_id text,
   payload text not null,
   constraint journal_pkey PRIMARY KEY (shard, seq, month),
-  constraint journal_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'portal'::text, 'system'::text]))),
+  constraint journal_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'access_token'::text, 'portal'::text, 'system'::text]))) NOT VALID,
   constraint journal_link_check CHECK ((length(link) = 32)),
   constraint journal_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric)),
   constraint journal_seq_check CHECK ((seq > 0))
@@ -832,6 +849,27 @@ CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, em
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_answer(answer idempotency_row, answer_body text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into idempotency (agency_id, key_id, route, idempotency_key, request_hash, status, body, created_at)
+  values (answer.agency_id, answer.key_id, answer.route, answer.idempotency_key, answer.request_hash, answer.status, answer_body,
+          answer.created_at)
+  on conflict (agency_id, key_id, route, idempotency_key) do update set
+    request_hash = excluded.request_hash, status = excluded.status, body = excluded.body, created_at = excluded.created_at
+  where idempotency.created_at <= excluded.created_at - interval '24 hours';
+  if not found and not exists (
+    select from idempotency i
+    where i.agency_id = answer.agency_id and i.key_id = answer.key_id and i.route = answer.route
+      and i.idempotency_key = answer.idempotency_key and i.request_hash = answer.request_hash
+      and i.created_at = answer.created_at) then
+    raise exception 'Cannot keep an answer: the request has been answered' using errcode = 'NL030';
+  end if;
+  return true;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
  RETURNS void

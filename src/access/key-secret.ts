@@ -1,32 +1,19 @@
+import type { NewSecret } from '../admin/credential-writes.ts'
 import { KEY_PREFIX } from '../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import { sha256Hex } from '../lib/sha256-hex.ts'
+import { newSecret, secretWith } from './new-secret.ts'
 
 export { sha256Hex }
 
-/** A newly created key. */
-export interface NewKeySecret {
-  /** The whole key: shown to the agency only once, and not stored (docs/contract.md#authentication, rule 2). */
-  readonly secret: string
-  /** The leading part, by which the agency recognizes the key: `hr_live_` and 6 more characters. */
-  readonly prefix: string
-  /** Lower-case hex. The only part of the secret that is stored. */
-  readonly sha256: string
-}
-
-/** 256 bits, which makes a fast hash safe: guessing is infeasible even without a slow hash. */
-const SECRET_BYTES = 32
-/** Reveals 36 of the 256 bits. */
-const RECOGNIZED_CHARS = 6
-
 /** Creates a key: `hr_live_` and 32 random bytes as base64url. `random` must be cryptographically strong. */
-export function newKeySecret(random: (bytes: number) => Uint8Array): NewKeySecret {
-  return keySecretOf(`${KEY_PREFIX}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`)
+export function newKeySecret(random: (bytes: number) => Uint8Array): NewSecret {
+  return newSecret(KEY_PREFIX, random)
 }
 
-/** What is stored and shown of an existing secret. */
-export function keySecretOf(secret: string): NewKeySecret {
-  return { secret, prefix: secret.slice(0, KEY_PREFIX.length + RECOGNIZED_CHARS), sha256: sha256Hex(secret) }
+/** What is stored and shown of an existing key (docs/contract.md#authentication, rule 2). */
+export function keySecretOf(secret: string): NewSecret {
+  return secretWith(KEY_PREFIX, secret)
 }
 
 /** Our keys have 51 characters. A longer token than this is not even hashed. */

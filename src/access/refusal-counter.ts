@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../core/journal/record.ts'
+import type { Actor, AuditDraft } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MINUTE_MS } from '../lib/duration.ts'
 import { sha256Hex } from '../lib/sha256-hex.ts'
@@ -6,7 +6,7 @@ import { FlushTimer } from './flush-timer.ts'
 
 /**
  * How a counted write attempt ended.
- * - `UNAUTHORIZED`: 401, with a key of the agency that is not valid or no longer valid.
+ * - `UNAUTHORIZED`: 401, with a key or an access token of the agency that is not valid or no longer valid.
  * - `RATE_LIMITED`, `QUOTA_EXCEEDED`: 429.
  * - `FEATURE_DISABLED`: 403, beyond the budget of requests per minute. Within the budget, each attempt has its own
  *   line.
@@ -21,10 +21,11 @@ export type CountedOutcome =
   | 'INTERNAL'
   | 'OUTCOME_UNKNOWN'
 
-/** A write attempt with a known key whose audit line is not written before the response. */
+/** A write attempt with a known key or access token whose audit line is not written before the response. */
 export interface RefusedWrite {
   readonly agencyId: string
-  readonly keyId: string
+  /** A key or an access token: it has an id. */
+  readonly actor: Actor
   readonly code: CountedOutcome
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
@@ -49,15 +50,15 @@ const FLUSH_EVERY_MS = 1_000
 const WRITE_MAX = 500
 
 /**
- * Lines in memory: while the database is unavailable, one per refused key, outcome and minute. Beyond this limit, an
+ * Lines in memory: while the database is unavailable, one per refused key or token, outcome and minute. Beyond this limit, an
  * existing line keeps counting for its key and outcome in later minutes, and attempts of a key without a line appear
  * only in the metrics.
  */
 export const REFUSAL_ROWS_MAX = 10_000
 
 /**
- * The audit lines of write attempts that ended in 401, 429 or 500: one per key, outcome and minute of the wall clock,
- * with a count, so that a burst of refusals cannot fill the table (docs/design.md#audit). The audit trail covers write
+ * The audit lines of write attempts that ended in 401, 429 or 500: one per key or token, outcome and minute of the wall
+ * clock, with a count, so that a burst of refusals cannot fill the table (docs/design.md#audit). The audit trail covers write
  * attempts, so count only requests of write routes: `POST /bookings` and `POST /bookings/{id}/cancel`. A line contains
  * the route, request id and time of its first attempt.
  *
@@ -108,7 +109,7 @@ export class RefusalCounter {
   count(refused: RefusedWrite): void {
     const at = this.#clock.now()
     this.#advanceTo(Math.floor(at / MINUTE_MS))
-    const who = `${refused.keyId} ${refused.code}`
+    const who = `${refused.actor.id} ${refused.code}`
     const name = `${who} ${this.#minute}`
     const row = this.#rows.get(name) ?? this.#newRow(name, refused, at) ?? this.#latest.get(who)
     if (row === undefined) {
@@ -138,7 +139,7 @@ export class RefusalCounter {
   }
 
   /** Null when there is no room for another line. */
-  #newRow(name: string, { agencyId, keyId, code, route, requestId }: RefusedWrite, at: number): Row | null {
+  #newRow(name: string, { agencyId, actor, code, route, requestId }: RefusedWrite, at: number): Row | null {
     if (this.#rows.size >= this.#rowsMax) return null
     const row: Row = {
       agencyId,
@@ -146,7 +147,7 @@ export class RefusalCounter {
       draft: {
         auditId: `aud_${sha256Hex(name).slice(0, 32)}`,
         at,
-        actor: { kind: 'key', id: keyId },
+        actor,
         route,
         outcome: code,
         bookingId: null,

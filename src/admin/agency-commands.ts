@@ -4,11 +4,11 @@
  * memory before it is committed, and stays in effect if it cannot be.
  */
 
-import { successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine, successLine } from '../core/bookings/audit-lines.ts'
 import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { AuditDraft, Caller } from '../core/journal/record.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -53,14 +53,14 @@ export class AgencyCommands {
   }
 
   /** @throws what the store throws; the error says what is known about the outcome */
-  create(draft: NewAgency, caller: Caller): Promise<AgencyOutcome<Agency>> {
+  create(draft: NewAgency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
       const { clock, newId } = this.#dependencies
       const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
       let isMade: boolean
       try {
-        isMade = await this.#store.insertAgency(agency, successLine(this.#dependencies, caller))
+        isMade = await this.#store.insertAgency(agency, changeLine(this.#dependencies, caller, keep?.(agency)))
       } catch (error) {
         if (!isNotWritten(error)) await this.#turns.run(agency.id, () => this.#refresh.now(agency.id))
         throw error
@@ -80,14 +80,19 @@ export class AgencyCommands {
    * @throws what the store throws; the error says what is known about the outcome. RevocationNotStoredError when a suspension may not be
    *   stored yet: it applies in this process anyway, which retries storing it, without the other members of the change
    */
-  async change(agencyId: string, change: AgencyChange, caller: Caller): Promise<AgencyOutcome<Agency>> {
+  async change(
+    agencyId: string,
+    change: AgencyChange,
+    caller: Caller,
+    keep?: KeepChange<Agency>,
+  ): Promise<AgencyOutcome<Agency>> {
     const isSuspension = change.status === 'suspended'
     if (isSuspension) this.#suspendHere(agencyId)
     const suspension = this.#suspendedHere.get(agencyId)
     // The same line every time, so that it is in the audit trail once.
     const line = successLine(this.#dependencies, caller)
     try {
-      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension }, line))
+      return await this.#turns.run(agencyId, () => this.#changeInTurn({ agencyId, change, suspension, keep }, line))
     } catch (error) {
       if (!isSuspension || suspension === undefined || error instanceof AssertionError) throw error
       this.#storeRetries.later(agencyId, () => this.#storeSuspension(agencyId, suspension, line))
@@ -95,7 +100,7 @@ export class AgencyCommands {
     }
   }
 
-  async #storeSuspension(agencyId: string, suspension: symbol, line: AuditDraft): Promise<void> {
+  async #storeSuspension(agencyId: string, suspension: symbol, line: ChangeLine): Promise<void> {
     await this.#turns.run(agencyId, async () => {
       // Stored by a later change, lifted, or asked for again.
       if (this.#suspendedHere.get(agencyId) !== suspension) return
@@ -104,8 +109,18 @@ export class AgencyCommands {
   }
 
   async #changeInTurn(
-    { agencyId, change, suspension }: { agencyId: string; change: AgencyChange; suspension: symbol | undefined },
-    line: AuditDraft,
+    {
+      agencyId,
+      change,
+      suspension,
+      keep,
+    }: {
+      agencyId: string
+      change: AgencyChange
+      suspension: symbol | undefined
+      keep?: KeepChange<Agency> | undefined
+    },
+    line: ChangeLine,
   ): Promise<AgencyOutcome<Agency>> {
     // The change must be based on the stored state.
     if (this.#refresh.isDoubtful(agencyId) && !(await this.#refresh.now(agencyId)))
@@ -114,7 +129,7 @@ export class AgencyCommands {
     if (current === null) return NOT_FOUND
     const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
     try {
-      await this.#store.updateAgency(agency, line)
+      await this.#store.updateAgency(agency, { ...line, answer: keep?.(agency) })
     } catch (error) {
       if (!isNotWritten(error)) await this.#refresh.now(agencyId)
       throw error

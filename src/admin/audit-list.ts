@@ -11,7 +11,9 @@ export interface AuditFilter {
   readonly from: number | null
   readonly to: number | null
   readonly actorKind: Actor['kind'] | null
-  readonly actorId: string | null
+  readonly keyId: string | null
+  /** Of an access token. */
+  readonly tokenId: string | null
   readonly outcome: string | null
   readonly bookingId: string | null
   readonly requestId: string | null

@@ -7,10 +7,10 @@
  * address must not stay open while the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/audit-lines.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
-import type { AuditDraft, Caller } from '../core/journal/record.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -20,7 +20,7 @@ export interface CalendarFeedRows {
   /** How often the unit's address was changed; 0 for a unit without a row. */
   version(agencyId: string, unitId: string): Promise<number>
   /** Increments the version, with its line of the audit trail in the same statement. */
-  raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number>
+  raiseVersion(agencyId: string, unitId: string, audit: ChangeLine): Promise<number>
 }
 
 /** Versions in memory: the one process that writes them serves them too. */
@@ -65,11 +65,12 @@ export class CalendarFeeds {
    * The old address answers 404 immediately.
    * @throws RevocationNotStoredError when the new one may not be stored: this process refuses the old one anyway
    */
-  async change(agency: Agency, unit: Unit, caller: Caller): Promise<string> {
+  async change(agency: Agency, unit: Unit, caller: Caller, keep?: KeepChange<Unit>): Promise<string> {
     const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
     this.#closed.set(unit.id, closed)
     try {
-      const version = await this.#rows.raiseVersion(agency.id, unit.id, successLine(this.#dependencies, caller))
+      const line = changeLine(this.#dependencies, caller, keep?.(unit))
+      const version = await this.#rows.raiseVersion(agency.id, unit.id, line)
       this.#closed.delete(unit.id)
       this.#remember(unit.id, version)
       return this.#tokenOf(agency, unit, version)

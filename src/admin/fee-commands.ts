@@ -1,11 +1,11 @@
 /** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
-import { successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/audit-lines.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/rules.ts'
-import type { Caller } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -31,11 +31,16 @@ export class FeeCommands {
     this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
   }
 
-  create(agency: Agency, draft: NewFeeType, caller: Caller): Promise<AgencyOutcome<FeeType>> {
+  create(
+    agency: Agency,
+    draft: NewFeeType,
+    caller: Caller,
+    keep?: KeepChange<FeeType>,
+  ): Promise<AgencyOutcome<FeeType>> {
     return this.#turns.run(agency.id, async () => {
       const feeType: FeeType = { id: this.#dependencies.newId('fee'), ...draft }
       return this.#put(agency, feeType, () =>
-        this.#store.insertFeeType(agency.id, feeType, successLine(this.#dependencies, caller)),
+        this.#store.insertFeeType(agency.id, feeType, changeLine(this.#dependencies, caller, keep?.(feeType))),
       )
     })
   }
@@ -46,6 +51,7 @@ export class FeeCommands {
     feeTypeId: string,
     change: (feeType: FeeType) => FeeType,
     caller: Caller,
+    keep?: KeepChange<FeeType>,
   ): Promise<AgencyOutcome<FeeType>> {
     return this.#turns.run(agency.id, async () => {
       const inventory = await this.#catalogue.inventory(agency.id)
@@ -53,7 +59,7 @@ export class FeeCommands {
       if (current === undefined) return NOT_FOUND
       const feeType = change(current)
       return this.#put(agency, feeType, () =>
-        this.#store.updateFeeType(agency.id, feeType, successLine(this.#dependencies, caller)),
+        this.#store.updateFeeType(agency.id, feeType, changeLine(this.#dependencies, caller, keep?.(feeType))),
       )
     })
   }

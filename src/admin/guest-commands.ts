@@ -1,9 +1,9 @@
 /** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
 
-import { successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/audit-lines.ts'
 import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import type { Caller } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -25,12 +25,19 @@ export class GuestCommands {
     this.#dependencies = options
   }
 
-  change(agency: Agency, guestId: string, change: GuestChange, caller: Caller): Promise<AgencyOutcome<Guest>> {
+  change(
+    agency: Agency,
+    guestId: string,
+    change: GuestChange,
+    caller: Caller,
+    keep?: KeepChange<Guest>,
+  ): Promise<AgencyOutcome<Guest>> {
     return this.#turns.run(guestId, async () => {
       const current = await this.#guests.find(agency.id, guestId)
       if (current === null) return NOT_FOUND
       const guest: Guest = { ...current, ...change }
-      const written = await this.#store.updateGuest(agency.id, guest, successLine(this.#dependencies, caller))
+      const line = changeLine(this.#dependencies, caller, keep?.(guest))
+      const written = await this.#store.updateGuest(agency.id, guest, line)
       return written ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
     })
   }

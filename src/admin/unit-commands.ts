@@ -11,7 +11,7 @@ import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { type Rates, sortedRates } from '../core/domain/rules.ts'
 import type { Unit } from '../core/domain/unit.ts'
-import type { Caller } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
@@ -30,12 +30,17 @@ export class UnitCommands {
   }
 
   /** @throws JournalError, MailboxFullError when it was not written */
-  async create(agency: Agency, draft: Omit<Unit, 'id'>, caller: Caller): Promise<AgencyOutcome<Unit>> {
+  async create(
+    agency: Agency,
+    draft: Omit<Unit, 'id'>,
+    caller: Caller,
+    keep?: KeepChange<Unit>,
+  ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
       const unit: Unit = { ...draft, id: this.#newId('unt') }
-      return this.#set(agency, unit.id, () => unit, caller, release)
+      return this.#set(agency, unit.id, () => unit, caller, { release, keep })
     })
   }
 
@@ -48,12 +53,13 @@ export class UnitCommands {
     slug: string,
     { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
     caller: Caller,
+    keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
     const unit = inventory.unitBySlug(slug)
     if (unit === null) return NOT_FOUND
     const set = (release?: () => void) =>
-      this.#set(agency, unit.id, (current) => change(current ?? unit), caller, release)
+      this.#set(agency, unit.id, (current) => change(current ?? unit), caller, { release, keep })
     if (newSlug === undefined || newSlug === slug) return set()
     const isTaken = () => {
       const holder = (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(newSlug)
@@ -63,10 +69,16 @@ export class UnitCommands {
   }
 
   /** Takes effect with the next quote; existing bookings keep their totals. `rates` have no `ratesProblems`. */
-  setRates(agency: Agency, slug: string, rates: Rates, caller: Caller): Promise<AgencyOutcome<Unit>> {
+  setRates(
+    agency: Agency,
+    slug: string,
+    rates: Rates,
+    caller: Caller,
+    keep?: KeepChange<Unit>,
+  ): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
     const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })
-    return this.change(agency, slug, { change }, caller)
+    return this.change(agency, slug, { change }, caller, keep)
   }
 
   async #set(
@@ -74,9 +86,9 @@ export class UnitCommands {
     unitId: string,
     decide: (current: Unit | null) => Unit,
     caller: Caller,
-    whenKnown?: () => void,
+    { release, keep }: { release?: (() => void) | undefined; keep: KeepChange<Unit> | undefined },
   ): Promise<AgencyOutcome<Unit>> {
-    const unit = await this.#commands.setUnit(agency, unitId, decide, caller, whenKnown)
+    const unit = await this.#commands.setUnit(agency, unitId, decide, caller, { whenKnown: release, keep })
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
   }

@@ -1,26 +1,19 @@
-import { Elysia } from 'elysia'
-import { JournalError } from '../core/journal/journal-error.ts'
-import { RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
-import { plainHeaders, problemAnswer, rateHeaders } from './http/answer.ts'
+import { type AnyElysia, Elysia } from 'elysia'
+import { RequestStats } from '../observability/request-stats.ts'
 import { countedRoute } from './http/counted-route.ts'
 import { directRoutes } from './http/direct-routes.ts'
 import type { FailureReport } from './http/failure-report.ts'
+import { type ErrorLog, type FailureWatch, fallbackAnswers } from './http/fallback-answers.ts'
 import { preflightAnswer } from './http/preflight.ts'
-import { requestIdOf } from './http/request-id.ts'
 import { targetOf } from './http/request-target.ts'
 import type { PartnerLedger } from './partner/partner-dependencies.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
-import type { PortalLedger } from './portal/portal-dependencies.ts'
+import type { PortalDependencies } from './portal/portal-dependencies.ts'
 import { portalRoutes } from './portal/portal-surface.ts'
-import { failureOf } from './problems/problem-of-failure.ts'
-import { notFound } from './problems/problems.ts'
 import { docsPage } from './server/docs/docs-page.ts'
 import { SERVE_OPTIONS } from './server/serve-options.ts'
 
-/** Where the service logs failures: pino's shape. */
-export interface ErrorLog {
-  error(fields: object, message: string): void
-}
+export type { ErrorLog }
 
 /** Another surface, mounted on its own path. */
 export interface Mount {
@@ -28,10 +21,13 @@ export interface Mount {
   fetch(request: Request): Response | Promise<Response>
 }
 
-export interface AppOptions {
+/** What the portal needs beside the app's own. */
+export type PortalOptions = Omit<PortalDependencies, 'requestStats' | 'onFailure'>
+
+export interface AppOptions extends FailureWatch {
   readonly ledger: PartnerLedger
   /** Left out: the portal's routes are 404. */
-  readonly portal?: { readonly ledger: PortalLedger; readonly token: string }
+  readonly portal?: PortalOptions
   /** Further surfaces; each receives the counters of its answers and a callback for its failures. */
   readonly mounts?: readonly ((options: {
     requestStats: RequestStats
@@ -39,39 +35,25 @@ export interface AppOptions {
   }) => Mount)[]
   /** Counts every answer. */
   readonly requestStats?: RequestStats
-  readonly log: ErrorLog
-  /** An invariant is broken: the process must end. Called once the answer is on its way. */
-  onBug(error: unknown): void
-  /** A write that does not go through the journal was fenced out. */
-  onFenced?(): void
 }
 
-/** Long enough for the answer to leave the process. */
-const BUG_ANSWER_MS = 20
+const ELYSIA_OPTIONS = {
+  // `/units/` is not the list.
+  strictPath: true,
+  // Hosts may have one letter.
+  handler: { standardHostname: false },
+} as const
 
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
-export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = () => {}, ...rest }: AppOptions) {
+export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) {
   const { newId, clock, access } = ledger
   const requestStats = rest.requestStats ?? new RequestStats({ clock, log: null })
-  const unknown = requestStats.route(UNKNOWN_ROUTE)
-  const requestIdFor = (request: Request) => requestIdOf(request.headers.get('x-request-id'), newId)
-
-  const onFailure = ({ error, isBug, ...fields }: FailureReport) => {
-    log.error({ err: error, ...fields }, isBug ? 'bug met' : 'request failed')
-    if (isBug) clock.after(BUG_ANSWER_MS, () => onBug(error))
-    else if (isFenced(error)) onFenced()
-  }
+  const { onFailure, notFound, fault } = fallbackAnswers(ledger, requestStats, rest)
 
   /** An unknown route is 404 whatever the key; a valid one still sees its budget (docs/contract.md#limits: on every answer). */
   const notFoundAnswer = (request: Request): Response => {
-    const arrivedMs = unknown.arrived()
-    const requestId = requestIdFor(request)
     const isPartners = targetOf(request.url).path.startsWith(`${PARTNER_PREFIX}/`)
-    const admission = isPartners ? access.admit(request.headers.get('authorization')) : null
-    const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
-    const response = problemAnswer(notFound('route'), requestId, headers)
-    unknown.answered({ arrivedMs, requestId, admission }, response.status)
-    return response
+    return notFound(request, isPartners ? access.admit(request.headers.get('authorization')) : null)
   }
   const preflight = countedRoute(
     { requestStats, newId },
@@ -79,29 +61,15 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
     preflightAnswer,
   )
 
-  const faultAnswer = (request: Request, error: unknown): Response => {
-    const arrivedMs = unknown.arrived()
-    const { problem, isBug } = failureOf(error, { isWrite: request.method !== 'GET' && request.method !== 'HEAD' })
-    const requestId = requestIdFor(request)
-    onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
-    unknown.answered({ arrivedMs, requestId, admission: null }, problem.status)
-    return problemAnswer(problem, requestId, plainHeaders(requestId))
-  }
-
   const partners = partnerRoutes({ ledger, requestStats, onFailure })
   const app = new Elysia({
-    // `/units/` is not the list.
-    strictPath: true,
-    // Hosts may have one letter.
-    handler: { standardHostname: false },
+    ...ELYSIA_OPTIONS,
     serve: {
       ...SERVE_OPTIONS,
-      routes: directRoutes([partners], faultAnswer),
+      routes: directRoutes([partners], fault),
     },
   })
-    .onError(({ code, error, request }) =>
-      code === 'NOT_FOUND' ? notFoundAnswer(request) : faultAnswer(request, error),
-    )
+    .onError(({ code, error, request }) => (code === 'NOT_FOUND' ? notFoundAnswer(request) : fault(request, error)))
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
     .use(docsPage({ requestStats, newId }))
     .use(partners)
@@ -114,7 +82,21 @@ export function createApp({ ledger, portal, mounts = [], log, onBug, onFenced = 
   return app
 }
 
-function isFenced(error: unknown): boolean {
-  if (error instanceof JournalError) return error.kind === 'fenced'
-  return error instanceof Error && error.cause instanceof JournalError && error.cause.kind === 'fenced'
+/**
+ * What is the operator's alone, for a listener of its own: the portal and the operating routes, and neither partners' nor
+ * channels' routes.
+ * @param operating probes and metrics
+ */
+export function createAdminApp({
+  portal,
+  operating,
+  requestStats,
+  ...watch
+}: FailureWatch & { portal: PortalOptions; operating: readonly AnyElysia[]; requestStats: RequestStats }) {
+  const { onFailure, notFound, fault } = fallbackAnswers(portal.ledger, requestStats, watch)
+  const app = new Elysia({ ...ELYSIA_OPTIONS, serve: SERVE_OPTIONS })
+    .onError(({ code, error, request }) => (code === 'NOT_FOUND' ? notFound(request, null) : fault(request, error)))
+    .use(portalRoutes({ ...portal, requestStats, onFailure }, { hasCalendars: false }))
+  for (const routes of operating) app.use(routes)
+  return app
 }

@@ -1,5 +1,6 @@
 /** One operation of an HTTP surface, defined once: its route validates with it, and its OpenAPI description is made from it. */
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { RequiredRole } from '../core/catalogue/access-token.ts'
 import type { Scope } from '../core/catalogue/agency.ts'
 import type { ProblemCode } from './problems/problems.ts'
 
@@ -14,6 +15,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly description?: string
   /** The scope that an API key needs. Null: any valid key. Surfaces without keys leave it out. */
   readonly scope?: Scope | null
+  /** The role that an access token needs. Surfaces without access tokens leave it out. */
+  readonly role?: RequiredRole
   /** Readable without credentials. */
   readonly isOpen?: boolean
   /** Writes are recorded in the audit trail, refused ones too. Left out: every method but GET. */

@@ -1,15 +1,20 @@
+import { parseNetworks } from '../access/client-address.ts'
 import { DAY_MS } from '../lib/duration.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
   readonly port: number
   readonly host: string
+  /** Where probes, metrics and the operator's token are served instead of on `port`; null: all on `port`. */
+  readonly admin: { readonly port: number; readonly host: string } | null
+  /** Addresses and networks (CIDR) whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[]
   /** null: the service starts a PostgreSQL of its own in `dataDir`. */
   readonly databaseUrl: string | null
   readonly dataDir: string
-  /** null only without a DATABASE_URL: then it is made and kept in `dataDir` (src/app/secrets.ts). */
-  readonly portalToken: string | null
-  /** 32 bytes; null as for `portalToken`. */
+  /** As `parsePortalTokens` returns them. null only without a DATABASE_URL: then one is made and kept in `dataDir` (src/app/secrets.ts). */
+  readonly portalTokens: readonly string[] | null
+  /** 32 bytes; null as for `portalTokens`. */
   readonly secretKey: Uint8Array | null
   readonly logLevel: LogLevel
   readonly environment: Environment
@@ -45,7 +50,9 @@ export const LIMITS = {
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
 
 export const PORTAL_TOKEN_LENGTH_MIN = 32
+const PORTAL_TOKENS_MAX = 2
 export const SECRET_KEY_BYTES = 32
+const LOOPBACK = '127.0.0.1'
 
 /** The environment does not describe a service that can run. The message names every invalid variable. */
 export class ConfigError extends Error {
@@ -73,12 +80,15 @@ export function readConfig(env: Env): Config {
       'WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production, because it disables the webhook safety rules: remove one of them.',
     )
   }
+  const port = read(env, 'PORT', faults, parsePort) ?? 3000
   const config: Config = {
-    port: read(env, 'PORT', faults, (text) => wholeNumber(text, { min: 0, max: 65_535 })) ?? 3000,
-    host: read(env, 'HOST', faults, parseHost) ?? '127.0.0.1',
+    port,
+    host: read(env, 'HOST', faults, parseHost) ?? LOOPBACK,
+    admin: readAdmin(env, port, faults),
+    trustedProxies: read(env, 'TRUSTED_PROXIES', faults, parseTrustedProxies) ?? [],
     databaseUrl,
     dataDir: env['DATA_DIR'] || './data',
-    portalToken: read(env, 'PORTAL_TOKEN', faults, parsePortalToken),
+    portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
     secretKey: read(env, 'SECRET_KEY', faults, parseSecretKey),
     logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
     environment,
@@ -98,10 +108,14 @@ export function readConfig(env: Env): Config {
 /** What a value must be, to complete "use …". */
 const WHAT_PASSES = {
   DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database',
-  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces`,
+  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces, or two such tokens separated by a comma`,
   SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
   PORT: 'a whole number from 0 to 65535',
   HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+  ADMIN_PORT: 'a whole number from 0 to 65535',
+  ADMIN_HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
+  TRUSTED_PROXIES:
+    'comma-separated addresses, or networks that are not all addresses, such as 127.0.0.1,10.0.0.0/8,fd00::/8',
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
   WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
@@ -125,6 +139,18 @@ function read<T>(env: Env, name: Variable, faults: string[], parse: (text: strin
   return value
 }
 
+/** @returns null when ADMIN_PORT is not set, or is wrong, in which case a fault is noted */
+function readAdmin(env: Env, publicPort: number, faults: string[]): Config['admin'] {
+  const port = read(env, 'ADMIN_PORT', faults, parsePort)
+  const host = read(env, 'ADMIN_HOST', faults, parseHost)
+  // Otherwise an operator would believe that /metrics is no longer served on PORT.
+  if (host !== null && !env['ADMIN_PORT'])
+    faults.push('ADMIN_HOST is set, but ADMIN_PORT is not: use both, or remove ADMIN_HOST.')
+  if (port !== null && port !== 0 && port === publicPort)
+    faults.push(`ADMIN_PORT is ${port}, like PORT: use a different port.`)
+  return port === null ? null : Object.freeze({ port, host: host ?? LOOPBACK })
+}
+
 function readLimits(env: Env, faults: string[]): Limits {
   const limits: Record<string, number> = {}
   for (const [name, limit] of Object.entries(LIMITS)) {
@@ -137,6 +163,10 @@ function readLimits(env: Env, faults: string[]): Limits {
     limits[name] = value ?? fallback
   }
   return Object.freeze(limits) as Limits
+}
+
+function parsePort(text: string): number | null {
+  return wholeNumber(text, { min: 0, max: 65_535 })
 }
 
 function wholeNumber(text: string, { min, max }: { min: number; max: number }): number | null {
@@ -157,9 +187,27 @@ function parseDatabaseUrl(text: string): string | null {
   return url !== null && ['postgres:', 'postgresql:'].includes(url.protocol) && url.hostname !== '' ? text : null
 }
 
-/** The token travels in a header: visible ASCII only. */
-export function parsePortalToken(text: string): string | null {
-  return text.length >= PORTAL_TOKEN_LENGTH_MIN && /^[\x21-\x7e]+$/.test(text) ? text : null
+/**
+ * The operator's tokens, of which any is valid: the one given, or the two that are separated by a comma while the token is being
+ * changed. Tokens travel in a header: visible ASCII only. A token may itself contain a comma, because the text was a single
+ * token before there were two; so the whole text is valid as well, and comes last.
+ * @returns null when the text is too short, has other characters, or has more than two tokens
+ */
+export function parsePortalTokens(text: string): readonly string[] | null {
+  if (text.length < PORTAL_TOKEN_LENGTH_MIN || !/^[\x21-\x7e]+$/.test(text)) return null
+  const parts = text.split(',').filter((part) => part.length >= PORTAL_TOKEN_LENGTH_MIN)
+  return parts.length > PORTAL_TOKENS_MAX ? null : Object.freeze([...new Set([...parts, text])])
+}
+
+/** Whether a part of these tokens, as `parsePortalTokens` returns them, is none because it is too short. */
+export function hasShortPart(tokens: readonly string[]): boolean {
+  const parts = tokens.at(-1)?.split(',') ?? []
+  return parts.length > 1 && parts.some((part) => part.length < PORTAL_TOKEN_LENGTH_MIN)
+}
+
+function parseTrustedProxies(text: string): readonly string[] | null {
+  const networks = text.split(',').map((network) => network.trim())
+  return parseNetworks(networks) === null ? null : Object.freeze(networks)
 }
 
 /** 64 hexadecimal digits, or base64 (either alphabet, padded or not) of 32 bytes. */

@@ -1,5 +1,6 @@
 /** The composition root of the metrics page. */
 
+import type { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import type { MetricsPage } from '../api/server/metrics.ts'
 import { EventLoopDelay } from '../lib/event-loop-delay.ts'
 import { VERSION } from '../lib/version.ts'
@@ -18,6 +19,7 @@ export interface MetricsOptions {
   readonly ledger: Ledger
   readonly sender: Pick<SenderProcess, 'stats'>
   readonly requestStats: RequestStats
+  readonly throttle: Pick<WrongTokenThrottle, 'stats'>
   /** Requests not yet answered. */
   openRequests(): number
 }
@@ -34,7 +36,7 @@ export function openMetrics(options: MetricsOptions): MetricsPage {
 
 /** Reads all stats. If the database is unavailable or slow, its values are null and the rest is still reported. */
 async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise<ServiceStats> {
-  const { ledger, sender, requestStats } = options
+  const { ledger, sender, requestStats, throttle } = options
   const [fence, backlog] = await Promise.all([
     probeFence(ledger.probes).catch(() => null),
     deliveryBacklog(ledger.probes).catch(() => null),
@@ -47,6 +49,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
     access: ledger.access.stats,
+    tokenRefusals: throttle.stats,
     refusedWrites: ledger.refusals.stats,
     idempotentRequests: ledger.idempotency.open,
     journal: ledger.journal.stats,

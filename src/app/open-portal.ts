@@ -1,6 +1,8 @@
 /** The composition root of the portal: connects its ports to their implementations. */
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
+import { newTokenSecret } from '../access/token-secret.ts'
+import { AccessTokenCommands } from '../admin/access-token-commands.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
 import { CalendarFeeds } from '../admin/calendar-feeds.ts'
@@ -8,7 +10,7 @@ import { FeeCommands } from '../admin/fee-commands.ts'
 import { GuestCommands } from '../admin/guest-commands.ts'
 import { KeyCommands } from '../admin/key-commands.ts'
 import { UnitCommands } from '../admin/unit-commands.ts'
-import type { PortalLedger } from '../api/portal/portal-dependencies.ts'
+import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
 import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-bookings.ts'
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
@@ -25,17 +27,16 @@ export interface PortalOptions {
   /** 32 bytes; calendar addresses are derived from it, and it opens the keys of the chains for a verification. */
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookCommands
-  readonly withoutIdleTimeout: PortalLedger['withoutIdleTimeout']
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
 }
 
-/** What the portal's routes need. */
+/** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, withoutIdleTimeout, draining }: PortalOptions,
-): PortalLedger {
-  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage } = ledger
+  { secretKey, webhooks, draining }: PortalOptions,
+): Omit<PortalLedger, keyof PortalListener> {
+  const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -47,9 +48,13 @@ export function openPortal(
   })
   const usageRows = new PostgresUsageRows(sql)
   return {
-    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage },
+    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency },
     agencies: new AgencyCommands({ catalogue, store, clock, newId }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
+    accessTokens: new AccessTokenCommands({
+      ...{ catalogue, store, clock, newId },
+      makeSecret: () => newTokenSecret(randomBytes),
+    }),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees: new FeeCommands({ catalogue, store, clock, newId }),
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
@@ -59,7 +64,6 @@ export function openPortal(
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
-    withoutIdleTimeout,
   }
 }
 

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { makeFolder } from '../lib/make-folder.ts'
 import { keepPrivateFile } from '../lib/private-file.ts'
-import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalToken, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
+import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalTokens, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
 
 /** `portalTokenFile`: where the token can be read, null when it came from the environment. `secretKey`: 32 bytes. */
 export type Secrets = {
-  readonly portalToken: string
+  readonly portalTokens: readonly string[]
   readonly portalTokenFile: string | null
   readonly secretKey: Uint8Array
 }
@@ -22,15 +22,16 @@ export class SecretsError extends Error {
  */
 export function loadSecrets({
   dataDir,
-  portalToken,
+  portalTokens,
   secretKey,
-}: Pick<Config, 'dataDir' | 'portalToken' | 'secretKey'>): Secrets {
+}: Pick<Config, 'dataDir' | 'portalTokens' | 'secretKey'>): Secrets {
   const tokenFile = join(dataDir, 'portal-token')
   const keyFile = join(dataDir, 'secret-key')
-  if (portalToken === null || secretKey === null) makeFolder(dataDir)
-  const token = portalToken ?? parsePortalToken(keepPrivateFile(tokenFile, () => randomBytes(32).toString('base64url')))
+  if (portalTokens === null || secretKey === null) makeFolder(dataDir)
+  const tokens =
+    portalTokens ?? parsePortalTokens(keepPrivateFile(tokenFile, () => randomBytes(32).toString('base64url')))
   const key = secretKey ?? parseSecretKey(keepPrivateFile(keyFile, () => randomBytes(SECRET_KEY_BYTES).toString('hex')))
-  if (token === null) {
+  if (tokens === null) {
     throw new SecretsError(
       `Cannot read the portal token: ${tokenFile} has fewer than ${PORTAL_TOKEN_LENGTH_MIN} characters, or invalid ones. Remove the file to generate a new token.`,
     )
@@ -40,5 +41,5 @@ export function loadSecrets({
       `Cannot read the secret key: ${keyFile} is not ${SECRET_KEY_BYTES} bytes in hexadecimal or base64. Restore the file: webhook secrets are encrypted with this key.`,
     )
   }
-  return { portalToken: token, portalTokenFile: portalToken === null ? tokenFile : null, secretKey: key }
+  return { portalTokens: tokens, portalTokenFile: portalTokens === null ? tokenFile : null, secretKey: key }
 }

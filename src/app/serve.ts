@@ -1,30 +1,23 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { createApp } from '../api/app.ts'
-import { loadToolServers, mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
-import { healthRoutes } from '../api/server/health.ts'
-import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
+import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listen-error.ts'
-import { Listener } from '../api/server/listener.ts'
-import { metricsRoute } from '../api/server/metrics.ts'
-import { notServing } from '../api/server/not-serving.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
-import { systemIds } from '../lib/ids.ts'
-import { RequestStats } from '../observability/request-stats.ts'
+import { localUrl } from '../lib/local-url.ts'
 import { ServerError } from '../postgres/client/check-server.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
-import { probeFence } from '../postgres/stores/fence.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
+import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
-import { openMetrics } from './open-metrics.ts'
-import { agencyStore, openPortal } from './open-portal.ts'
+import { agencyStore } from './open-portal.ts'
+import { serveSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -60,11 +53,11 @@ async function run(config: Config): Promise<void> {
   ignoreProxies()
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
-  const listener = new Listener(config, notServing('starting', systemIds))
-  const service = new Service(log, listener, config.dataDir)
-  log.info({ host: config.host, port: listener.port }, 'starting')
+  const listeners = new Listeners(config)
+  const service = new Service(log, listeners, config.dataDir)
+  log.info(addressesOf(config, listeners), 'starting')
   try {
-    await start(config, { log, listener, service })
+    await start(config, { log, listeners, service })
   } catch (error) {
     await service.giveUp()
     throw error
@@ -73,7 +66,7 @@ async function run(config: Config): Promise<void> {
 
 async function start(
   config: Config,
-  { log, listener, service }: { log: Log; listener: Listener; service: Service },
+  { log, listeners, service }: { log: Log; listeners: Listeners; service: Service },
 ): Promise<void> {
   const secrets = loadSecrets(config)
   checkSenderCommand()
@@ -113,51 +106,26 @@ async function start(
   const demo = database.isEmbedded
     ? await service.during(ensureDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
     : null
-  const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
-  const app = createApp({
-    ledger,
-    portal: {
-      ledger: openPortal(ledger, {
-        secretKey: secrets.secretKey,
-        webhooks: webhooks.commands,
-        draining: service.draining,
-        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
-      }),
-      token: secrets.portalToken,
-    },
-    mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
-    requestStats,
-    log,
-    onBug: (error) => service.endAfterBug(error),
-    onFenced: () => ledger.reportFenced(),
-  })
-  const routeOptions = {
-    requestStats,
-    newId: ledger.newId,
-  }
-  app.use(
-    healthRoutes(
-      {
-        epoch: () => ledger.journal.epoch,
-        stats: () => ledger.journal.stats,
-        fence: () => probeFence(ledger.probes),
-      },
-      routeOptions,
-    ),
-  )
-  const openRequests = () => listener.server.pendingRequests
-  app.use(metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, openRequests }), routeOptions))
-  listener.serve(app)
+  if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
+  serveSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })
 
-  const { port } = listener
-  log.info({ host: config.host, port, epoch: ledger.epoch }, 'listening')
+  log.info({ ...addressesOf(config, listeners), epoch: ledger.epoch }, 'listening')
   // Not earlier: it would delay the first answer.
   void loadToolServers()
   if (database.isEmbedded) {
-    writeServiceFile(config.dataDir, { url: `http://127.0.0.1:${port}`, pid: process.pid })
+    const { port } = listeners.public
+    const url = `http://127.0.0.1:${port}`
+    const adminUrl = config.admin === null ? null : localUrl(config.admin.host, listeners.operating.port)
+    writeServiceFile(config.dataDir, { url, adminUrl: adminUrl ?? url, pid: process.pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
-    console.log(welcome({ port, demo, portalTokenFile, now: new Date() }))
+    console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
+}
+
+/** Where the service listens, for the log. */
+function addressesOf({ host, admin }: Config, listeners: Listeners) {
+  const own = { host, port: listeners.public.port }
+  return admin === null ? own : { ...own, adminHost: admin.host, adminPort: listeners.admin?.port }
 }
 
 /** Before anything is written: a binary that was started without DATABASE_URL leaves no folder behind. */

@@ -8,6 +8,8 @@ const NAME = 'service.json'
 export interface RunningService {
   /** Base URL, without a trailing slash. */
   readonly url: string
+  /** Where the operator's token is accepted, and probes are served: `url`, unless ADMIN_PORT is set. */
+  readonly adminUrl: string
   readonly pid: number
 }
 
@@ -27,8 +29,11 @@ export function removeServiceFile(dataDir: string, pid: number): void {
 export function readServiceFile(dataDir: string): RunningService | null {
   const text = readIfPresent(join(dataDir, NAME))
   try {
-    const { url, pid } = JSON.parse(text ?? 'null') ?? {}
-    return typeof url === 'string' && typeof pid === 'number' ? { url, pid } : null
+    // Earlier versions wrote no `adminUrl`.
+    const { url, adminUrl = url, pid } = JSON.parse(text ?? 'null') ?? {}
+    return typeof url === 'string' && typeof adminUrl === 'string' && typeof pid === 'number'
+      ? { url, adminUrl, pid }
+      : null
   } catch {
     return null
   }

@@ -1,10 +1,8 @@
 /** The life cycle of the process: what must be closed, in which order, and how the process ends. */
 
 import { drain } from '../api/server/drain.ts'
-import type { Listener } from '../api/server/listener.ts'
-import { notServing } from '../api/server/not-serving.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
-import { systemIds } from '../lib/ids.ts'
+import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
 import type { Ledger } from './open-ledger.ts'
@@ -32,7 +30,7 @@ const FENCED_MS = 200
 
 export class Service {
   readonly #log: Log
-  readonly #listener: Listener
+  readonly #listeners: Listeners
   readonly #dataDir: string
   /** The current step of the start. */
   #step: Promise<unknown> = Promise.resolve()
@@ -44,9 +42,9 @@ export class Service {
   readonly #draining = new AbortController()
 
   /** Installs the signal handlers: from now on a signal shuts the process down gracefully. */
-  constructor(log: Log, listener: Listener, dataDir: string) {
+  constructor(log: Log, listeners: Listeners, dataDir: string) {
     this.#log = log
-    this.#listener = listener
+    this.#listeners = listeners
     this.#dataDir = dataDir
     process.on('SIGTERM', () => void this.#drain('SIGTERM'))
     process.on('SIGINT', () => void this.#drain('SIGINT'))
@@ -104,7 +102,7 @@ export class Service {
   endAfterFence(cause: unknown, settled: Promise<void>): void {
     this.#log.fatal({ err: cause }, 'fenced by another writer')
     this.#isFenced = true
-    this.#listener.answerWith(notServing('fenced', systemIds), { isDraining: this.#isEnding })
+    this.#listeners.refuse('fenced', { isDraining: this.#isEnding })
     if (this.#isEnding) return
     this.#isEnding = true
     void settled.then(() => setTimeout(() => process.exit(1), FENCED_MS))
@@ -132,7 +130,8 @@ export class Service {
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
     const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)
-    if (!(await drain(this.#listener, systemClock, ANSWERS_MS_MAX))) {
+    const drained = await Promise.all(this.#listeners.all.map((each) => drain(each, systemClock, ANSWERS_MS_MAX)))
+    if (drained.includes(false)) {
       this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
     }
     await Promise.all([senderEnded, this.#ledger?.close()])

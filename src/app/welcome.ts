@@ -3,10 +3,19 @@ import type { Demo } from '../demo/ensure-demo.ts'
 import { DAY_MS } from '../lib/duration.ts'
 
 /** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
-export function welcome(input: { port: number; demo: Demo | null; portalTokenFile: string | null; now: Date }): string {
+export function welcome(input: {
+  port: number
+  /** Where the portal token is accepted, if not on `port`. */
+  adminUrl: string | null
+  demo: Demo | null
+  portalTokenFile: string | null
+  now: Date
+}): string {
   const base = `http://127.0.0.1:${input.port}`
   const lines = ['', `nightledger is running at ${base}/partner/v1 (API reference: ${base}/docs)`]
   if (input.portalTokenFile !== null) lines.push(`  portal token in   ${input.portalTokenFile}`)
+  if (input.adminUrl !== null)
+    lines.push(`  operator's API at ${input.adminUrl}/portal/v1 (also there: /metrics, /readyz, /healthz)`)
   if (input.demo === null) return [...lines, ''].join('\n')
   const keyFile = resolve(input.demo.keyFile)
   const authorization = `-H "Authorization: Bearer $(cat ${quoted(keyFile)})"`
@@ -15,6 +24,7 @@ export function welcome(input: { port: number; demo: Demo | null; portalTokenFil
   return [
     ...lines,
     `  demo API key in   ${keyFile}`,
+    ...input.demo.tokenFiles.map(({ role, path }) => `  ${`${role} token in`.padEnd(16)}  ${resolve(path)}`),
     '',
     'Try it:',
     `  curl -s ${authorization} ${base}/partner/v1/units`,

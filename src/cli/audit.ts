@@ -39,8 +39,9 @@ export function audit(program: Command, terminal: Terminal): void {
         paged(command)
           .option('--from <moment>', 'from this date or timestamp')
           .option('--to <moment>', 'before this date or timestamp')
-          .option('--actor <kind>', 'key, portal or system')
+          .option('--actor <kind>', 'key, access_token, portal or system')
           .option('--key <id>', 'only this API key')
+          .option('--access-token <id>', 'only this access token')
           .option('--outcome <code>', 'OK, or the code of a refusal')
           .option('--booking <id>', 'only this booking')
           .option('--request <id>', 'only this request'),
@@ -48,7 +49,8 @@ export function audit(program: Command, terminal: Terminal): void {
     },
     terminal,
     async (session, { options }) => {
-      const filter = Object.fromEntries(FILTERS.map((name) => [name, options[name]]))
+      // `--token` is what the command itself signs in with.
+      const filter = { ...Object.fromEntries(FILTERS.map((name) => [name, options[name]])), token: options.accessToken }
       session.list(await session.client.get(await session.agencyPath(`/audit${queryOf(filter)}`)), 'audit', AUDIT)
     },
   )

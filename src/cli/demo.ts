@@ -10,6 +10,7 @@ import { dayOf } from '../lib/day-start.ts'
 import type { Json } from './portal-client.ts'
 import { Progress } from './progress.ts'
 import { asking } from './session.ts'
+import { listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const TIMEZONE = 'Europe/Lisbon'
@@ -20,7 +21,7 @@ export function demo(program: Command, terminal: Terminal): void {
     program,
     {
       name: 'demo',
-      summary: 'create a demo agency with units, fees, bookings and an API key',
+      summary: 'create a demo agency with units, fees, bookings, an API key, and an access token for each role',
       isOfAll: true,
       options: (command) => command.option('--slug <slug>', 'slug of the demo agency', 'demo'),
       examples: ['demo --slug playground'],
@@ -55,15 +56,23 @@ export function demo(program: Command, terminal: Terminal): void {
         progress.step()
       }
       const key = await client.send('POST', `${path}/keys`, { name: 'Demo key', scopes: SCOPES })
-      const made: Json = { agency: options.slug, units: units.length, bookings: bookings.length, secret: key['secret'] }
+      const accessTokens: Record<string, unknown> = {}
+      for (const role of ROLES) {
+        const { secret } = await client.send('POST', `${path}/access-tokens`, { name: `Demo ${role}`, role })
+        accessTokens[role] = secret
+      }
+      const { secret } = key
+      const made: Json = { agency: options.slug, units: units.length, bookings: bookings.length, secret, accessTokens }
       if (session.isJson) session.printJson(made)
       else
         terminal.out(
-          `Created the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\nsecret  ${key['secret']}\n`,
+          `Created the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\n${listing({ secret, ...accessTokens })}`,
         )
     },
   )
 }
+
+const ROLES = ['viewer', 'desk', 'manager', 'owner']
 
 /** All of them: it is a demo. */
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings']

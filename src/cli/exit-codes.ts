@@ -48,7 +48,7 @@ export class RefusedError extends CliError {
 }
 
 function messageOf(status: number, body: Readonly<Record<string, unknown>>): string {
-  const { code, title, requestId, errors, possible } = body
+  const { code, title, requestId, errors, possible, role } = body
   const lines = [`${status >= 500 ? 'The service failed' : 'Refused'}: ${title ?? 'no reason given'}`]
   if (Array.isArray(errors) && errors.length > 1) {
     for (const { message } of errors as { message: string }[]) lines.push(`  - ${message}`)
@@ -57,7 +57,17 @@ function messageOf(status: number, body: Readonly<Record<string, unknown>>): str
     const moves = possible.length === 0 ? 'none' : possible.join(', ')
     lines.push(`  allowed: ${moves}`)
   }
-  if (status === 401) lines.push('  set the portal token with PORTAL_TOKEN or --token')
+  if (status === 401)
+    lines.push(
+      "  set PORTAL_TOKEN or --token to the operator's token or an access token of the agency",
+      "  (if the service has an ADMIN_PORT, the operator's token is accepted only there)",
+    )
+  if (code === 'ROLE_MISSING')
+    lines.push(
+      role === 'operator'
+        ? "  needed: the operator's token (PORTAL_TOKEN of the service)"
+        : `  needed: an access token with the role ${role} or a higher one`,
+    )
   lines.push(`  (${status} ${code ?? ''}${requestId === undefined ? '' : `, request ${requestId}`})`)
   return lines.join('\n')
 }

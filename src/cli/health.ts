@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { connectionOf } from './connection.ts'
+import { serviceUrl } from './connection.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -13,7 +13,7 @@ export function health(program: Command, terminal: Terminal): void {
     .option('--alive', 'check only whether the process answers, regardless of the database')
     .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
     .action(async (options: { alive?: boolean; url?: string }) => {
-      const { url } = connectionOf({ url: options.url, token: '' }, terminal.env)
+      const url = serviceUrl(options, terminal.env, { isPublic: false })
       const { status, text } = await ask(`${url}/${options.alive === true ? 'healthz' : 'readyz'}`)
       if (status !== 200) throw new CliError(`The service at ${url} is not ready: ${status} ${text}`)
       terminal.out(`${text}\n`)

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts'
+import { type Connection, isAccessToken } from './connection.ts'
 import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 
 const DEADLINE_MS = 60_000
@@ -12,6 +12,11 @@ export class PortalClient {
 
   constructor(connection: Connection) {
     this.#connection = connection
+  }
+
+  /** Whether the token is of one agency, and not the operator's. */
+  get hasAccessToken(): boolean {
+    return isAccessToken(this.#connection.token)
   }
 
   get(path: string, options: { deadlineMs?: number } = {}): Promise<Json> {

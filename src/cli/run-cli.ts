@@ -1,10 +1,11 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../lib/version.ts'
+import { accessTokens } from './access-tokens.ts'
 import { agencies } from './agencies.ts'
 import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
-import { connectionOf } from './connection.ts'
+import { serviceUrl } from './connection.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
@@ -23,7 +24,7 @@ import { webhooks } from './webhooks.ts'
 
 const HELP = `
 A service that runs on this machine with the built-in database is found automatically. Otherwise use --url and --token,
-or set NIGHTLEDGER_URL and PORTAL_TOKEN.
+or set NIGHTLEDGER_URL and PORTAL_TOKEN. The token is the operator's, or an access token of an agency.
 
 Exit codes: 0 success, 1 failure, 2 usage error, 3 refused by the service, 4 service unreachable. For verify: 1 differences
 found, 4 no result.
@@ -43,17 +44,18 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const add of [
-    ...[agencies, keys, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
+    ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
     ...[health, rotateSecretKey],
   ])
     add(program, terminal)
   program
     .command('where')
-    .description('print the address of the service that commands connect to')
+    .description('print the address of the service')
+    .option('--admin', "print the address at which the operator's token is accepted, if ADMIN_PORT is set")
     .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
-    .action((options: { url?: string }) =>
-      terminal.out(`${connectionOf({ ...options, token: '' }, terminal.env).url}\n`),
+    .action(({ admin = false, ...options }: { admin?: boolean; url?: string }) =>
+      terminal.out(`${serviceUrl(options, terminal.env, { isPublic: !admin })}\n`),
     )
   // main.ts handles this command before it gets here; it is listed for the help.
   program

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { connectionOf } from './connection.ts'
 import { UsageError } from './exit-codes.ts'
-import { PortalClient } from './portal-client.ts'
+import { type Json, PortalClient } from './portal-client.ts'
 import { type Column, listing, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -34,9 +34,13 @@ export class Session {
     return this.#client
   }
 
-  /** The agency that was named; without a name, the only one there is. */
+  /** The agency that was named; without a name, that of the access token, or the only one there is. */
   async agencySlug(): Promise<string> {
     if (this.#agency !== undefined) return this.#agency
+    if (this.client.hasAccessToken) {
+      const { actor } = await this.client.get('/me')
+      return String((actor as Json)['agency'])
+    }
     const agencies = await this.client.all('/agencies', 'agencies')
     const [only] = agencies
     if (agencies.length === 1 && only !== undefined) return String(only['slug'])
@@ -96,11 +100,17 @@ export function asking(
   const command = parent.command(name, { isDefault }).summary(summary).description(summary)
   definition.options?.(command)
   if (!isOfAll)
-    command.option('-a, --agency <slug>', 'slug of the agency (default: NIGHTLEDGER_AGENCY, or the only agency)')
+    command.option(
+      '-a, --agency <slug>',
+      'slug of the agency (default: NIGHTLEDGER_AGENCY, or that of the access token, or the only agency)',
+    )
   command
     .option('--json', 'print the response as JSON')
     .option('--url <url>', 'address of the service (default: NIGHTLEDGER_URL, or the local service)')
-    .option('--token <token>', "portal token (default: PORTAL_TOKEN, or the local service's token)")
+    .option(
+      '--token <token>',
+      "the operator's token or an access token (default: PORTAL_TOKEN, or the local service's token)",
+    )
   if (examples.length > 0)
     command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ nightledger ${example}`).join('\n')}`)
   return command.action(async () => {

@@ -5,17 +5,20 @@ import type { AgencyStore } from '../admin/agency-store.ts'
 import { FeeCommands } from '../admin/fee-commands.ts'
 import { KeyCommands } from '../admin/key-commands.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
+import { ensureDemoTokens, type TokenFiles } from './demo-tokens.ts'
 import { DEMO_AGENCY, makeDemo } from './make-demo.ts'
 
 const KEY_FILE = 'demo-api-key'
 
-/** Where the demo's API key can be read; null when this database has no demo, or the file is gone. */
+/** Where the demo's API key and access tokens can be read. */
 export interface Demo {
   readonly keyFile: string
+  readonly tokenFiles: TokenFiles
   readonly made: boolean
 }
 
@@ -29,7 +32,7 @@ export interface DemoTarget {
 
 /**
  * Creates the demo agency in an empty database. A demo without a key was interrupted, and is completed.
- * @returns null if the database has other agencies
+ * @returns null if the database has no demo, or the file with its key is gone
  */
 export async function ensureDemo(
   ledger: DemoTarget,
@@ -37,23 +40,28 @@ export async function ensureDemo(
 ): Promise<Demo | null> {
   const keyFile = join(dataDir, KEY_FILE)
   const { catalogue } = ledger
+  const options = { catalogue, store, clock: ledger.clock, newId: ledger.newId }
+  const withTokens = async (agency: Agency, made: boolean): Promise<Demo> => ({
+    keyFile,
+    tokenFiles: await ensureDemoTokens(agency, { ...options, dataDir }),
+    made,
+  })
   const isEmpty = catalogue.agencies().length === 0
   const demo = catalogue.agencyBySlug(DEMO_AGENCY.slug)
   const isInterrupted = demo !== null && catalogue.keysOf(demo.id).length === 0
-  if (!isEmpty && !isInterrupted) return isUsable(ledger, keyFile) ? { keyFile, made: false } : null
+  if (!isEmpty && !isInterrupted) return demo !== null && isUsable(ledger, keyFile) ? withTokens(demo, false) : null
 
   const secret = keepPrivateFile(
     keyFile,
     () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret,
   )
-  const options = { catalogue, store, clock: ledger.clock, newId: ledger.newId }
   const commands = {
     agencies: new AgencyCommands(options),
     fees: new FeeCommands(options),
     keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),
   }
-  await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
-  return { keyFile, made: true }
+  const { agency } = await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
+  return withTokens(agency, true)
 }
 
 function isUsable(ledger: DemoTarget, keyFile: string): boolean {

@@ -36,7 +36,7 @@ export const DEMO_AGENCY: NewAgency = {
   plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
   defaultHoldHours: 48,
 }
-const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
+export const DEMO_CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 
 /**
  * Makes the demo agency: twelve units, fees, a key, and about 200 bookings around today, through commands, so that everything a
@@ -47,19 +47,19 @@ export async function makeDemo(
   { catalogue, commands, agencies, fees, keys, newId }: DemoCommands,
   { now, onStep }: { now: number; onStep: (step: string) => void },
 ): Promise<DemoMade> {
-  const agency = catalogue.agencyBySlug(DEMO_AGENCY.slug) ?? made(await agencies.create(DEMO_AGENCY, CALLER))
+  const agency = catalogue.agencyBySlug(DEMO_AGENCY.slug) ?? made(await agencies.create(DEMO_AGENCY, DEMO_CALLER))
 
   const inventory = await catalogue.inventory(agency.id)
   for (const feeType of DEMO_FEE_TYPES) {
     if (inventory.feeTypes.some(({ label }) => label === feeType.label)) continue
-    made(await fees.create(agency, feeType, CALLER))
+    made(await fees.create(agency, feeType, DEMO_CALLER))
   }
 
   onStep('Making the demo agency: units')
   const units = await Promise.all(
     demoUnits(new Date(now).getUTCFullYear()).map(async (sketch) => {
       const unit = inventory.unitBySlug(sketch.slug) ?? { id: newId('unt'), ...sketch }
-      await commands.setUnit(agency, unit.id, () => unit, CALLER)
+      await commands.setUnit(agency, unit.id, () => unit, DEMO_CALLER)
       return unit
     }),
   )
@@ -69,12 +69,12 @@ export async function makeDemo(
     units.map(async (unit) => ((await commands.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
   )
   const requests = demoBookings(empty.flat(), asNight(Math.floor(now / DAY_MS)))
-  const outcomes = await Promise.all(requests.map((request) => commands.book(agency, request, CALLER)))
+  const outcomes = await Promise.all(requests.map((request) => commands.book(agency, request, DEMO_CALLER)))
   const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
   if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
 
   // The key comes last: an interrupted run has made none, which shows that the demo is incomplete.
-  await keys.create(agency, { name: 'Demo key', scopes: SCOPES, expiresAt: null }, CALLER)
+  await keys.create(agency, { name: 'Demo key', scopes: SCOPES, expiresAt: null }, DEMO_CALLER)
   return { agency, units: units.length, bookings: requests.length }
 }
 

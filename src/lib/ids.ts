@@ -2,7 +2,7 @@ import { assert } from './assert.ts'
 import { nextRequestId } from './request-ids.ts'
 
 /** Prefixes of ids, so that an id says what it names (docs/design.md#statuses). */
-export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
+export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'tok' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
 
 /** Makes ids; a port, so that a simulation can make the same ones again. */
 export type IdSource = (prefix: IdPrefix) => string

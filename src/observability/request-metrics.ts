@@ -61,6 +61,13 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
       }),
   },
   {
+    name: 'nightledger_portal_token_refusals_total',
+    type: 'counter',
+    help: 'Portal requests without a valid token: without any, with a wrong, expired or revoked one, and with one from an address that had sent 20 of them within a minute (429).',
+    labels: ['reason'],
+    read: ({ tokenRefusals }) => byLabel('reason', { ...tokenRefusals }),
+  },
+  {
     name: 'nightledger_refused_write_lines',
     type: 'gauge',
     help: 'Audit entries in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',

@@ -1,4 +1,5 @@
 import type { AccessStats } from '../access/partner-access.ts'
+import type { TokenRefusalStats } from '../access/wrong-token-throttle.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/journal-stats.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
@@ -29,6 +30,7 @@ export interface ServiceStats {
   /** Requests whose answer is not ready yet. */
   readonly openRequests: number
   readonly access: AccessStats
+  readonly tokenRefusals: TokenRefusalStats
   readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
   readonly idempotentRequests: number
   readonly journal: JournalStats

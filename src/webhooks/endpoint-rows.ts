@@ -1,5 +1,5 @@
 import type { Instant } from '../core/domain/booking.ts'
-import type { AuditDraft } from '../core/journal/record.ts'
+import type { ChangeLine } from '../core/journal/record.ts'
 import type { AttemptOutcome } from './attempt-outcome.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
@@ -53,14 +53,14 @@ export interface EndpointRows {
    * Its first event is the first that becomes durable afterwards.
    * @returns false when the agency has `max` endpoints already
    */
-  insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean>
+  insert(endpoint: StoredEndpoint, max: number, audit: ChangeLine): Promise<boolean>
   /**
    * When very many deliveries are pending, some are finished before the rest of the change. Repeat the call if it
    * fails.
    */
   change(
     change: EndpointChange & { agencyId: string; endpointId: string; at: Instant },
-    audit: AuditDraft,
+    audit: ChangeLine,
   ): Promise<StoredEndpoint | null>
   /**
    * Deletes the endpoint: drops its pending deliveries and erases its secrets. When very many deliveries are pending,
@@ -69,7 +69,7 @@ export interface EndpointRows {
    */
   delete(
     change: { agencyId: string; endpointId: string; at: Instant },
-    audit: AuditDraft,
+    audit: ChangeLine,
   ): Promise<StoredEndpoint | null>
   replaceSecret(
     change: {
@@ -79,7 +79,7 @@ export interface EndpointRows {
       previousSecretUntil: Instant | null
       at: Instant
     },
-    audit: AuditDraft,
+    audit: ChangeLine,
   ): Promise<StoredEndpoint | null>
 
   /** Newest first, ties by id. `total`: number of deliveries on all pages. */
@@ -93,6 +93,11 @@ export interface EndpointRows {
    * Starts a new schedule immediately. An attempt in progress is not affected.
    * @returns the delivery; null when its endpoint is deleted
    */
-  resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: AuditDraft): Promise<WebhookDelivery | null>
-  recordPing(ping: PingRecord, audit: AuditDraft): Promise<void>
+  resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: ChangeLine): Promise<WebhookDelivery | null>
+  recordPing(ping: PingRecord, audit: ChangeLine): Promise<void>
+
+  /** What `change`, `delete` or `replaceSecret` returned, without the secrets, and when: from what was kept of it (ChangeAnswer). */
+  keptEndpoint(kept: string): { readonly endpoint: StoredEndpoint; readonly at: Instant }
+  /** The same for `resend`. */
+  keptDelivery(kept: string): WebhookDelivery
 }

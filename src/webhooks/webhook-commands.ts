@@ -1,5 +1,5 @@
 import type { Instant } from '../core/domain/booking.ts'
-import type { AuditDraft } from '../core/journal/record.ts'
+import type { ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HOUR_MS } from '../lib/duration.ts'
@@ -92,7 +92,8 @@ export class WebhookCommands {
   async register(
     agencyId: string,
     { url, description }: { url: string; description: string | null },
-    audit: AuditDraft,
+    audit: ChangeLine,
+    keep?: KeepChange<WebhookEndpoint>,
   ): Promise<RegisterOutcome> {
     const checked = await this.#check(url)
     if (checked.kind === 'url_refused') return checked
@@ -115,7 +116,8 @@ export class WebhookCommands {
       updatedAt: now,
     }
     this.#onRegister(agencyId)
-    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, audit)
+    const line = { ...audit, answer: keep?.(agencyView(endpoint, now)) }
+    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, line)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
     return { kind: 'registered', endpoint: agencyView(endpoint, now), secret }
   }
@@ -139,7 +141,7 @@ export class WebhookCommands {
     agencyId: string,
     endpointId: string,
     requested: EndpointChange,
-    audit: AuditDraft,
+    audit: ChangeLine,
   ): Promise<ChangeOutcome> {
     let { url } = requested
     if (url !== undefined) {
@@ -155,11 +157,22 @@ export class WebhookCommands {
   }
 
   /** @returns the endpoint as it was, null when there is none */
-  async delete(agencyId: string, endpointId: string, audit: AuditDraft): Promise<WebhookEndpoint | null> {
+  async delete(agencyId: string, endpointId: string, audit: ChangeLine): Promise<WebhookEndpoint | null> {
     const at = this.#clock.now()
     const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, deletion)
     return endpoint === null ? null : agencyView(endpoint, at)
+  }
+
+  /** The endpoint that a change, a deletion or a rotation was answered with, from what was kept of the answer. */
+  keptEndpoint(kept: string): WebhookEndpoint {
+    const { endpoint, at } = this.#rows.keptEndpoint(kept)
+    return agencyView(endpoint, at)
+  }
+
+  /** The delivery that `resend` was answered with, from what was kept of the answer. */
+  keptDelivery(kept: string): WebhookDelivery {
+    return this.#rows.keptDelivery(kept)
   }
 
   /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs along with the new one */
@@ -167,7 +180,7 @@ export class WebhookCommands {
     agencyId: string,
     endpointId: string,
     { overlapHours }: { overlapHours: number },
-    audit: AuditDraft,
+    audit: ChangeLine,
   ): Promise<RotateOutcome> {
     assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
     const secret = newSecret()
@@ -185,13 +198,18 @@ export class WebhookCommands {
   }
 
   /** Makes one attempt immediately, whatever the endpoint's status. It does not change the failure count. */
-  async ping(agencyId: string, endpointId: string, audit: AuditDraft): Promise<PingOutcome> {
+  async ping(
+    agencyId: string,
+    endpointId: string,
+    audit: ChangeLine,
+    keep?: KeepChange<WebhookDelivery>,
+  ): Promise<PingOutcome> {
     if (this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
     this.#pingsAtOnce += 1
     try {
       const endpoint = await this.#rows.find(agencyId, endpointId)
       if (endpoint === null) return { kind: 'not_found' }
-      return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit) }
+      return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit, keep) }
     } finally {
       this.#pingsAtOnce -= 1
     }
@@ -215,7 +233,7 @@ export class WebhookCommands {
    * Sends a delivery again, whatever its status: the same id and bytes, on a new schedule that starts now. If the
    * endpoint is disabled, the delivery is held until it is enabled.
    */
-  async resend(agencyId: string, deliveryId: string, audit: AuditDraft): Promise<ResendOutcome> {
+  async resend(agencyId: string, deliveryId: string, audit: ChangeLine): Promise<ResendOutcome> {
     const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
     if (delivery === null) return { kind: 'not_found' }
     if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
@@ -255,7 +273,11 @@ export class WebhookCommands {
     }
   }
 
-  async #sendPing(endpoint: StoredEndpoint, audit: AuditDraft): Promise<WebhookDelivery> {
+  async #sendPing(
+    endpoint: StoredEndpoint,
+    audit: ChangeLine,
+    keep: KeepChange<WebhookDelivery> | undefined,
+  ): Promise<WebhookDelivery> {
     const at = this.#clock.now()
     const { agencyId, id: endpointId } = endpoint
     const eventId = this.#newId('evt')
@@ -264,8 +286,7 @@ export class WebhookCommands {
     const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
     const headers = signedHeaders({ eventId, body, at, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
-    await this.#rows.recordPing({ agencyId, endpointId, eventId, deliveryId, at, durationMs, outcome }, audit)
-    return {
+    const delivery: WebhookDelivery = {
       id: deliveryId,
       endpointId,
       eventId,
@@ -284,6 +305,9 @@ export class WebhookCommands {
       createdAt: at,
       finishedAt: at + durationMs,
     }
+    const ping = { agencyId, endpointId, eventId, deliveryId, at, durationMs, outcome }
+    await this.#rows.recordPing(ping, { ...audit, answer: keep?.(delivery) })
+    return delivery
   }
 }
 

@@ -11,7 +11,7 @@ const KEY_A = sampleId('key', 'a')
 
 const REFUSED: RefusedWrite = {
   agencyId: sampleId('agc', 'a'),
-  keyId: KEY_A,
+  actor: { kind: 'key', id: KEY_A },
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
@@ -77,7 +77,7 @@ test('a restart within the minute adds no line and never reduces the count', asy
 
 test('250 keys refused in the same minute have 250 lines', async () => {
   const counter = openCounter()
-  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, keyId: sampleId('key', i) })
+  for (let i = 0; i < 250; i++) counter.count({ ...REFUSED, actor: { kind: 'key', id: sampleId('key', i) } })
   await counter.stop()
   expect(await lines()).toHaveLength(250)
 })
@@ -85,8 +85,8 @@ test('250 keys refused in the same minute have 250 lines', async () => {
 test('a line whose data the database rejects does not block the others', async () => {
   const counter = openCounter()
   counter.count(REFUSED)
-  counter.count({ ...REFUSED, keyId: sampleId('key', 'c'), route: '\u0000' })
-  counter.count({ ...REFUSED, keyId: sampleId('key', 'b') })
+  counter.count({ ...REFUSED, actor: { kind: 'key', id: sampleId('key', 'c') }, route: '\u0000' })
+  counter.count({ ...REFUSED, actor: { kind: 'key', id: sampleId('key', 'b') } })
   expect(await counter.flush().catch((error: { code: string }) => error.code)).toBe('22021')
   expect((await lines()).map(({ actor_id }) => actor_id).sort()).toEqual([KEY_A, sampleId('key', 'b')])
 })

@@ -8,7 +8,7 @@ const KEY_B = sampleId('key', 'b')
 
 const REFUSED: RefusedWrite = {
   agencyId: sampleId('agc', 'a'),
-  keyId: KEY_A,
+  actor: { kind: 'key', id: KEY_A },
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
@@ -69,7 +69,7 @@ describe('refused write attempts', () => {
   test('have separate lines for another key, another code and another minute', async () => {
     const { clock, counter, writes } = openCounter()
     counter.count(REFUSED)
-    counter.count({ ...REFUSED, keyId: KEY_B })
+    counter.count({ ...REFUSED, actor: { kind: 'key', id: KEY_B } })
     counter.count({ ...REFUSED, code: 'QUOTA_EXCEEDED' })
     await clock.advance(60_000)
     counter.count(REFUSED)
@@ -95,7 +95,7 @@ describe('lines', () => {
     counter.count(REFUSED)
     await clock.advance(1_000)
     database.persist = () => Promise.reject(new Error('no database'))
-    counter.count({ ...REFUSED, keyId: KEY_B })
+    counter.count({ ...REFUSED, actor: { kind: 'key', id: KEY_B } })
     await clock.advance(1_000)
     expect(failures).toHaveLength(1)
     database.persist = async () => {}
@@ -112,7 +112,7 @@ describe('lines', () => {
       written.push(...good)
       if (good.length < lines.length) throw new Error('no')
     }
-    for (const keyId of bad) counter.count({ ...REFUSED, keyId })
+    for (const id of bad) counter.count({ ...REFUSED, actor: { kind: 'key', id } })
     counter.count(REFUSED)
     await clock.advance(5_000)
     expect(written.some(({ actor }) => actor.id === KEY_A)).toBe(true)
@@ -134,7 +134,7 @@ describe('lines', () => {
     const { clock, counter } = openCounter()
     counter.count(REFUSED)
     await clock.advance(60_000)
-    counter.count({ ...REFUSED, keyId: KEY_B })
+    counter.count({ ...REFUSED, actor: { kind: 'key', id: KEY_B } })
     expect(counter.stats.rows).toBe(1)
   })
 
@@ -143,7 +143,7 @@ describe('lines', () => {
     database.persist = () => Promise.reject(new Error('no database'))
     counter.count(REFUSED)
     await clock.advance(180_000)
-    counter.count({ ...REFUSED, keyId: KEY_B })
+    counter.count({ ...REFUSED, actor: { kind: 'key', id: KEY_B } })
     expect(counter.stats.rows).toBe(2)
     database.persist = async () => {}
     writes.length = 0
@@ -154,8 +154,8 @@ describe('lines', () => {
 
   test('beyond the limit are not created, and the attempts they would have counted are reported', async () => {
     const { clock, counter, writes } = openCounter({ rowsMax: 2 })
-    for (const keyId of [KEY_A, KEY_B, sampleId('key', 'c'), KEY_A, sampleId('key', 'c')])
-      counter.count({ ...REFUSED, keyId })
+    for (const id of [KEY_A, KEY_B, sampleId('key', 'c'), KEY_A, sampleId('key', 'c')])
+      counter.count({ ...REFUSED, actor: { kind: 'key', id } })
     expect(counter.stats).toEqual({ rows: 2, uncounted: 2 })
     await clock.advance(1_000)
     expect(writes.map(({ actor, count }) => `${actor.id} ${count}`)).toEqual([`${KEY_A} 2`, `${KEY_B} 1`])
@@ -168,7 +168,7 @@ describe('lines', () => {
     counter.count({ ...REFUSED, code: 'INTERNAL' })
     await clock.advance(60_000)
     counter.count(REFUSED)
-    counter.count({ ...REFUSED, keyId: KEY_B })
+    counter.count({ ...REFUSED, actor: { kind: 'key', id: KEY_B } })
     expect(counter.stats).toEqual({ rows: 2, uncounted: 1 })
     database.persist = async () => {}
     writes.length = 0

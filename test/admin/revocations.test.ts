@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { AccessTokenCommands } from '../../src/admin/access-token-commands.ts'
 import { AgencyCommands } from '../../src/admin/agency-commands.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { CalendarFeeds } from '../../src/admin/calendar-feeds.ts'
@@ -6,6 +7,7 @@ import { FeeCommands } from '../../src/admin/fee-commands.ts'
 import { KeyCommands } from '../../src/admin/key-commands.ts'
 import { RevocationNotStoredError } from '../../src/admin/revocation-not-stored-error.ts'
 import { WriteError, type WriteOutcome } from '../../src/core/bookings/write-error.ts'
+import type { AccessToken } from '../../src/core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../src/core/catalogue/inventory.ts'
@@ -26,6 +28,17 @@ const KEY: ApiKey = {
   ...{ id: sampleId('key', 'a'), agencyId: AGENCY.id, name: null, prefix: 'hr_live_', secretSha256: 'a', scopes: [] },
   ...{ createdAt: 0, expiresAt: null, revokedAt: null },
 }
+const TOKEN: AccessToken = {
+  ...{
+    id: sampleId('tok', 'a'),
+    agencyId: AGENCY.id,
+    name: 'Maria',
+    role: 'desk',
+    prefix: 'hp_live_',
+    secretSha256: 'b',
+  },
+  ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+}
 const FEE: FeeType = {
   ...({ id: sampleId('fee', 'a'), label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),
   ...({ includesWeeklyCleaning: false, application: 'every_stay', active: true } as const),
@@ -35,6 +48,7 @@ const FEE: FeeType = {
 class MemoryStore implements AgencyStore {
   agency: Agency = AGENCY
   key: ApiKey = KEY
+  token: AccessToken = TOKEN
   fee: FeeType = FEE
   feedVersion = 0
   /** How writes fail; `unknown` has written. Null: they don't. */
@@ -62,6 +76,7 @@ class MemoryStore implements AgencyStore {
 
   insertAgency = async () => true
   insertKey = async () => {}
+  insertAccessToken = async () => {}
   insertFeeType = async () => {}
   updateGuest = async () => true
   updateAgency = (agency: Agency, audit: AuditDraft) =>
@@ -74,10 +89,16 @@ class MemoryStore implements AgencyStore {
       this.key = { ...key, revokedAt: this.key.revokedAt ?? revokedAt }
       this.lines.add(audit.auditId)
     })
+  revokeAccessToken = (token: AccessToken, revokedAt: number, audit: AuditDraft) =>
+    this.#write(() => {
+      this.token = { ...token, revokedAt: this.token.revokedAt ?? revokedAt }
+      this.lines.add(audit.auditId)
+    })
   updateFeeType = (_: string, fee: FeeType) => this.#write(() => Object.assign(this, { fee }))
   settle = () => this.#read(() => {})
   loadAgencies = () => this.#read(() => [this.agency])
   loadKeys = () => this.#read(() => [this.key])
+  loadAccessTokens = () => this.#read(() => [this.token])
   loadInventory = () => this.#read(() => new Inventory([], [this.fee]))
   version = () => this.#read(() => this.feedVersion)
   async raiseVersion(): Promise<number> {
@@ -89,7 +110,13 @@ class MemoryStore implements AgencyStore {
 let store: MemoryStore
 let clock: FakeClock
 let catalogue: Catalogue
-let commands: { agencies: AgencyCommands; keys: KeyCommands; fees: FeeCommands; feeds: CalendarFeeds }
+let commands: {
+  agencies: AgencyCommands
+  keys: KeyCommands
+  tokens: AccessTokenCommands
+  fees: FeeCommands
+  feeds: CalendarFeeds
+}
 
 beforeEach(async () => {
   store = new MemoryStore()
@@ -100,9 +127,11 @@ beforeEach(async () => {
   let ids = 0
   const newId: IdSource = (prefix) => sampleId(prefix, ++ids)
   const options = { catalogue, store, clock, newId }
+  const makeSecret = () => ({ secret: 's', prefix: 'p', sha256: 'h' })
   commands = {
     agencies: new AgencyCommands(options),
-    keys: new KeyCommands({ ...options, makeSecret: () => ({ secret: 's', prefix: 'p', sha256: 'h' }) }),
+    keys: new KeyCommands({ ...options, makeSecret }),
+    tokens: new AccessTokenCommands({ ...options, makeSecret }),
     fees: new FeeCommands(options),
     feeds: new CalendarFeeds({ rows: store, secretKey: new Uint8Array(32), clock, newId }),
   }
@@ -114,15 +143,37 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return result?.status === 'rejected' ? result.reason : null
 }
 
-const revokedAt = () => catalogue.keyById(AGENCY.id, KEY.id)?.revokedAt ?? null
 const status = () => catalogue.agencyById(AGENCY.id)?.status
 const suspend = () => commands.agencies.change(AGENCY.id, { status: 'suspended' }, CALLER)
 
-describe('a revocation', () => {
+const REVOCATIONS = [
+  {
+    of: 'key' as const,
+    revoke: () => commands.keys.revoke(AGENCY, KEY.id, CALLER),
+    revokedAt: () => catalogue.keyById(AGENCY.id, KEY.id)?.revokedAt ?? null,
+    foundByHash: () => catalogue.holderByHash(KEY.secretSha256)?.key,
+    storedAt: () => store.key.revokedAt,
+    readAgain: async () => {
+      for (const key of await store.loadKeys()) catalogue.putKey(key)
+    },
+  },
+  {
+    of: 'access_token' as const,
+    revoke: () => commands.tokens.revoke(AGENCY, TOKEN.id, CALLER),
+    revokedAt: () => catalogue.accessTokenById(AGENCY.id, TOKEN.id)?.revokedAt ?? null,
+    foundByHash: () => catalogue.tokenHolderByHash(TOKEN.secretSha256)?.token,
+    storedAt: () => store.token.revokedAt,
+    readAgain: async () => {
+      for (const token of await store.loadAccessTokens()) catalogue.putAccessToken(token)
+    },
+  },
+]
+
+describe.each(REVOCATIONS)('a revocation of a $of', ({ of, revoke, revokedAt, foundByHash, storedAt, readAgain }) => {
   test('holds before it is stored', async () => {
     const access = Promise.withResolvers<void>()
     store.access = access.promise
-    const revoking = commands.keys.revoke(AGENCY, KEY.id, CALLER)
+    const revoking = revoke()
     expect(revokedAt()).toBe(clock.now())
     access.resolve()
     expect(await revoking).toMatchObject({ kind: 'done', value: { revokedAt: clock.now() } })
@@ -133,24 +184,21 @@ describe('a revocation', () => {
     async (outcome) => {
       const first = clock.now()
       store.failing = outcome
-      expect(await failureOf(commands.keys.revoke(AGENCY, KEY.id, CALLER))).toMatchObject({ access: 'key' })
+      expect(await failureOf(revoke())).toMatchObject({ access: of })
       expect(revokedAt()).toBe(first)
       await clock.advance(60_000)
       store.failing = null
-      expect(await commands.keys.revoke(AGENCY, KEY.id, CALLER)).toMatchObject({
-        kind: 'done',
-        value: { revokedAt: first },
-      })
-      expect(store.key.revokedAt).toBe(first)
+      expect(await revoke()).toMatchObject({ kind: 'done', value: { revokedAt: first } })
+      expect(storedAt()).toBe(first)
     },
   )
 
-  test('is not undone by a key that is read again', async () => {
+  test('is not undone by one that is read again', async () => {
     store.failing = 'not_written'
-    await failureOf(commands.keys.revoke(AGENCY, KEY.id, CALLER))
-    for (const key of await store.loadKeys()) catalogue.putKey(key)
+    await failureOf(revoke())
+    await readAgain()
     expect(revokedAt()).not.toBeNull()
-    expect(catalogue.holderByHash(KEY.secretSha256)?.key.revokedAt).not.toBeNull()
+    expect(foundByHash()?.revokedAt).not.toBeNull()
   })
 })
 
@@ -203,6 +251,11 @@ describe('a suspension', () => {
 describe('a closing that could not be stored', () => {
   const closings = [
     ['revocation', () => commands.keys.revoke(AGENCY, KEY.id, CALLER), () => store.key.revokedAt !== null],
+    [
+      'revocation of an access token',
+      () => commands.tokens.revoke(AGENCY, TOKEN.id, CALLER),
+      () => store.token.revokedAt !== null,
+    ],
     ['suspension', () => suspend(), () => store.agency.status === 'suspended'],
   ] as const
 

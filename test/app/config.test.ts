@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ConfigError, LIMITS, readConfig } from '../../src/app/config.ts'
+import { ConfigError, hasShortPart, LIMITS, readConfig } from '../../src/app/config.ts'
 
 const TOKEN = 'x'.repeat(32)
 const KEY_HEX = '0f'.repeat(32)
@@ -22,7 +22,9 @@ describe('readConfig', () => {
       host: '127.0.0.1',
       databaseUrl: null,
       dataDir: './data',
-      portalToken: null,
+      admin: null,
+      trustedProxies: [],
+      portalTokens: null,
       secretKey: null,
       logLevel: 'info',
       environment: 'development',
@@ -45,13 +47,23 @@ describe('readConfig', () => {
   })
 
   test('the configuration cannot be changed', () => {
-    const config = readConfig({ WEBHOOK_ALLOW_HOSTS: 'localhost:9000' })
-    for (const part of [config, config.limits, config.webhookAllowHosts]) expect(Object.isFrozen(part)).toBe(true)
+    const config = readConfig({
+      WEBHOOK_ALLOW_HOSTS: 'localhost:9000',
+      ADMIN_PORT: '1',
+      PORTAL_TOKEN: TOKEN,
+      TRUSTED_PROXIES: '::1',
+    })
+    const { admin, limits, portalTokens, trustedProxies, webhookAllowHosts } = config
+    for (const part of [config, admin, limits, portalTokens, trustedProxies, webhookAllowHosts])
+      expect(Object.isFrozen(part)).toBe(true)
   })
 
   test('one message names every bad variable and its accepted values', () => {
     const env = {
       PORT: '70000',
+      ADMIN_PORT: '-1',
+      ADMIN_HOST: 'a b',
+      TRUSTED_PROXIES: 'proxy',
       HOST: 'a b',
       DATABASE_URL: 'mysql://u:hunter2@db/n',
       PORTAL_TOKEN: 'hunter2',
@@ -91,6 +103,12 @@ describe('readConfig', () => {
       ['db', 'postgres:', 'http://db/n'],
     ],
     ['PORTAL_TOKEN', [TOKEN, 'a-B_9~'.repeat(6)], ['x'.repeat(31), `${'x'.repeat(32)} y`, 'é'.repeat(40)]],
+    ['ADMIN_PORT', ['0', '9090'], ['-1', '65536', '3000', 'no']],
+    [
+      'TRUSTED_PROXIES',
+      ['127.0.0.1', '10.0.0.0/8, fd00::/8'],
+      ['localhost', '10.0.0.0/8,', '0.0.0.0/0', '::/0', '10.0.0.0/33'],
+    ],
     ['PORT', ['0', '80', '65535'], ['-1', '65536', '8e3', ' 80', '0x50', '80.0']],
     ['LOG_LEVEL', ['trace', 'silent'], ['INFO', 'warning']],
     ['NODE_ENV', ['production', 'test', 'development'], ['staging']],
@@ -118,6 +136,36 @@ describe('readConfig', () => {
         expect(faultsOf({ SECRET_KEY: Buffer.alloc(size, 7).toString(text) })).toHaveLength(1)
       }
     }
+  })
+
+  test('PORTAL_TOKEN is one token, or two separated by a comma', () => {
+    const tokensOf = (text: string) => readConfig({ PORTAL_TOKEN: text }).portalTokens
+    const [old, next] = [TOKEN, 'y'.repeat(40)]
+    expect(tokensOf(old)).toEqual([old])
+    expect(tokensOf(`${old},${next}`)).toEqual([old, next, `${old},${next}`])
+    expect(faultsOf({ PORTAL_TOKEN: `${old},${next},${old}` })).toHaveLength(1)
+  })
+
+  test('a token that contains a comma is still one token, as before there were two', () => {
+    for (const text of [`short,${TOKEN}`, `${TOKEN},`, `,${'a,'.repeat(20)}`]) {
+      const { portalTokens } = readConfig({ PORTAL_TOKEN: text })
+      expect(portalTokens).toContain(text)
+      expect(hasShortPart(portalTokens ?? [])).toBe(true)
+    }
+    for (const text of [TOKEN, `${TOKEN},${'y'.repeat(32)}`])
+      expect(hasShortPart(readConfig({ PORTAL_TOKEN: text }).portalTokens ?? [])).toBe(false)
+  })
+
+  test('ADMIN_HOST has a default, needs ADMIN_PORT, and ADMIN_PORT is not PORT', () => {
+    expect(readConfig({ ADMIN_PORT: '9090' }).admin).toEqual({ port: 9090, host: '127.0.0.1' })
+    expect(readConfig({ ADMIN_PORT: '9090', ADMIN_HOST: '::' }).admin).toEqual({ port: 9090, host: '::' })
+    expect(readConfig({ PORT: '0', ADMIN_PORT: '0' }).admin?.port).toBe(0)
+    expect(faultsOf({ ADMIN_HOST: '0.0.0.0' })).toEqual([
+      'ADMIN_HOST is set, but ADMIN_PORT is not: use both, or remove ADMIN_HOST.',
+    ])
+    expect(faultsOf({ PORT: '9090', ADMIN_PORT: '9090' })).toEqual([
+      'ADMIN_PORT is 9090, like PORT: use a different port.',
+    ])
   })
 
   test('WEBHOOK_ALLOW_HOSTS is refused in production', () => {

@@ -10,23 +10,23 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const none = { portalToken: null, secretKey: null }
+const none = { portalTokens: null, secretKey: null }
 
 describe('loadSecrets', () => {
   test('creates both secrets once, private to the user, in a folder that need not exist', () => {
     const dataDir = join(folder, 'a', 'b')
     const made = loadSecrets({ dataDir, ...none })
-    expect(made.portalToken.length).toBeGreaterThanOrEqual(32)
+    expect(made.portalTokens[0]?.length).toBeGreaterThanOrEqual(32)
     expect(made.secretKey).toHaveLength(32)
     expect(loadSecrets({ dataDir, ...none })).toEqual(made)
     expect(readdirSync(dataDir).sort()).toEqual(['portal-token', 'secret-key'])
     for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o777).toBe(0o600)
     expect(made.portalTokenFile).toBe(join(dataDir, 'portal-token'))
-    expect(readFileSync(join(dataDir, 'portal-token'), 'utf8')).toBe(`${made.portalToken}\n`)
+    expect(readFileSync(join(dataDir, 'portal-token'), 'utf8')).toBe(`${made.portalTokens[0]}\n`)
   })
 
   test('the environment takes precedence, and nothing is written', () => {
-    const given = { portalToken: 't'.repeat(40), secretKey: new Uint8Array(32) }
+    const given = { portalTokens: ['t'.repeat(40)], secretKey: new Uint8Array(32) }
     const dataDir = join(folder, 'not-made')
     expect(loadSecrets({ dataDir, ...given })).toEqual({ ...given, portalTokenFile: null })
     expect(readdirSync(folder)).toEqual([])

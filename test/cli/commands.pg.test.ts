@@ -143,8 +143,40 @@ describe('the command line', () => {
     expect((await fetch(first.stdout.trim())).status).toBe(404)
   })
 
+  test('gives people of the agency access tokens, and takes either kind of token', async () => {
+    const create = ['access-tokens', 'create', '--name', 'Maria', '--role', 'desk', '--expires-at', '2099-01-01']
+    const run = await cli(create)
+    expect([run.code, run.stderr]).toEqual([0, 'Store the secret now: it is not shown again.\n'])
+    const [, id = '', secret = ''] = /^id +(tok_\S+)$.*^secret {2}(hp_live_\S+)$/ms.exec(run.stdout) ?? []
+    expect((await cli(['access-tokens', 'list'])).stdout).toMatch(new RegExp(`^${id} +Maria +desk +hp_live_`, 'm'))
+
+    // With an access token, the agency needs no name, however many there are.
+    const asMaria = (args: string[]) => cli([...args, '--json'], { env: { PORTAL_TOKEN: secret } })
+    expect((await asMaria(['units', 'list'])).json.units).toHaveLength(2)
+    expect((await cli(['units', 'list', '--json', '--token', secret])).json.units).toHaveLength(2)
+    const stay = ['--unit', 'sea-view', '--arrival', '2027-09-01', '--departure', '2027-09-04']
+    expect((await asMaria(['bookings', 'create', ...stay])).code).toBe(0)
+    const audit = await cli(['audit', 'list', '--access-token', id])
+    expect(audit.stdout).toMatch(
+      new RegExp(`access_token ${id} Maria +POST /portal/v1/agencies/\\{agencySlug\\}/bookings +OK`),
+    )
+
+    const refused = await cli(['keys', 'create', '--token', secret])
+    expect(refused.code).toBe(3)
+    expect(refused.stderr).toContain('needed: an access token with the role owner or a higher one')
+    expect(refused.stderr).toContain('(403 ROLE_MISSING, request req_')
+    const operators = await cli(['agencies', 'list', '--token', secret])
+    expect([operators.code, operators.stderr.includes("needed: the operator's token")]).toEqual([3, true])
+
+    expect((await json('access-tokens', 'revoke', id)).accessToken.revokedAt).toBeString()
+    expect((await asMaria(['units', 'list'])).code).toBe(3)
+  })
+
   test('makes a demo agency through the portal', async () => {
     const demo = await json('demo', '--slug', 'playground')
+    expect(Object.keys(demo.accessTokens)).toEqual(['viewer', 'desk', 'manager', 'owner'])
+    for (const token of Object.values<string>(demo.accessTokens))
+      expect((await cli(['units', 'list', '--token', token])).code).toBe(0)
     expect(demo).toMatchObject({ agency: 'playground', units: 12 })
     expect(demo.bookings).toBeGreaterThan(100)
     expect((await json('units', 'list', '--agency', 'playground')).totalItems).toBe(12)

@@ -3,15 +3,17 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readServiceFile, removeServiceFile, writeServiceFile } from '../../src/app/service-file.ts'
-import { connectionOf } from '../../src/cli/connection.ts'
+import { connectionOf, serviceUrl } from '../../src/cli/connection.ts'
 import { UsageError } from '../../src/cli/exit-codes.ts'
+
+const LOCAL = { url: 'http://127.0.0.1:4567', adminUrl: 'http://127.0.0.1:4567' }
 
 let dataDir: string
 
 beforeAll(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
   writeFileSync(join(dataDir, 'portal-token'), 'local-token\n')
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+  writeServiceFile(dataDir, { ...LOCAL, pid: 42 })
 })
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
@@ -35,6 +37,53 @@ describe('the service is found', () => {
   })
 })
 
+describe('with ADMIN_PORT', () => {
+  const ACCESS_TOKEN = `hp_live_${'a'.repeat(43)}`
+  const env = { DATA_DIR: '/nowhere', PORT: '8080', ADMIN_PORT: '9090' }
+
+  test("the operator's token is sent there, and an access token to PORT", () => {
+    expect(connectionOf({ token: 'a' }, env).url).toBe('http://127.0.0.1:9090')
+    expect(connectionOf({ token: ACCESS_TOKEN }, env)).toEqual({ url: 'http://127.0.0.1:8080', token: ACCESS_TOKEN })
+    expect(connectionOf({}, { ...env, PORTAL_TOKEN: ACCESS_TOKEN }).url).toBe('http://127.0.0.1:8080')
+  })
+
+  test('so it is to a service that has left its addresses in its folder', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
+    writeFileSync(join(folder, 'portal-token'), 'local-token\n')
+    writeServiceFile(folder, { url: 'http://127.0.0.1:1', adminUrl: 'http://127.0.0.1:2', pid: 42 })
+    expect(connectionOf({}, { DATA_DIR: folder })).toEqual({ url: 'http://127.0.0.1:2', token: 'local-token' })
+    expect(connectionOf({ token: ACCESS_TOKEN }, { DATA_DIR: folder }).url).toBe('http://127.0.0.1:1')
+    rmSync(folder, { recursive: true })
+  })
+
+  test('an address that is given is used for both', () => {
+    for (const token of ['a', ACCESS_TOKEN])
+      expect(connectionOf({ token }, { ...env, NIGHTLEDGER_URL: 'https://a.example' }).url).toBe('https://a.example')
+  })
+
+  test.each([
+    ['0.0.0.0', 'http://127.0.0.1:9090'],
+    ['::', 'http://127.0.0.1:9090'],
+    ['10.0.0.5', 'http://10.0.0.5:9090'],
+    ['::1', 'http://[::1]:9090'],
+  ])('and ADMIN_HOST %s, it is at %s', (host, url) => {
+    expect(serviceUrl({}, { ...env, ADMIN_HOST: host }, { isPublic: false })).toBe(url)
+  })
+})
+
+test('of two tokens in PORTAL_TOKEN, the first is sent; one that contains a comma is sent whole', () => {
+  const [old, next] = ['x'.repeat(32), 'y'.repeat(32)]
+  expect(connectionOf({}, { PORTAL_TOKEN: `${old},${next}` }).token).toBe(old)
+  expect(connectionOf({}, { PORTAL_TOKEN: `short,${old}` }).token).toBe(`short,${old}`)
+})
+
+test('the file of a version without ADMIN_PORT is read', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
+  writeFileSync(join(folder, 'service.json'), '{"url":"http://127.0.0.1:1","pid":42}\n')
+  expect(readServiceFile(folder)).toEqual({ url: 'http://127.0.0.1:1', adminUrl: 'http://127.0.0.1:1', pid: 42 })
+  rmSync(folder, { recursive: true })
+})
+
 test('the token of the local service is never sent to another machine', () => {
   for (const url of ['https://example.com', 'http://127.0.0.1.example.com', 'http://localhost.example.com'])
     expect(() => connectionOf({ url }, { DATA_DIR: dataDir })).toThrow(UsageError)
@@ -49,12 +98,13 @@ test('an invalid address and a missing token are reported', () => {
 
 test("a service's file is private, replaces an older one, and is removed by its own process only", () => {
   expect(statSync(join(dataDir, 'service.json')).mode & 0o777).toBe(0o600)
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4568', pid: 43 })
+  const successor = { url: 'http://127.0.0.1:4568', adminUrl: 'http://127.0.0.1:9090', pid: 43 }
+  writeServiceFile(dataDir, successor)
   removeServiceFile(dataDir, 42)
-  expect(readServiceFile(dataDir)).toEqual({ url: 'http://127.0.0.1:4568', pid: 43 })
+  expect(readServiceFile(dataDir)).toEqual(successor)
   removeServiceFile(dataDir, 43)
   expect(readServiceFile(dataDir)).toBeNull()
   writeFileSync(join(dataDir, 'service.json'), '{"url":')
   expect(readServiceFile(dataDir)).toBeNull()
-  writeServiceFile(dataDir, { url: 'http://127.0.0.1:4567', pid: 42 })
+  writeServiceFile(dataDir, { ...LOCAL, pid: 42 })
 })

@@ -1,4 +1,4 @@
-import type { Actor } from '../../src/core/journal/record.ts'
+import { type Actor, actorOf } from '../../src/core/journal/record.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 
@@ -34,6 +34,6 @@ export async function auditTrail(sql: Sql, agencyId: string | null = null): Prom
     ...row,
     agency_id: idOf('agc', row.agency_id),
     line_id: idOf('aud', row.line_id),
-    actor_id: row.actor_id === null ? null : idOf('key', row.actor_id),
+    actor_id: actorOf(row.actor_kind, row.actor_id).id,
   }))
 }

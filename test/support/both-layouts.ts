@@ -70,7 +70,16 @@ export async function oldAuditTrail(sql: Sql, agencyId: string): Promise<ShownLi
 
 export async function auditTrail(url: string, agencyId: string): Promise<ShownLine[]> {
   const sql = connect(url, { purpose: 'lists' })
-  const none = { from: null, to: null, actorKind: null, actorId: null, outcome: null, bookingId: null, requestId: null }
+  const none = {
+    from: null,
+    to: null,
+    actorKind: null,
+    keyId: null,
+    tokenId: null,
+    outcome: null,
+    bookingId: null,
+    requestId: null,
+  }
   const { rows } = await new PostgresAuditList(new ListReads(sql)).list(agencyId, none, { offset: 0, limit: 1_000 })
   await sql.end({ timeout: 1 })
   return inOrder(rows.map(({ id: _, ...line }) => line))

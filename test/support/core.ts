@@ -52,6 +52,7 @@ export function openCore(options: {
   const catalogue = new Catalogue({
     loadAgencies: async () => [...agencies],
     loadKeys: async () => [],
+    loadAccessTokens: async () => [],
     loadInventory: async (agencyId) => new Inventory(options.units(agencyId), []),
   })
   for (const agency of agencies) catalogue.putAgency(agency)

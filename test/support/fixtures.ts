@@ -1,11 +1,15 @@
 /** Agencies, keys and fee types of tests, made by the commands that the portal runs: fenced, audited, and in memory at once. */
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../../src/access/key-secret.ts'
+import { newTokenSecret } from '../../src/access/token-secret.ts'
+import { AccessTokenCommands } from '../../src/admin/access-token-commands.ts'
 import { AgencyCommands } from '../../src/admin/agency-commands.ts'
+import type { NewSecret } from '../../src/admin/credential-writes.ts'
 import { FeeCommands } from '../../src/admin/fee-commands.ts'
-import { KeyCommands, type KeySecret } from '../../src/admin/key-commands.ts'
+import { KeyCommands } from '../../src/admin/key-commands.ts'
 import type { AgencyOutcome } from '../../src/admin/outcome.ts'
 import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { AccessToken, Role } from '../../src/core/catalogue/access-token.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
@@ -42,7 +46,7 @@ export async function makeKey(
   ledger: Ledger,
   agency: Agency,
   change: Partial<Omit<ApiKey, 'agencyId' | 'prefix' | 'secretSha256'>> = {},
-  made: KeySecret = newKeySecret(randomBytes),
+  made: NewSecret = newKeySecret(randomBytes),
 ): Promise<{ key: ApiKey; secret: string }> {
   const { id = systemIds('key'), createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new KeyCommands({ ...dependencies(ledger, now, { key: id }), makeSecret: () => made })
@@ -52,6 +56,24 @@ export async function makeKey(
     FIXTURE,
   )
   return { key: revokedAt === null ? key : settledValue(await at(revokedAt).revoke(agency, id, FIXTURE)), secret }
+}
+
+/** An access token named for its role, unless the change says otherwise. */
+export async function makeAccessToken(
+  ledger: Ledger,
+  agency: Agency,
+  role: Role,
+  change: Partial<Pick<AccessToken, 'name' | 'createdAt' | 'expiresAt' | 'revokedAt'>> = {},
+  made: NewSecret = newTokenSecret(randomBytes),
+): Promise<{ token: AccessToken; secret: string }> {
+  const { createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
+  const at = (now: number) => new AccessTokenCommands({ ...dependencies(ledger, now, {}), makeSecret: () => made })
+  const asked = { name: `The ${role}`, role, expiresAt: null, ...draft }
+  const { token, secret } = await at(createdAt).create(agency, asked, FIXTURE)
+  return {
+    token: revokedAt === null ? token : settledValue(await at(revokedAt).revoke(agency, token.id, FIXTURE)),
+    secret,
+  }
 }
 
 export async function makeFeeType(

@@ -1,11 +1,12 @@
 import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
+import type { AccessToken, Role } from '../../src/core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { FeeType } from '../../src/core/domain/rules.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
-import { makeFeeType, makeKey } from './fixtures.ts'
+import { makeAccessToken, makeFeeType, makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 import { AGENCY, AMPLE_PLAN, CALLER, requestFor, sampleUnit } from './samples.ts'
@@ -16,6 +17,12 @@ export interface TestKey {
   readonly secret: string
 }
 
+export interface TestAccessToken {
+  readonly token: AccessToken
+  /** As it is sent. */
+  readonly secret: string
+}
+
 /** The real ledger on a database of its own, with what a test fills it with. */
 export interface TestLedger {
   readonly ledger: Ledger & { reports: Reports }
@@ -23,6 +30,7 @@ export interface TestLedger {
   agency(change?: Partial<Agency>): Promise<Agency>
   /** A key with every scope, unless the change says otherwise. */
   key(agency: Agency, change?: Partial<ApiKey>): Promise<TestKey>
+  accessToken(agency: Agency, role: Role, change?: Partial<AccessToken>): Promise<TestAccessToken>
   /** Slug and name come from the id unless the change says otherwise. */
   unit(agency: Agency, change?: Partial<Unit>): Promise<Unit>
   feeType(agency: Agency, change?: Partial<FeeType>): Promise<FeeType>
@@ -44,6 +52,7 @@ export async function openTestLedger(
       return addAgency(ledger, { ...AGENCY, id, slug: id.replace('_', '-'), plan: AMPLE_PLAN, ...change })
     },
     key: (agency, change) => makeKey(ledger, agency, change),
+    accessToken: (agency, role, change) => makeAccessToken(ledger, agency, role, change),
     unit: (agency, change = {}) => {
       const id = systemIds('unt')
       return addUnit(ledger, agency, sampleUnit({ id, slug: id.replace('_', '-'), name: `Unit ${id}`, ...change }))

@@ -114,7 +114,10 @@ export class RequestGenerator {
     for (const parameter of parameters) {
       const { name, schema, required } = parameter
       if (parameter.in === 'path')
-        path = path.replace(`{${name}}`, this.#encoded(this.#text(`path ${template}`, schema, malice), malice))
+        path = path.replace(
+          `{${name}}`,
+          this.#encoded(this.#text(this.#pathName(template, name), schema, malice), malice),
+        )
       if (parameter.in === 'query' && (required ? !random.chance(malice / 4) : random.chance(0.4)))
         query.push(`${name}=${this.#encoded(this.#text(name, schema, malice), malice)}`)
     }
@@ -122,8 +125,15 @@ export class RequestGenerator {
     if (random.chance(malice / 4)) query.push(random.pick(['%', 'x=%zz', '__proto__=1', 'a[]=1', '&&', 'x=%00']))
     const headers: Record<string, string> = {}
     if (random.chance(0.2)) headers['idempotency-key'] = random.pick(['k1', 'k2', '"k3"', 'k'.repeat(255), 'a b', '"'])
+    if (parameters.some(({ name }: any) => name === 'If-Match') && random.chance(0.3))
+      headers['if-match'] = random.pick(['"1"', '"2"', '"3"', '1', '*', 'W/"1"'])
     const body = this.#body(operation, headers, malice)
     return { method, path: query.length === 0 ? path : `${path}?${query.join('&')}`, headers, body }
+  }
+
+  /** Values of a parameter are known for one path, or for all. */
+  #pathName(template: string, name: string): string {
+    return this.#known[`path ${template}`] === undefined ? name : `path ${template}`
   }
 
   #body(operation: any, headers: Record<string, string>, malice: number): GeneratedRequest['body'] {

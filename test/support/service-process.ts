@@ -12,6 +12,8 @@ const START_MS_MAX = 120_000
 /** The real service in a process of its own. */
 export interface ServiceProcess {
   readonly baseUrl: string
+  /** Where the operator is served: `baseUrl`, unless ADMIN_PORT is set. */
+  readonly adminUrl: string
   readonly pid: number
   /** From spawning to the first answer of the service, milliseconds. */
   readonly readyMs: number
@@ -34,8 +36,7 @@ export type StartingService = Omit<ServiceProcess, 'readyMs'>
  */
 export async function startListening(env: Record<string, string>): Promise<StartingService> {
   const { child, log, failed } = spawn([process.execPath, 'run', MAIN], env)
-  const port = await Promise.race([failed, portFrom(log, 'starting')])
-  return serviceOf(child, port, log)
+  return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
 }
 
 /**
@@ -49,8 +50,7 @@ export async function startService(
 ): Promise<ServiceProcess> {
   const since = performance.now()
   const { child, log, failed } = spawn(command, env, cwd)
-  const port = await Promise.race([failed, portFrom(log, 'listening')])
-  const service = serviceOf(child, port, log)
+  const service = serviceOf(child, await Promise.race([failed, portsFrom(log, 'listening')]), log)
   await fetch(`${service.baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
   return { ...service, readyMs: performance.now() - since }
 }
@@ -75,13 +75,19 @@ function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   return { child, failed, log: () => text }
 }
 
-function serviceOf(child: Bun.Subprocess, port: number, log: () => string): StartingService {
+interface Ports {
+  readonly port: number
+  readonly adminPort?: number
+}
+
+function serviceOf(child: Bun.Subprocess, { port, adminPort = port }: Ports, log: () => string): StartingService {
   const baseUrl = `http://127.0.0.1:${port}`
+  const adminUrl = `http://127.0.0.1:${adminPort}`
   const ask = (path: string, call: HttpCall = {}) => send(baseUrl + path, call)
   return {
-    ...{ baseUrl, pid: child.pid, log, exited: child.exited, ask },
+    ...{ baseUrl, adminUrl, pid: child.pid, log, exited: child.exited, ask },
     portal: (path, json) =>
-      ask(`/portal/v1${path}`, { token: TEST_PORTAL_TOKEN, ...(json === undefined ? {} : { json }) }),
+      send(`${adminUrl}/portal/v1${path}`, { token: TEST_PORTAL_TOKEN, ...(json === undefined ? {} : { json }) }),
     kill: (signal) => child.kill(signal),
   }
 }
@@ -113,13 +119,13 @@ export function credentialsFor(databaseUrl: string): Record<string, string> {
   return { DATABASE_URL: databaseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
 }
 
-async function portFrom(log: () => string, message: 'starting' | 'listening'): Promise<number> {
+async function portsFrom(log: () => string, message: 'starting' | 'listening'): Promise<Ports> {
   const deadline = performance.now() + START_MS_MAX
   while (performance.now() < deadline) {
     const line = log()
       .split('\n')
       .find((candidate) => candidate.includes(`"${message}"`))
-    if (line !== undefined) return JSON.parse(line).port
+    if (line !== undefined) return JSON.parse(line)
     await Bun.sleep(5)
   }
   throw new Error(`The service did not come up within ${START_MS_MAX} ms:\n${log()}`)

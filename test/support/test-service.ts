@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { PortalAccess } from '../../src/access/portal-access.ts'
 import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
@@ -109,13 +110,14 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
-  const portal = openPortal(ledger, {
-    ...{ secretKey, webhooks, draining: new AbortController().signal },
-    withoutIdleTimeout: (_, answer) => answer(),
-  })
+  const portal = openPortal(ledger, { secretKey, webhooks, draining: new AbortController().signal })
   return createApp({
     ledger,
-    portal: { ledger: portal, token: TEST_PORTAL_TOKEN },
+    portal: {
+      ledger: { ...portal, withoutIdleTimeout: (_, answer) => answer(), publicUrl: ({ url }) => url },
+      access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }),
+      throttled: () => null,
+    },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,
   })

@@ -1,9 +1,9 @@
 /**
- * Repeated writes (docs/design.md#additive-headers): under one scope, API key and route and idempotency key, a write happens
- * once.
+ * Repeated writes (docs/design.md#additive-headers): under one scope, API key or token and route and idempotency key, a write
+ * happens once.
  *
- * - I1 An answer is kept by the booking's own batch (J2): there is never a booking without its answer, nor an answer
- *   without its booking. Only 2xx answers are kept.
+ * - I1 An answer is kept by the booking's own batch (J2), or in the statement of a change that has no journal entry: there is never a
+ *   change without its answer, nor an answer without its change. Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 A request looks for a stored answer before it executes. If an earlier one failed with an unknown outcome, a later one
@@ -13,8 +13,9 @@
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
  *   neither deletes nor hides it: otherwise the write would be made a second time.
  */
+import { AlreadyAnsweredError, WriteError } from '../../core/bookings/write-error.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
-import type { IdempotencyDraft } from '../../core/journal/record.ts'
+import type { ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
 import { AssertionError, assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DAY_MS } from '../../lib/duration.ts'
@@ -29,7 +30,9 @@ const OPEN_MAX = 4_096
 const DOUBTFUL_MAX = 4_096
 
 export interface IdempotencyScope {
+  /** `NO_AGENCY` for a route that belongs to none. */
   readonly agencyId: string
+  /** Of the API key or access token; `OPERATOR_ID` for the operator. */
   readonly keyId: string
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
@@ -54,7 +57,10 @@ export interface KeptAnswer extends Answer {
  * Turns the answer of a write into what the booking's record keeps of it. Call it once, with a 2xx answer, and give the draft to
  * the journal: what is kept is what is answered.
  */
-export type Keep = (answer: Answer) => IdempotencyDraft
+export type Keep = (answer: Answer) => IdempotencyDraft & { readonly agencyId: string }
+
+/** The same for an answer whose body only the statement of the change knows (ChangeAnswer). */
+export type KeepReturned = (status: number) => ChangeAnswer
 
 /** The outcome of an execution: the answer that was stored, or a refusal, which is not stored. */
 export type Execution<R> = { readonly kind: 'answered' } | Refused<R>
@@ -64,8 +70,11 @@ interface Refused<R> {
   readonly refusal: R
 }
 
-/** `replayed`: the first answer again. `reused`: the key belongs to a different request; 422 `IDEMPOTENCY_KEY_REUSED`. */
-export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer } | Refused<R> | Earlier
+/**
+ * `answered`: what is kept of the answer, null when only the database has it. `replayed`: the first answer again. `reused`: the key belongs
+ * to a different request; 422 `IDEMPOTENCY_KEY_REUSED`.
+ */
+export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer | null } | Refused<R> | Earlier
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
 /** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
@@ -76,13 +85,15 @@ export class IdempotencyFullError extends Error {
   override readonly name = 'IdempotencyFullError'
 }
 
+type Execute<R> = (keep: Keep, keepReturned: KeepReturned) => Promise<Execution<R>>
+
 interface InFlight {
   readonly requestHash: string
   /** False while it looks for a kept answer. */
   executing: boolean
   /** Resolves when it begins to execute, or is over. Never rejects. */
   readonly looked: Promise<void>
-  /** Its answer if that is 2xx, null when it was refused or failed. Never rejects. */
+  /** Its answer if that is 2xx, null when it was refused or failed, or when it must be looked up. Never rejects. */
   readonly answered: Promise<Answer | null>
 }
 
@@ -112,10 +123,7 @@ export class IdempotentWrites {
    * @throws IdempotencyFullError: it was not executed. JournalError of kind `outcome_unknown`: it is not known whether the scope
    *   has an answer
    */
-  async run<R>(
-    request: IdempotentRequest,
-    execute: (keep: Keep) => Promise<Execution<R>>,
-  ): Promise<IdempotentOutcome<R>> {
+  async run<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
     if (this.#open >= this.#openMax) {
       throw new IdempotencyFullError(`Cannot take a request with an Idempotency-Key: ${this.#open} are open`)
     }
@@ -140,11 +148,7 @@ export class IdempotentWrites {
     }
   }
 
-  async #runFirst<R>(
-    scope: string,
-    request: IdempotentRequest,
-    execute: (keep: Keep) => Promise<Execution<R>>,
-  ): Promise<IdempotentOutcome<R>> {
+  async #runFirst<R>(scope: string, request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
     const looked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<Answer | null>()
     const self: InFlight = {
@@ -160,7 +164,7 @@ export class IdempotentWrites {
       if (outcome !== null) return outcome
       self.executing = true
       looked.resolve()
-      outcome = await executeKeeping(request, execute)
+      outcome = await this.#execute(request, execute)
       if (outcome.kind === 'refused' && this.#doubtful.has(scope)) outcome = (await this.#lookUp(request)) ?? outcome
       return outcome
     } catch (error) {
@@ -170,6 +174,17 @@ export class IdempotentWrites {
       this.#inFlight.delete(scope)
       looked.resolve()
       answered.resolve(outcome !== null && 'answer' in outcome ? outcome.answer : null)
+    }
+  }
+
+  async #execute<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
+    try {
+      return await executeKeeping(request, execute)
+    } catch (error) {
+      // An attempt of unknown outcome was still being written when its answer was looked for.
+      const earlier = isAlreadyAnswered(error) ? await this.#lookUp(request) : null
+      if (earlier === null) throw error
+      return earlier
     }
   }
 
@@ -189,7 +204,7 @@ export class IdempotentWrites {
   /** Remembers the failure. @returns the error that the caller gets (I4) */
   #doubt(scope: string, error: unknown, wasExecuting: boolean): unknown {
     const wasUnknown = this.#doubtful.get(scope)?.isUnknown === true
-    const isUnknown = wasUnknown || (wasExecuting && error instanceof JournalError && error.kind === 'outcome_unknown')
+    const isUnknown = wasUnknown || (wasExecuting && isOutcomeUnknown(error))
     this.#doubtful.delete(scope)
     this.#doubtful.set(scope, { isUnknown })
     for (const oldest of this.#doubtful.keys()) {
@@ -200,6 +215,17 @@ export class IdempotentWrites {
   }
 }
 
+function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof WriteError) return error.outcome !== 'not_written'
+  return error instanceof JournalError && error.kind === 'outcome_unknown'
+}
+
+function isAlreadyAnswered(error: unknown): boolean {
+  return (
+    error instanceof Error && (error instanceof AlreadyAnsweredError || error.cause instanceof AlreadyAnsweredError)
+  )
+}
+
 function outcomeUnknown(cause: unknown): JournalError {
   return new JournalError('outcome_unknown', 'Cannot tell whether a request with this Idempotency-Key was executed', {
     cause,
@@ -207,21 +233,23 @@ function outcomeUnknown(cause: unknown): JournalError {
 }
 
 /** Executes, and checks I1: the answer returned is the answer that was stored. */
-async function executeKeeping<R>(
-  request: IdempotentRequest,
-  execute: (keep: Keep) => Promise<Execution<R>>,
-): Promise<IdempotentOutcome<R>> {
-  let kept: Answer | null = null
-  const execution = await execute((answer) => {
-    assert(kept === null, 'Cannot keep an answer: another one is kept already')
-    assert(answer.status >= 200 && answer.status < 300, 'Cannot keep an answer: it is not 2xx')
-    kept = answer
-    const { keyId, route, idempotencyKey, requestHash } = request
-    return { keyId, route, idempotencyKey, requestHash, status: answer.status, body: answer.body }
-  })
+async function executeKeeping<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
+  const kept: (Answer | null)[] = []
+  const draft = (status: number, answer: Answer | null) => {
+    assert(kept.length === 0, 'Cannot keep an answer: another one is kept already')
+    assert(status >= 200 && status < 300, 'Cannot keep an answer: it is not 2xx')
+    kept.push(answer)
+    const { agencyId, keyId, route, idempotencyKey, requestHash } = request
+    return { agencyId, keyId, route, idempotencyKey, requestHash, status }
+  }
+  const execution = await execute(
+    (answer) => ({ ...draft(answer.status, answer), body: answer.body }),
+    (status) => ({ ...draft(status, null), body: null }),
+  )
   if (execution.kind === 'refused') return execution
-  assert(kept !== null, 'Cannot answer a request with an Idempotency-Key: its answer was not kept')
-  return { kind: 'answered', answer: kept }
+  const [answer] = kept
+  assert(answer !== undefined, 'Cannot answer a request with an Idempotency-Key: its answer was not kept')
+  return { kind: 'answered', answer }
 }
 
 /** None of the parts has a line end. */

@@ -11,6 +11,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'Conflict',
+  412: 'Changed in the meantime',
   413: `Body larger than ${BODY_BYTES_MAX} bytes`,
   422: 'Request cannot be carried out',
   429: 'Rate limit or quota exceeded',
@@ -19,17 +20,25 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
 
 /** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
 export function operationObject(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
-  const { id, tag, summary, description, isOpen = false, scope = null } = operation
+  const { id, tag, summary, isOpen = false, scope = null, role } = operation
+  const description = descriptionOf(operation)
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
+    ...(role === undefined ? {} : { 'x-required-role': role }),
     security: isOpen ? [] : [{ [surface.securityScheme.name]: scope === null ? [] : [scope] }],
     parameters: parametersOf(operation, surface),
     ...requestBodyOf(operation),
     responses: responsesOf(operation, surface),
   }
+}
+
+function descriptionOf({ description, role }: Operation): string | undefined {
+  if (role === undefined) return description
+  const required = role === 'operator' ? 'For the operator only.' : `Role: \`${role}\`.`
+  return description === undefined ? required : `${description} ${required}`
 }
 
 function parametersOf(operation: Operation, surface: SurfaceDescription): unknown[] {
@@ -44,7 +53,7 @@ function parametersOf(operation: Operation, surface: SurfaceDescription): unknow
     ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
       ...{ name, in: 'query', required: required.includes(name), description, schema },
     })),
-    ...(surface.headers?.ofRequest(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    ...(surface.requestHeaders?.(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]
 }
 
@@ -63,7 +72,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       content: { 'application/json': { schema: answer.schema } },
     },
   }
-  const codes = isOpen ? problems : [...problems, ...surface.problems]
+  const codes = isOpen ? problems : [...problems, ...(surface.problemsOf?.(operation) ?? []), ...surface.problems]
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
     responses[status] = problemResponse(
       operation,

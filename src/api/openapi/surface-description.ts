@@ -15,17 +15,19 @@ export interface SurfaceDescription {
   readonly pathParameters?: Readonly<Record<string, PathParameter>>
   /** What every operation can answer, unless it is open. */
   readonly problems: readonly ProblemCode[]
+  /** What a certain operation can answer besides. */
+  problemsOf?(operation: Operation): readonly ProblemCode[]
   /** The name of the schema of a refusal. */
   problemName(code: ProblemCode): string
   /** How the schemas of several refusals with one status are combined. */
   readonly problemsJoined: 'oneOf' | 'anyOf'
-  /** Headers and examples are described too; left out, only bodies are. */
+  /** Names of the request headers that an operation takes, among the parameters of `components`. */
+  requestHeaders?(operation: Operation): readonly string[]
+  /** Headers and examples of answers are described too; left out, only bodies are. */
   readonly headers?: HeaderDescription
 }
 
 export interface HeaderDescription {
-  /** Names of the request headers that an operation takes, among the parameters of `components`. */
-  ofRequest(operation: Operation): readonly string[]
   /** Names of the headers that an answer of an operation has, among the headers of `components`. */
   ofAnswer(operation: Operation, status: number): readonly string[]
 }

@@ -47,8 +47,6 @@ export const PARTNER_DESCRIPTION: SurfaceDescription = {
   problemName: (code) =>
     `${code.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Problem`,
   problemsJoined: 'oneOf',
-  headers: {
-    ofRequest: (operation) => (isWrite(operation) ? ['IdempotencyKey', 'RequestId'] : ['RequestId']),
-    ofAnswer: answerHeaders,
-  },
+  requestHeaders: (operation) => (isWrite(operation) ? ['IdempotencyKey', 'RequestId'] : ['RequestId']),
+  headers: { ofAnswer: answerHeaders },
 }

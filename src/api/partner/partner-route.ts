@@ -92,7 +92,8 @@ class WriteAdmission extends KeyAdmission {
   }
 
   #count({ agency, key }: KeyHolder, code: CountedOutcome, requestId: string): void {
-    this.#ledger.refusals.count({ agencyId: agency.id, keyId: key.id, code, route: this.#route, requestId })
+    const actor = { kind: 'key', id: key.id } as const
+    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
 
   /** A revoked or expired key, or one of an inactive agency, still belongs to the agency: its audit trail shows that someone used it. */

@@ -2,11 +2,13 @@ import type { FoundOutcome, KeepAnswer } from '../../core/bookings/booking-reque
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { Booking } from '../../core/domain/booking.ts'
+import { assert } from '../../lib/assert.ts'
 import { targetOf } from '../http/request-target.ts'
 import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotency-key.ts'
 import { bookingJson } from '../json/booking-json.ts'
+import { IDEMPOTENCY_KEY_REUSED } from '../problems/problem-of-idempotency.ts'
 import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
-import { invalid, type Problem, problem } from '../problems/problems.ts'
+import { invalid, type Problem } from '../problems/problems.ts'
 import { type Outcome, type RecordedRefusal, recorded } from '../route/outcome.ts'
 import type { PartnerCall } from './partner-route.ts'
 
@@ -52,23 +54,18 @@ export async function writeOnce(
   )
   switch (outcome.kind) {
     case 'answered':
+      assert(outcome.answer !== null, 'Cannot answer with a booking: only the database has it')
       return outcome.answer.body
     case 'refused':
       return outcome.refusal
     case 'reused':
-      return recordedRefusal(call, REUSED)
+      return recordedRefusal(call, IDEMPOTENCY_KEY_REUSED)
     case 'replayed':
       // A repeated write is a write attempt too, and leaves its line in the audit trail.
       await afterWrite(ledger.commands.auditReplay(agency, caller, bookingIdIn(outcome.answer.body)))
       return outcome
   }
 }
-
-const REUSED = problem(
-  'IDEMPOTENCY_KEY_REUSED',
-  'This Idempotency-Key was already used for a different request: use a new key',
-  {},
-)
 
 /** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
 export async function recordedRefusal(

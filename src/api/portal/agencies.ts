@@ -4,8 +4,8 @@ import type { Agency } from '../../core/catalogue/agency.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { choice } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.ts'
 import { currency, label, slug, timezone } from './portal-schema.ts'
 
@@ -55,6 +55,7 @@ const agencyAnswer = { description: 'The agency.', schema: Type.Object({ agency:
 
 const CREATE_AGENCY = {
   id: 'createAgency',
+  role: 'operator',
   method: 'POST',
   path: '/portal/v1/agencies',
   tag: 'Agencies',
@@ -70,29 +71,32 @@ const CREATE_AGENCY = {
   bodyExample: { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' },
   answer: { status: 201, ...agencyAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_AGENCIES = {
   id: 'listAgencies',
+  role: 'operator',
   method: 'GET',
   path: '/portal/v1/agencies',
   tag: 'Agencies',
   summary: 'List agencies, by slug',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('agencies', AgencyJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET_AGENCY = {
   id: 'getAgency',
+  role: 'viewer',
   method: 'GET',
   path: AGENCY_PATH,
   tag: 'Agencies',
   summary: 'Get an agency',
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_AGENCY = {
   id: 'changeAgency',
+  role: 'operator',
   method: 'PATCH',
   path: AGENCY_PATH,
   tag: 'Agencies',
@@ -106,27 +110,34 @@ const CHANGE_AGENCY = {
   }),
   bodyExample: { status: 'suspended' },
   answer: { status: 200, ...agencyAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (agency: Agency) => ({ agency: agencyJson(agency) })
 
 export const AGENCIES = [
-  portalRoute(CREATE_AGENCY, async ({ ledger, caller, body }) => {
-    const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
-    const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
-    const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
-    const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
-    return settled(await ledger.agencies.create(draft, caller), 'agency', (agency) => ({ agency: agencyJson(agency) }))
-  }),
+  portalRoute(
+    CREATE_AGENCY,
+    async ({ ledger, caller, keep, body }) => {
+      const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
+      const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
+      const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
+      const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
+      return settled(await ledger.agencies.create(draft, caller, keep.of(shown)), 'agency', shown)
+    },
+    { agency: ({ ledger, body }) => ledger.catalogue.agencyBySlug(body.slug) },
+  ),
   portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.agencies()
     const agencies = sliceOf(all, page).map(agencyJson)
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify({ agency: agencyJson(agency) })),
-  agencyRoute(CHANGE_AGENCY, async ({ ledger, caller, agency, body }) =>
-    settled(await ledger.agencies.change(agency.id, changeOf(body), caller), 'agency', (changed) => ({
-      agency: agencyJson(changed),
-    })),
+  agencyRoute(GET_AGENCY, ({ agency }) => JSON.stringify(shown(agency))),
+  agencyRoute(
+    CHANGE_AGENCY,
+    async ({ ledger, caller, keep, agency, body }) =>
+      settled(await ledger.agencies.change(agency.id, changeOf(body), caller, keep.of(shown)), 'agency', shown),
+    { isRevocation: ({ body }) => body.status === 'suspended' },
   ),
 ]
 

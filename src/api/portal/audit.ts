@@ -1,22 +1,27 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AuditEntry } from '../../admin/audit-list.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { Catalogue } from '../../core/catalogue/catalogue.ts'
+import { ACTOR_KINDS, type Actor } from '../../core/journal/record.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { choice, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { instantOrDate } from './portal-schema.ts'
-
-const ACTORS = ['key', 'portal', 'system'] as const
 
 const AuditEntryJson = Type.Object(
   {
     id: Type.String(),
     at: Type.String({ format: 'date-time' }),
     actor: Type.Object({
-      kind: choice(ACTORS, { description: '`key`: a partner; `portal`: the agency; `system`: a timer.' }),
-      id: nullable(Type.String({ description: 'The API key.' })),
+      kind: choice(ACTOR_KINDS, {
+        description:
+          '`key`: a partner; `access_token`: a person of the agency; `portal`: the operator; `system`: a timer.',
+      }),
+      id: nullable(Type.String({ description: 'Of the API key or access token.' })),
+      name: nullable(Type.String({ description: 'Of the API key or access token.' })),
     }),
     route: Type.String({ description: 'Method and path template.' }),
     outcome: Type.String({
@@ -29,18 +34,30 @@ const AuditEntryJson = Type.Object(
     count: Type.Integer({
       minimum: 1,
       description:
-        'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key, outcome and minute.',
+        'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key or token, outcome and minute.',
     }),
   },
   { $id: 'AuditEntry' },
 )
 
-function auditEntryJson({ at, actor, ...entry }: AuditEntry): Static<typeof AuditEntryJson> {
-  return { ...entry, actor: { ...actor }, at: timestampOf(at) }
+function auditEntryJson(
+  { at, actor, ...entry }: AuditEntry,
+  agency: Agency,
+  catalogue: Catalogue,
+): Static<typeof AuditEntryJson> {
+  return { ...entry, actor: { ...actor, name: nameOf(actor, agency, catalogue) }, at: timestampOf(at) }
+}
+
+/** Keys and tokens keep their names after they are revoked. */
+function nameOf({ kind, id }: Actor, agency: Agency, catalogue: Catalogue): string | null {
+  if (id === null) return null
+  const found = kind === 'access_token' ? catalogue.accessTokenById(agency.id, id) : catalogue.keyById(agency.id, id)
+  return found?.name ?? null
 }
 
 const LIST_AUDIT = {
   id: 'listAudit',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/audit`,
   tag: 'Audit and usage',
@@ -49,14 +66,15 @@ const LIST_AUDIT = {
     ...PAGE_QUERY,
     from: Type.Optional(instantOrDate('At or after this time.')),
     to: Type.Optional(instantOrDate('Before this time.')),
-    actor: Type.Optional(choice(ACTORS)),
+    actor: Type.Optional(choice(ACTOR_KINDS)),
     key: Type.Optional(text({ description: 'Id of the API key.' })),
+    token: Type.Optional(text({ description: 'Id of the access token.' })),
     outcome: Type.Optional(text({ description: '`OK`, or the code of a refusal.' })),
     booking: Type.Optional(text({ description: 'Id of the booking.' })),
     request: Type.Optional(text({ description: 'Request id.' })),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('audit', AuditEntryJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const AUDIT = [
   agencyRoute(LIST_AUDIT, async ({ ledger, agency, query }) => {
@@ -67,13 +85,17 @@ export const AUDIT = [
         from: query.from === undefined ? null : agencyInstant(agency, query.from),
         to: query.to === undefined ? null : agencyInstant(agency, query.to),
         actorKind: query.actor ?? null,
-        actorId: query.key ?? null,
+        keyId: query.key ?? null,
+        tokenId: query.token ?? null,
         outcome: query.outcome ?? null,
         bookingId: query.booking ?? null,
         requestId: query.request ?? null,
       },
       page,
     )
-    return JSON.stringify({ audit: rows.map(auditEntryJson), ...pageMembers(page, total) })
+    return JSON.stringify({
+      audit: rows.map((row) => auditEntryJson(row, agency, ledger.catalogue)),
+      ...pageMembers(page, total),
+    })
   }),
 ]

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { BookingJson, bookingJson } from '../json/booking-json.ts'
 import { GuestJson, guestJson } from '../json/guest-json.ts'
@@ -19,14 +20,25 @@ export const AgencyBookingJson = Type.Object(
   { $id: 'Booking' },
 )
 
-export function agencyBookingJson(found: AgencyBooking, inventory: Inventory): Static<typeof AgencyBookingJson> {
-  const { booking, guest, notes } = found
+/** All but what is stored beside the booking: guest and notes. */
+export type BookingWithoutGuest = Omit<Static<typeof AgencyBookingJson>, 'guest' | 'notes'>
+
+export function bookingWithoutGuest(booking: Booking, inventory: Inventory): BookingWithoutGuest {
   return {
     ...bookingJson(booking, inventory),
     extraBed: booking.extraBed,
     expectedUntil: booking.expectedUntil === null ? null : formatNight(booking.expectedUntil),
     version: booking.version,
-    guest: guest === null ? null : guestJson(guest),
-    notes,
   }
+}
+
+export function withGuest(
+  booking: BookingWithoutGuest,
+  { guest, notes }: Pick<AgencyBooking, 'guest' | 'notes'>,
+): Static<typeof AgencyBookingJson> {
+  return { ...booking, guest: guest === null ? null : guestJson(guest), notes }
+}
+
+export function agencyBookingJson(found: AgencyBooking, inventory: Inventory): Static<typeof AgencyBookingJson> {
+  return withGuest(bookingWithoutGuest(found.booking, inventory), found)
 }

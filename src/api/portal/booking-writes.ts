@@ -2,21 +2,29 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES } from '../../core/domain/booking.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
+import { ifMatchOf } from '../http/if-match.ts'
 import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
-import { invalidField, notFound, type Problem } from '../problems/problems.ts'
+import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { type Outcome, recorded } from '../route/outcome.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
-import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
+import {
+  AgencyBookingJson,
+  agencyBookingJson,
+  type BookingWithoutGuest,
+  bookingWithoutGuest,
+  withGuest,
+} from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
 import { instantOrDate, label } from './portal-schema.ts'
 
@@ -50,6 +58,7 @@ const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booki
 
 const CREATE_BOOKING = {
   id: 'createBooking',
+  role: 'desk',
   method: 'POST',
   path: `${AGENCY_PATH}/bookings`,
   tag: 'Bookings',
@@ -67,10 +76,11 @@ const CREATE_BOOKING = {
   },
   answer: { status: 201, ...bookingAnswer },
   problems: ['BOOKING_CONFLICT'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_BOOKING = {
   id: 'changeBooking',
+  role: 'desk',
   method: 'PATCH',
   path: BOOKING_PATH,
   tag: 'Bookings',
@@ -92,11 +102,12 @@ const CHANGE_BOOKING = {
   }),
   bodyExample: { status: 'confirmed' },
   answer: { status: 200, ...bookingAnswer },
-  problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION'],
-} as const satisfies Operation
+  problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION', 'VERSION_CHANGED'],
+} as const satisfies PortalOperation
 
 const CANCEL_BOOKING = {
   id: 'cancelBooking',
+  role: 'desk',
   method: 'POST',
   path: `${BOOKING_PATH}/cancel`,
   tag: 'Bookings',
@@ -106,39 +117,91 @@ const CANCEL_BOOKING = {
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
   answer: { status: 200, ...bookingAnswer },
-} as const satisfies Operation
+  problems: ['VERSION_CHANGED'],
+} as const satisfies PortalOperation
 
 export const BOOKING_WRITES = [
-  agencyRoute(CREATE_BOOKING, async (call) => {
-    const { ledger, agency, caller, body } = call
-    const wanted = wantedOf(body)
-    if ('code' in wanted) return wanted
-    const unit = (await ledger.catalogue.inventory(agency.id)).sellableUnit(body.unit)
-    if (unit === null) return notFound('unit')
-    return outcomeAsAnswer(call, await ledger.commands.book(agency, { ...wanted, unit }, caller))
-  }),
-  agencyRoute(CHANGE_BOOKING, async (call) => {
-    const { ledger, agency, caller, path, body } = call
-    const bookingId = path.bookingId
-    if (!isIdShaped(bookingId)) return notFound('booking')
-    const { unit: slug } = body
-    const target = slug === undefined ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(slug)
-    if (slug !== undefined && target === null) {
-      // The booking is looked up first: without it, its unit is unknown.
-      const found = await ledger.bookings.find(agency.id, bookingId)
-      return notFound(found === null ? 'booking' : 'unit')
-    }
-    const change = changeOf(agency, body, target)
-    return outcomeAsAnswer(call, await ledger.commands.change(agency, { bookingId, change }, caller))
-  }),
-  agencyRoute(CANCEL_BOOKING, async (call) => {
-    const { ledger, agency, caller, path, body } = call
-    const bookingId = path.bookingId
-    if (!isIdShaped(bookingId)) return notFound('booking')
-    const asked = { bookingId, reason: body.reason ?? null }
-    return outcomeAsAnswer(call, await ledger.commands.cancel(agency, asked, caller))
-  }),
+  agencyRoute(
+    CREATE_BOOKING,
+    async (call) => {
+      const { ledger, agency, caller, body } = call
+      const wanted = wantedOf(body)
+      if ('code' in wanted) return wanted
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      const unit = inventory.sellableUnit(body.unit)
+      if (unit === null) return notFound('unit')
+      const kept = keptBooking(call, inventory)
+      return outcomeAsAnswer(call, await ledger.commands.book(agency, { ...wanted, unit }, caller, kept))
+    },
+    { shown: replayedBooking },
+  ),
+  agencyRoute(
+    CHANGE_BOOKING,
+    async (call) => {
+      const { ledger, agency, caller, path, body } = call
+      const bookingId = path.bookingId
+      if (!isIdShaped(bookingId)) return notFound('booking')
+      const seen = versionSeen(call.request)
+      if ('code' in seen) return seen
+      const { unit: slug } = body
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      const target = slug === undefined ? null : inventory.sellableUnit(slug)
+      if (slug !== undefined && target === null) {
+        // The booking is looked up first: without it, its unit is unknown.
+        const found = await ledger.bookings.find(agency.id, bookingId)
+        return notFound(found === null ? 'booking' : 'unit')
+      }
+      const asked = { bookingId, change: changeOf(agency, body, target), ...seen }
+      const kept = keptBooking(call, inventory)
+      return outcomeAsAnswer(call, await ledger.commands.change(agency, asked, caller, kept))
+    },
+    { shown: replayedBooking },
+  ),
+  agencyRoute(
+    CANCEL_BOOKING,
+    async (call) => {
+      const { ledger, agency, caller, path, body } = call
+      const bookingId = path.bookingId
+      if (!isIdShaped(bookingId)) return notFound('booking')
+      const seen = versionSeen(call.request)
+      if ('code' in seen) return seen
+      const asked = { bookingId, reason: body.reason ?? null, ...seen }
+      const kept = keptBooking(call, await ledger.catalogue.inventory(agency.id))
+      return outcomeAsAnswer(call, await ledger.commands.cancel(agency, asked, caller, kept))
+    },
+    { shown: replayedBooking },
+  ),
 ]
+
+type Write = Pick<AgencyCall<unknown>, 'ledger' | 'agency' | 'keep'>
+
+/** Guest and notes are not kept a second time: the guest is the database's to find, and both are personal data. */
+function keptBooking({ ledger, agency, keep }: Write, inventory: Inventory) {
+  return keep.of((booking: Booking) => ({
+    booking: bookingWithoutGuest(booking, ledger.catalogue.peekInventory(agency.id) ?? inventory),
+  }))
+}
+
+/** The booking as the first request left it, with the guest as they are now. */
+async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
+  const { booking } = JSON.parse(kept) as { booking: BookingWithoutGuest }
+  const found = await ledger.bookings.find(agency.id, booking.id)
+  assert(found !== null, 'Cannot show a booking: its row has vanished')
+  return JSON.stringify({ booking: withGuest(booking, found) })
+}
+
+/** The version that the change is based on, if the request says it. */
+function versionSeen(request: Request): { readonly ifVersion?: number } | Problem {
+  const sent = ifMatchOf(request.headers.get('if-match'))
+  switch (sent.kind) {
+    case 'none':
+      return {}
+    case 'version':
+      return { ifVersion: sent.version }
+    case 'malformed':
+      return invalid([{ field: 'If-Match', message: sent.message }])
+  }
+}
 
 /** The request without its unit, defaults filled in, or a fault that no schema of a single member finds. */
 function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'> | Problem {

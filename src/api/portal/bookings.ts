@@ -2,17 +2,18 @@ import { Type } from '@sinclair/typebox'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus, type BookingType } from '../../core/domain/booking.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { nightOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { dateText, text } from '../schema/text-schema.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 export const BOOKING_PATH = `${AGENCY_PATH}/bookings/{bookingId}` as const
 
 const LIST_BOOKINGS = {
   id: 'listBookings',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/bookings`,
   tag: 'Bookings',
@@ -30,16 +31,17 @@ const LIST_BOOKINGS = {
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('bookings', AgencyBookingJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET_BOOKING = {
   id: 'getBooking',
+  role: 'viewer',
   method: 'GET',
   path: BOOKING_PATH,
   tag: 'Bookings',
   summary: 'Get a booking with its guest and notes',
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const BOOKINGS = [
   agencyRoute(LIST_BOOKINGS, async ({ ledger, agency, query }) => {

@@ -9,11 +9,11 @@ import { dayOf } from '../../lib/day-start.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { countedRoute } from '../http/counted-route.ts'
 import { targetOf } from '../http/request-target.ts'
-import type { Operation } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
 import type { Route } from '../route/route.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
@@ -24,7 +24,7 @@ const FeedJson = Type.Object(
   {
     unit: Type.String(),
     path: Type.String({ description: 'Path and query, to append to the public address of the service.' }),
-    url: Type.String({ description: 'The full URL, based on the address this request was sent to.' }),
+    url: Type.String({ description: 'The full URL, based on the host name this request was sent to.' }),
   },
   { $id: 'CalendarFeed' },
 )
@@ -37,39 +37,60 @@ const feedAnswer = {
 
 const GET_FEED = {
   id: 'getCalendarFeed',
+  role: 'manager',
   method: 'GET',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
   summary: "Get a unit's secret iCalendar address",
   answer: feedAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_FEED = {
   id: 'changeCalendarFeed',
+  role: 'manager',
   method: 'POST',
   path: `${UNIT_PATH}/calendar-feed`,
   tag: 'Calendars',
   summary: "Replace a unit's secret iCalendar address",
   description: 'The old address answers 404 immediately.',
   answer: feedAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const CALENDAR_FEED = [
   agencyRoute(GET_FEED, async ({ ledger, agency, path, request }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), request))
+    return JSON.stringify(
+      feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+    )
   }),
-  agencyRoute(CHANGE_FEED, async ({ ledger, caller, agency, path, request }) => {
-    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
-    if (unit === null) return notFound('unit')
-    return JSON.stringify(feedJson(agency, unit, await ledger.calendarFeeds.change(agency, unit, caller), request))
-  }),
+  agencyRoute(
+    CHANGE_FEED,
+    async ({ ledger, caller, keep, agency, path, request }) => {
+      const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+      if (unit === null) return notFound('unit')
+      const kept = keep.of(({ id }: Unit) => ({ unitId: id }))
+      const token = await ledger.calendarFeeds.change(agency, unit, caller, kept)
+      return JSON.stringify(feedJson(agency, unit, token, ledger.publicUrl(request)))
+    },
+    {
+      isRevocation: () => true,
+      // The address is not kept: the unit's address as it is now.
+      shown: async ({ ledger, agency, request }, kept) => {
+        const { unitId } = JSON.parse(kept) as { unitId: string }
+        const unit = (await ledger.catalogue.inventory(agency.id)).unitById(unitId)
+        assert(unit !== null, 'Cannot show a calendar address: its unit has vanished')
+        return JSON.stringify(
+          feedJson(agency, unit, await ledger.calendarFeeds.token(agency, unit), ledger.publicUrl(request)),
+        )
+      },
+    },
+  ),
 ]
 
-function feedJson(agency: Agency, unit: Unit, token: string, request: Request) {
+function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
   const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
-  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, request.url).href } }
+  return { calendarFeed: { unit: unit.slug, path, url: new URL(path, base).href } }
 }
 
 /**

@@ -3,8 +3,8 @@ import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
 import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/rules.ts'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { label, pct } from './portal-schema.ts'
 
@@ -43,6 +43,7 @@ const feeTypeAnswer = { description: 'The fee type.', schema: Type.Object({ feeT
 
 const CREATE_FEE_TYPE = {
   id: 'createFeeType',
+  role: 'manager',
   method: 'POST',
   path: `${AGENCY_PATH}/fee-types`,
   tag: 'Fee types',
@@ -50,20 +51,22 @@ const CREATE_FEE_TYPE = {
   body: Type.Composite([Type.Object({ label: FIELDS.label, kind: FIELDS.kind }), Type.Omit(CHANGE, ['label', 'kind'])]),
   bodyExample: { label: 'City tax', kind: 'fixed', amount: 800 },
   answer: { status: 201, ...feeTypeAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_FEE_TYPES = {
   id: 'listFeeTypes',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/fee-types`,
   tag: 'Fee types',
   summary: 'List fee types, including inactive ones',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('feeTypes', PortalFeeTypeJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_FEE_TYPE = {
   id: 'changeFeeType',
+  role: 'manager',
   method: 'PATCH',
   path: `${AGENCY_PATH}/fee-types/{feeTypeId}`,
   tag: 'Fee types',
@@ -72,19 +75,19 @@ const CHANGE_FEE_TYPE = {
   body: CHANGE,
   bodyExample: { active: false },
   answer: { status: 200, ...feeTypeAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (feeType: FeeType) => ({ feeType: portalFeeTypeJson(feeType) })
 
 export const FEE_TYPES = [
-  agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, keep, agency, body }) => {
     const { includesWeeklyCleaning = false, application = 'every_stay', active = true } = body
     const blank: FeeType = {
       ...{ id: '', label: body.label, kind: body.kind, amount: null, basisPoints: null },
       ...{ includesWeeklyCleaning, application, active },
     }
     const { id: _id, ...draft } = withFields(blank, body)
-    return settled(await ledger.fees.create(agency, draft, caller), 'fee type', (feeType) => ({
-      feeType: portalFeeTypeJson(feeType),
-    }))
+    return settled(await ledger.fees.create(agency, draft, caller, keep.of(shown)), 'fee type', shown)
   }),
   agencyRoute(LIST_FEE_TYPES, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -92,11 +95,9 @@ export const FEE_TYPES = [
     const feeTypes = sliceOf(all, page).map(portalFeeTypeJson)
     return JSON.stringify({ feeTypes, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_FEE_TYPE, async ({ ledger, caller, keep, agency, path, body }) => {
     const change = (feeType: FeeType) => withFields(feeType, body)
-    return settled(await ledger.fees.change(agency, path.feeTypeId, change, caller), 'fee type', (feeType) => ({
-      feeType: portalFeeTypeJson(feeType),
-    }))
+    return settled(await ledger.fees.change(agency, path.feeTypeId, change, caller, keep.of(shown)), 'fee type', shown)
   }),
 ]
 

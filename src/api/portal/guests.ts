@@ -1,17 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { GuestChange } from '../../admin/guest-commands.ts'
+import type { Guest } from '../../core/bookings/guest-list.ts'
 import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
 import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { GUEST_FIELDS } from '../json/request-fields.ts'
-import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { text } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 
 const LIST_GUESTS = {
   id: 'listGuests',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/guests`,
   tag: 'Guests',
@@ -23,19 +25,21 @@ const LIST_GUESTS = {
     ),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', GuestJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET_GUEST = {
   id: 'getGuest',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
   summary: 'Get a guest with recent stays',
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestWithStaysJson }) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_GUEST = {
   id: 'changeGuest',
+  role: 'desk',
   method: 'PATCH',
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
@@ -44,7 +48,9 @@ const CHANGE_GUEST = {
   bodyExample: { phone: '+351 21 000 0000' },
   answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestJson }) },
   problems: ['EMAIL_TAKEN'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (guest: Guest) => ({ guest: guestJson(guest) })
 
 export const GUESTS = [
   agencyRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
@@ -59,12 +65,10 @@ export const GUESTS = [
     const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
     return JSON.stringify({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
   }),
-  agencyRoute(CHANGE_GUEST, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_GUEST, async ({ ledger, caller, keep, agency, path, body }) => {
     const guestId = path.guestId
     if (!isIdShaped(guestId)) return notFound('guest')
-    return settled(await ledger.guests.change(agency, guestId, changeOf(body), caller), 'guest', (guest) => ({
-      guest: guestJson(guest),
-    }))
+    return settled(await ledger.guests.change(agency, guestId, changeOf(body), caller, keep.of(shown)), 'guest', shown)
   }),
 ]
 

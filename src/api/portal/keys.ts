@@ -2,12 +2,12 @@ import { type Static, Type } from '@sinclair/typebox'
 import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalidField } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
-import { instantOrDate, label } from './portal-schema.ts'
+import { instantOrDate, label, newSecret } from './portal-schema.ts'
 
 export const KeyJson = Type.Object(
   {
@@ -34,6 +34,7 @@ function keyJson(key: ApiKey): Static<typeof KeyJson> {
 
 const CREATE_KEY = {
   id: 'createKey',
+  role: 'owner',
   method: 'POST',
   path: `${AGENCY_PATH}/keys`,
   tag: 'Keys',
@@ -52,39 +53,45 @@ const CREATE_KEY = {
   answer: {
     status: 201,
     description: 'The key and its secret. The secret is not shown again.',
-    schema: Type.Object({ key: KeyJson, secret: Type.String() }),
+    schema: Type.Object({ key: KeyJson, secret: newSecret() }),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_KEYS = {
   id: 'listKeys',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/keys`,
   tag: 'Keys',
   summary: 'List API keys, oldest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('keys', KeyJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const REVOKE_KEY = {
   id: 'revokeKey',
+  role: 'owner',
   method: 'DELETE',
   path: `${AGENCY_PATH}/keys/{keyId}`,
   tag: 'Keys',
   summary: 'Revoke an API key',
   description: 'Permanent. Takes effect with the next request.',
   answer: { status: 200, description: 'The revoked key.', schema: Type.Object({ key: KeyJson }) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (key: ApiKey) => ({ key: keyJson(key) })
 
 export const KEYS = [
-  agencyRoute(CREATE_KEY, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_KEY, async ({ ledger, caller, keep, agency, body }) => {
     const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
     const expiresAt = asked === null ? null : agencyInstant(agency, asked)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     // In the contract's order, each once.
     const given = SCOPES.filter((scope) => scopes.includes(scope))
-    const { key, secret } = await ledger.keys.create(agency, { name, scopes: given, expiresAt }, caller)
-    return JSON.stringify({ key: keyJson(key), secret })
+    const draft = { name, scopes: given, expiresAt }
+    const kept = keep.of((key: ApiKey) => ({ ...shown(key), secret: null }))
+    const { key, secret } = await ledger.keys.create(agency, draft, caller, kept)
+    return JSON.stringify({ ...shown(key), secret })
   }),
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -92,7 +99,10 @@ export const KEYS = [
     const keys = sliceOf(all, page).map(keyJson)
     return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),
-  agencyRoute(REVOKE_KEY, async ({ ledger, caller, agency, path }) =>
-    settled(await ledger.keys.revoke(agency, path.keyId, caller), 'key', (key) => ({ key: keyJson(key) })),
+  agencyRoute(
+    REVOKE_KEY,
+    async ({ ledger, caller, keep, agency, path }) =>
+      settled(await ledger.keys.revoke(agency, path.keyId, caller, keep.of(shown)), 'key', shown),
+    { isRevocation: () => true },
   ),
 ]

@@ -1,4 +1,7 @@
+import type { PortalAccess } from '../../access/portal-access.ts'
+import type { RefusalCounter } from '../../access/refusal-counter.ts'
 import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
+import type { AccessTokenCommands } from '../../admin/access-token-commands.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
@@ -17,15 +20,25 @@ import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { FailureReport } from '../http/failure-report.ts'
+import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
+
+/** What the portal needs from the listener that serves it. */
+export interface PortalListener {
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
+  /** The URL of the public listener, under the host name that the request was sent to. */
+  publicUrl(request: Request): string
+}
 
 /** What the portal needs from the running core. */
-export interface PortalLedger {
+export interface PortalLedger extends PortalListener {
   readonly clock: Clock
   readonly newId: IdSource
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
   readonly keys: KeyCommands
+  readonly accessTokens: AccessTokenCommands
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
@@ -35,6 +48,9 @@ export interface PortalLedger {
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands
+  readonly idempotency: Pick<IdempotentWrites, 'run'>
+  /** Of the write attempts that are not recorded one by one. */
+  readonly refusals: Pick<RefusalCounter, 'count'>
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
@@ -43,15 +59,17 @@ export interface PortalLedger {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
-  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }
 
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
-  /** The operator's token: visible ASCII, at least 32 characters. */
-  readonly token: string
+  readonly access: PortalAccess
+  /**
+   * Counts a request without a valid token.
+   * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
+   */
+  throttled(request: Request): number | null
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

@@ -1,13 +1,40 @@
+import { PARAMETER_COMPONENTS } from '../openapi/components.ts'
 import type { SurfaceDescription } from '../openapi/surface-description.ts'
+import { isWrite } from '../operation.ts'
+
+const PORTAL_PARAMETERS = {
+  IdempotencyKey: {
+    ...PARAMETER_COMPONENTS.IdempotencyKey,
+    description:
+      'Quoted or unquoted, 1 to 255 characters, scoped to token, agency and route; all tokens of the operator share a scope. For 24 hours, ' +
+      'repeating the same request returns the first response with `Idempotency-Replayed: true`, but without a secret; a different request ' +
+      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.',
+  },
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `version` of the booking in double quotes. If the booking is at another version, nothing is changed, and the response is 412 ' +
+      '`VERSION_CHANGED`.',
+    schema: { type: 'string' },
+    example: '"3"',
+  },
+}
 
 /** What the OpenAPI document says about the portal as a whole. */
 export const PORTAL_DESCRIPTION: SurfaceDescription = {
   info: {
     title: 'nightledger portal API',
     summary: 'API for the agency and the operator',
-    description: "Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",
+    description:
+      'Each operation names the least role that an access token needs (`x-required-role`): ' +
+      '`viewer`, `desk`, `manager` and `owner`, each of which may do everything that those before it may, or `operator`: the PORTAL_TOKEN. ' +
+      'An access token opens one agency: paths of another one answer 404. After 20 wrong tokens within a minute, further wrong tokens from the same address get 429; ' +
+      "a valid token is always accepted. Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",
   },
   tags: {
+    Access: 'Who you are, and the access tokens of the people of an agency.',
     Agencies: 'Agencies, their plans and status.',
     Keys: 'The keys that partners authenticate with.',
     Units: 'Rental units, their prices and rules.',
@@ -20,19 +47,34 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
   },
   securityScheme: {
     name: 'portalToken',
-    scheme: { type: 'http', scheme: 'bearer', description: 'The PORTAL_TOKEN.' },
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An access token of the agency (`hp_live_…`), or the PORTAL_TOKEN.',
+    },
   },
+  components: { parameters: PORTAL_PARAMETERS },
+  requestHeaders: (operation) => [
+    ...(isWrite(operation) ? ['IdempotencyKey'] : []),
+    ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
+  ],
   pathParameters: {
     agencySlug: { description: 'Slug of the agency.' },
     unitSlug: { description: 'Slug of the unit.' },
     bookingId: { description: 'Id of the booking.' },
     guestId: { description: 'Id of the guest.' },
+    tokenId: { description: 'Id of the access token.' },
     keyId: { description: 'Id of the API key.' },
     feeTypeId: { description: 'Id of the fee type.' },
     endpointId: { description: 'Id of the webhook endpoint.' },
     deliveryId: { description: 'Id of the delivery.' },
   },
-  problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'INTERNAL'],
+  problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL'],
+  // Every valid token has at least the lowest role.
+  problemsOf: (operation) => [
+    ...(operation.role === 'viewer' ? [] : (['ROLE_MISSING'] as const)),
+    ...(isWrite(operation) ? (['IDEMPOTENCY_KEY_REUSED'] as const) : []),
+  ],
   problemName: (code) => `${code}_problem`,
   problemsJoined: 'anyOf',
 }

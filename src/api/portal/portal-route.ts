@@ -1,18 +1,18 @@
-/** Admission of the operator, by the portal's token. A refused write leaves its line in the audit trail of the agency in its path. */
-import { portalAccess } from '../../access/portal-access.ts'
+/** Routes of the portal, and what their handlers receive. */
+import type { PortalIdentity } from '../../access/portal-access.ts'
 import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller } from '../../core/journal/record.ts'
 import { unreachable } from '../../lib/assert.ts'
-import { plainHeaders } from '../http/answer.ts'
-import { type BodyOf, type Operation, type PathOf, type QueryOf, routeNameOf } from '../operation.ts'
-import { invalid, notFound, type Problem, problem } from '../problems/problems.ts'
-import type { Open, RouteAdmission } from '../route/admission.ts'
-import { isIdShaped } from '../route/id-shape.ts'
+import { type BodyOf, isWrite, type PathOf, type QueryOf } from '../operation.ts'
+import { invalid, notFound, problem } from '../problems/problems.ts'
+import type { Serve } from '../route/admitted.ts'
 import type { Outcome } from '../route/outcome.ts'
-import type { PathValues } from '../route/read-target.ts'
-import { type DescribedRoute, served } from '../route/route.ts'
+import { type Route, served } from '../route/route.ts'
+import { agencyIn, PortalAdmission } from './portal-admission.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { type AnswerKeeper, NOTHING_KEPT, type Once, writeOnce } from './portal-write-once.ts'
 
 /** The path prefix of everything that belongs to one agency. */
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
@@ -21,7 +21,11 @@ export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 export interface PortalCall<O> {
   readonly ledger: PortalLedger
   readonly request: Request
+  /** Who sends the request. */
+  readonly identity: PortalIdentity
   readonly caller: Caller
+  /** Of a write: what is kept of its answer for an `Idempotency-Key`. */
+  readonly keep: AnswerKeeper
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
@@ -31,33 +35,89 @@ export interface AgencyCall<O> extends PortalCall<O> {
   readonly agency: Agency
 }
 
+/** A route of the portal, with the role that it asks for. */
+export interface PortalRoute extends Route<PortalDependencies> {
+  readonly operation: PortalOperation
+}
+
+type Handle<C> = (call: C) => Outcome | Promise<Outcome>
+
+/** What is particular about a write with an `Idempotency-Key`. */
+interface Repeated<C> {
+  /** The answer from what was kept of it. Left out: that is the answer. */
+  shown?(call: C, kept: string): string | Promise<string>
+  /** Of a route that belongs to no agency: whose audit trail shows the repetition. */
+  agency?(call: C): Agency | null
+  /** Whether it closes an access, which must not wait for the database. */
+  isRevocation?(call: C): boolean
+}
+
 /** A route that belongs to no agency, such as creating and listing agencies. */
-export function portalRoute<const O extends Operation>(
+export function portalRoute<const O extends PortalOperation>(
   operation: O,
-  handle: (call: PortalCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalDependencies> {
+  handle: Handle<PortalCall<O>>,
+  repeated: Repeated<PortalCall<O>> = {},
+): PortalRoute {
   return {
     operation,
-    serve: ({ ledger, token, requestStats, onFailure }) => {
-      const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
-      const route = routeNameOf(operation)
-      const admission = new PortalAdmission(ledger, token, route)
-      return served(serving, admission, ({ request, requestId }, path, query, body) =>
-        handle({ ledger, request, caller: portalCaller(route, requestId), path, query, body } as PortalCall<O>),
-      )
-    },
+    serve: (dependencies) =>
+      servedPortal(dependencies, operation, (call) => answered(operation, null, call, handle, repeated)),
   }
 }
 
 /** A route of the agency in its path; without it, 404. */
-export function agencyRoute<const O extends Operation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
+export function agencyRoute<const O extends PortalOperation & { readonly path: `${typeof AGENCY_PATH}${string}` }>(
   operation: O,
-  handle: (call: AgencyCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PortalDependencies> {
-  return portalRoute(operation, (call) => {
-    const agency = agencyIn(call.ledger, call.path)
-    return agency === null ? notFound('agency') : handle({ ...call, agency } as unknown as AgencyCall<O>)
+  handle: Handle<AgencyCall<O>>,
+  repeated: Repeated<AgencyCall<O>> = {},
+): PortalRoute {
+  return {
+    operation,
+    serve: (dependencies) =>
+      servedPortal(dependencies, operation, (call) => {
+        const agency = agencyIn(call.ledger, call.path)
+        if (agency === null) return notFound('agency')
+        return answered(operation, agency, { ...call, agency } as unknown as AgencyCall<O>, handle, repeated)
+      }),
+  }
+}
+
+function servedPortal<O extends PortalOperation>(
+  dependencies: PortalDependencies,
+  operation: O,
+  handle: Handle<Omit<PortalCall<O>, 'keep'>>,
+): Serve {
+  const { ledger, requestStats, onFailure } = dependencies
+  const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
+  const admission = new PortalAdmission(dependencies, operation)
+  return served(serving, admission, (open, path, query, body) => {
+    const { request } = open
+    const { identity } = open.admission
+    const caller = admission.callerOf(open)
+    return handle({ ledger, request, identity, caller, path, query, body } as Omit<PortalCall<O>, 'keep'>)
   })
+}
+
+/** Reads are answered at once; writes once per `Idempotency-Key`. */
+function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>>(
+  operation: PortalOperation,
+  agency: Agency | null,
+  call: Omit<C, 'keep'>,
+  handle: Handle<C>,
+  repeated: Repeated<C>,
+): Outcome | Promise<Outcome> {
+  const withKeeper = (keep: AnswerKeeper) => ({ ...call, keep }) as unknown as C
+  if (!isWrite(operation)) return handle(withKeeper(NOTHING_KEPT))
+  const { shown, agency: replayedIn } = repeated
+  const asked = withKeeper(NOTHING_KEPT)
+  const once: Once = {
+    agency,
+    status: operation.answer.status,
+    replay: shown === undefined ? undefined : (kept) => shown(asked, kept),
+    replayedIn: replayedIn === undefined ? undefined : () => replayedIn(asked),
+    isRevocation: repeated.isRevocation?.(asked) ?? false,
+  }
+  return writeOnce(asked, once, (keep) => handle(withKeeper(keep)))
 }
 
 /** The outcome of a command, as an answer. */
@@ -81,66 +141,4 @@ export function settled<T>(
     default:
       return unreachable(refusal)
   }
-}
-
-const UNAUTHORIZED = problem(
-  'UNAUTHORIZED',
-  'Missing or invalid portal token: send the header Authorization: Bearer <PORTAL_TOKEN>',
-  {},
-)
-
-/** The token permits everything, and says nothing about who sends the request. */
-const ADMITTED = {}
-
-class PortalAdmission implements RouteAdmission<typeof ADMITTED> {
-  readonly unauthorized = UNAUTHORIZED
-  readonly #ledger: PortalLedger
-  readonly #isAllowed: (authorization: string | null) => boolean
-  readonly #route: string
-
-  constructor(ledger: PortalLedger, token: string, route: string) {
-    this.#ledger = ledger
-    this.#isAllowed = portalAccess(token)
-    this.#route = route
-  }
-
-  admit(request: Request) {
-    return this.#isAllowed(request.headers.get('authorization')) ? ADMITTED : null
-  }
-
-  /** The token is the same for as long as the process runs. */
-  readmit() {
-    return ADMITTED
-  }
-
-  refusalOf() {
-    return null
-  }
-
-  answer({ requestId }: Open<object>, body: string, status: number): Response {
-    return new Response(body, { status, headers: plainHeaders(requestId) })
-  }
-
-  headersOf({ requestId }: Open<object>): Headers {
-    return plainHeaders(requestId)
-  }
-
-  recordRefusal({ requestId }: Open<object>, { code }: Problem, path: PathValues): Promise<void> | null {
-    const agency = agencyIn(this.#ledger, path)
-    if (agency === null) return null
-    const { bookingId } = path
-    const knownId = bookingId !== undefined && isIdShaped(bookingId) ? bookingId : null
-    return this.#ledger.commands.auditRefusal(agency, portalCaller(this.#route, requestId), code, knownId)
-  }
-
-  /** Failures are counted per API key, and there is none. */
-  recordFailure(): void {}
-}
-
-function portalCaller(route: string, requestId: string): Caller {
-  return { actor: { kind: 'portal', id: null }, route, requestId }
-}
-
-function agencyIn({ catalogue }: PortalLedger, { agencySlug }: PathValues): Agency | null {
-  return agencySlug === undefined ? null : catalogue.agencyBySlug(agencySlug)
 }

@@ -26,6 +26,12 @@ function tested<T extends string | number>(
   })
 }
 
+/** A secret in the answer that makes it. */
+export const newSecret = () =>
+  Type.Union([Type.String(), Type.Null()], {
+    description: 'Null when the response is a repeated one: no secret is stored.',
+  })
+
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const SLUG_LENGTH_MAX = 60
 

@@ -1,7 +1,7 @@
 import { surfaceDocument } from '../openapi/document.ts'
 import { openapiRoute } from '../openapi/openapi-route.ts'
 import { elysiaRoutes } from '../route/elysia-routes.ts'
-import type { DescribedRoute } from '../route/route.ts'
+import { ACCESS_TOKENS } from './access-tokens.ts'
 import { AGENCIES } from './agencies.ts'
 import { AUDIT } from './audit.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
@@ -10,8 +10,10 @@ import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
+import { ME } from './me.ts'
 import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
+import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
@@ -20,8 +22,10 @@ import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-const ROUTES: readonly DescribedRoute<PortalDependencies>[] = [
+const ROUTES: readonly PortalRoute[] = [
+  ...ME,
   ...AGENCIES,
+  ...ACCESS_TOKENS,
   ...KEYS,
   ...UNITS,
   ...RATES,
@@ -38,14 +42,20 @@ const ROUTES: readonly DescribedRoute<PortalDependencies>[] = [
   ...WEBHOOK_DELIVERIES,
 ]
 
-/** Every operation that needs the portal's token. */
+/** Every operation that needs a token. */
 export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
 
-/** Every route of the portal; the last two need no token. */
-export function portalRoutes(dependencies: PortalDependencies) {
+/**
+ * Every route of the portal; the last two need no token.
+ * @param options.hasCalendars whether channels read their calendars here
+ */
+export function portalRoutes(
+  dependencies: PortalDependencies,
+  { hasCalendars = true }: { hasCalendars?: boolean } = {},
+) {
   return elysiaRoutes(dependencies, [
     ...ROUTES,
-    CALENDAR_ICS,
+    ...(hasCalendars ? [CALENDAR_ICS] : []),
     openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),
   ])
 }

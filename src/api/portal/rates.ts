@@ -11,12 +11,13 @@ import {
   WEEKDAY_BASIS_POINTS_MIN,
 } from '../../core/domain/rules.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { ratesJson } from '../json/rates-json.ts'
 import { nightOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { invalid, notFound } from '../problems/problems.ts'
 import { dateText, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, settled } from './portal-route.ts'
 import { label, pct } from './portal-schema.ts'
 import { UNIT_PATH } from './units.ts'
@@ -74,15 +75,17 @@ const ratesAnswer = { description: 'The rates.', schema: Type.Object({ rates: Ra
 
 const GET_RATES = {
   id: 'getRates',
+  role: 'viewer',
   method: 'GET',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
   summary: "Get a unit's rates",
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const SET_RATES = {
   id: 'setRates',
+  role: 'manager',
   method: 'PUT',
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
@@ -95,20 +98,20 @@ const SET_RATES = {
     lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }],
   },
   answer: { status: 200, ...ratesAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (unit: Unit) => ({ rates: ratesJson(unit.rules.rates) })
 
 export const RATES = [
   agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     return unit === null ? notFound('unit') : JSON.stringify({ rates: ratesJson(unit.rules.rates) })
   }),
-  agencyRoute(SET_RATES, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(SET_RATES, async ({ ledger, caller, keep, agency, path, body }) => {
     const rates = ratesOf(body)
     const problems = ratesProblems(rates)
     if (problems.length > 0) return invalid(problems)
-    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller), 'unit', (unit) => ({
-      rates: ratesJson(unit.rules.rates),
-    }))
+    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

@@ -2,14 +2,15 @@ import { Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { nightOf } from '../json/stay-fields.ts'
-import type { Operation } from '../operation.ts'
 import { invalidField, notFound } from '../problems/problems.ts'
 import { choice, dateText } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
 const GET_CALENDAR = {
   id: 'getUnitCalendar',
+  role: 'viewer',
   method: 'GET',
   path: `${UNIT_PATH}/calendar`,
   tag: 'Calendars',
@@ -31,7 +32,7 @@ const GET_CALENDAR = {
       }),
     }),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const UNIT_CALENDAR = [
   agencyRoute(GET_CALENDAR, async ({ ledger, agency, path, query }) => {

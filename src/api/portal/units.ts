@@ -5,9 +5,9 @@ import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
-import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { label, slug, timeOfDay } from './portal-schema.ts'
 
@@ -87,6 +87,7 @@ export const UNIT_PATH = `${AGENCY_PATH}/units/{unitSlug}` as const
 
 const CREATE_UNIT = {
   id: 'createUnit',
+  role: 'manager',
   method: 'POST',
   path: `${AGENCY_PATH}/units`,
   tag: 'Units',
@@ -99,29 +100,32 @@ const CREATE_UNIT = {
   bodyExample: { slug: 'sea-view', name: 'Sea View', basePrice: 12_000, cleaningFee: 6_000, maxGuests: 4 },
   answer: { status: 201, ...unitAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST_UNITS = {
   id: 'listUnits',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/units`,
   tag: 'Units',
   summary: 'List units by name, including archived ones',
   query: Type.Object({ ...PAGE_QUERY, status: Type.Optional(choice(UNIT_STATUSES)) }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('units', PortalUnitJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET_UNIT = {
   id: 'getUnit',
+  role: 'viewer',
   method: 'GET',
   path: UNIT_PATH,
   tag: 'Units',
   summary: 'Get a unit, archived or not',
   answer: { status: 200, ...unitAnswer },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE_UNIT = {
   id: 'changeUnit',
+  role: 'manager',
   method: 'PATCH',
   path: UNIT_PATH,
   tag: 'Units',
@@ -131,15 +135,17 @@ const CHANGE_UNIT = {
   bodyExample: { basePrice: 13_500, turnoverNights: 1 },
   answer: { status: 200, ...unitAnswer },
   problems: ['SLUG_TAKEN'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
+
+const shown = (unit: Unit) => ({ unit: portalUnitJson(unit) })
 
 export const UNITS = [
-  agencyRoute(CREATE_UNIT, async ({ ledger, caller, agency, body }) => {
+  agencyRoute(CREATE_UNIT, async ({ ledger, caller, keep, agency, body }) => {
     const draft = unitOf(
       { ...DEFAULTS, ...named(body), slug: body.slug, name: body.name, basePrice: body.basePrice },
       NO_RATES,
     )
-    return settled(await ledger.units.create(agency, draft, caller), 'unit', (unit) => ({ unit: portalUnitJson(unit) }))
+    return settled(await ledger.units.create(agency, draft, caller, keep.of(shown)), 'unit', shown)
   }),
   agencyRoute(LIST_UNITS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
@@ -154,16 +160,14 @@ export const UNITS = [
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     return unit === null ? notFound('unit') : JSON.stringify({ unit: portalUnitJson(unit) })
   }),
-  agencyRoute(CHANGE_UNIT, async ({ ledger, caller, agency, path, body }) => {
+  agencyRoute(CHANGE_UNIT, async ({ ledger, caller, keep, agency, path, body }) => {
     const fields = named(body)
     const change = (unit: Unit): Unit => ({
       ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules.rates),
       id: unit.id,
     })
     const asked = { change, newSlug: fields.slug }
-    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller), 'unit', (unit) => ({
-      unit: portalUnitJson(unit),
-    }))
+    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

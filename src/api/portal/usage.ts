@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 const onlyCurrent = (description: string) =>
@@ -20,6 +20,7 @@ const MonthJson = Type.Object(
 
 const LIST_USAGE = {
   id: 'listUsage',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/usage`,
   tag: 'Audit and usage',
@@ -27,7 +28,7 @@ const LIST_USAGE = {
   description: 'The current month is counted up to now.',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('usage', MonthJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const USAGE = [
   agencyRoute(LIST_USAGE, async ({ ledger, agency, query }) => {

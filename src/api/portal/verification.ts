@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DIFFERENCE_KINDS } from '../../verify/findings.ts'
-import type { Operation } from '../operation.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { portalRoute } from './portal-route.ts'
 
 const VerificationJson = Type.Object(
@@ -29,6 +29,7 @@ const VerificationJson = Type.Object(
 
 const VERIFY = {
   id: 'verify',
+  role: 'operator',
   method: 'GET',
   path: '/portal/v1/verification',
   tag: 'Audit and usage',
@@ -44,7 +45,7 @@ const VERIFY = {
     description: 'What was checked, and the differences found.',
     schema: Type.Object({ verification: VerificationJson }),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const VERIFICATION = [
   portalRoute(VERIFY, async ({ ledger, request }) => {

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { successLine } from '../../core/bookings/audit-lines.ts'
+import { changeLine, successLine } from '../../core/bookings/audit-lines.ts'
+import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { ENDPOINT_PATH } from './webhook-endpoints.ts'
 import { DeliveryJson, deliveryJson } from './webhook-json.ts'
@@ -16,42 +17,46 @@ const deliveryAnswer = {
 
 const PING = {
   id: 'pingWebhookEndpoint',
+  role: 'manager',
   method: 'POST',
   path: `${ENDPOINT_PATH}/ping`,
   tag: 'Webhooks',
   summary: 'Send a test message now and return the result',
   description: 'One attempt. It does not affect the count of failed deliveries.',
   answer: { ...deliveryAnswer, description: 'The delivery and its outcome.' },
-  problems: ['RATE_LIMITED'],
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST = {
   id: 'listWebhookDeliveries',
+  role: 'viewer',
   method: 'GET',
   path: `${ENDPOINT_PATH}/deliveries`,
   tag: 'Webhooks',
   summary: 'List the deliveries of an endpoint with their attempts, newest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('deliveries', DeliveryJson) },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const RESEND = {
   id: 'resendWebhookDelivery',
+  role: 'manager',
   method: 'POST',
   path: `${AGENCY_PATH}/deliveries/{deliveryId}/resend`,
   tag: 'Webhooks',
   summary: 'Send a delivery again, whatever its outcome',
   description: 'Same id and body, with a new retry schedule.',
   answer: deliveryAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 /** Pings in progress end within 10 s (docs/contract.md#delivery, rule 1). */
 const PING_RETRY_S = 10
 
+const shown = (delivery: WebhookDelivery) => ({ delivery: deliveryJson(delivery) })
+
 export const WEBHOOK_DELIVERIES = [
-  agencyRoute(PING, async ({ ledger, agency, caller, path: { endpointId } }) => {
+  agencyRoute(PING, async ({ ledger, agency, caller, keep, path: { endpointId } }) => {
     if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller))
+    const outcome = await ledger.webhooks.ping(agency.id, endpointId, successLine(ledger, caller), keep.of(shown))
     if (outcome.kind === 'not_found') return notFound('webhook endpoint')
     if (outcome.kind === 'busy')
       return problem(
@@ -60,7 +65,7 @@ export const WEBHOOK_DELIVERIES = [
         {},
         { retryAfterS: PING_RETRY_S },
       )
-    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
+    return JSON.stringify(shown(outcome.delivery))
   }),
   agencyRoute(LIST, async ({ ledger, agency, path: { endpointId }, query }) => {
     const page = pageOf(query)
@@ -68,14 +73,18 @@ export const WEBHOOK_DELIVERIES = [
     if (found === null) return notFound('webhook endpoint')
     return JSON.stringify({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
   }),
-  agencyRoute(RESEND, async ({ ledger, agency, caller, path: { deliveryId } }) => {
-    if (!isIdShaped(deliveryId)) return notFound('delivery')
-    const outcome = await ledger.webhooks.resend(agency.id, deliveryId, successLine(ledger, caller))
-    if (outcome.kind === 'not_found') return notFound('delivery')
-    if (outcome.kind === 'refused')
-      return outcome.refusal === 'is_ping'
-        ? invalidField('deliveryId', 'must not be a ping: send a new ping instead')
-        : invalidField('deliveryId', 'must belong to an existing endpoint: this one was deleted')
-    return JSON.stringify({ delivery: deliveryJson(outcome.delivery) })
-  }),
+  agencyRoute(
+    RESEND,
+    async ({ ledger, agency, caller, keep, path: { deliveryId } }) => {
+      if (!isIdShaped(deliveryId)) return notFound('delivery')
+      const outcome = await ledger.webhooks.resend(agency.id, deliveryId, changeLine(ledger, caller, keep.returned()))
+      if (outcome.kind === 'not_found') return notFound('delivery')
+      if (outcome.kind === 'refused')
+        return outcome.refusal === 'is_ping'
+          ? invalidField('deliveryId', 'must not be a ping: send a new ping instead')
+          : invalidField('deliveryId', 'must belong to an existing endpoint: this one was deleted')
+      return JSON.stringify(shown(outcome.delivery))
+    },
+    { shown: ({ ledger }, kept) => JSON.stringify(shown(ledger.webhooks.keptDelivery(kept))) },
+  ),
 ]

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { successLine } from '../../core/bookings/audit-lines.ts'
+import { changeLine, successLine } from '../../core/bookings/audit-lines.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
 import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
 import { invalid, invalidField, notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
-import type { Outcome } from '../route/outcome.ts'
 import { choice, nullable, text } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
+import { newSecret } from './portal-schema.ts'
 import { WebhookEndpointJson, webhookEndpointJson } from './webhook-json.ts'
 
 export const ENDPOINT_PATH = `${AGENCY_PATH}/webhook-endpoints/{endpointId}` as const
@@ -25,10 +25,11 @@ const endpointAnswer = {
   description: 'The endpoint.',
   schema: Type.Object({ webhookEndpoint: WebhookEndpointJson }),
 } as const
-const withSecret = Type.Object({ webhookEndpoint: WebhookEndpointJson, secret: Type.String() })
+const withSecret = Type.Object({ webhookEndpoint: WebhookEndpointJson, secret: newSecret() })
 
 const REGISTER = {
   id: 'createWebhookEndpoint',
+  role: 'owner',
   method: 'POST',
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
@@ -41,10 +42,11 @@ const REGISTER = {
     description: 'The endpoint and its secret. The secret is not shown again.',
     schema: withSecret,
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const LIST = {
   id: 'listWebhookEndpoints',
+  role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
@@ -55,19 +57,21 @@ const LIST = {
     description: 'A page of results.',
     schema: pageSchema('webhookEndpoints', WebhookEndpointJson),
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const GET = {
   id: 'getWebhookEndpoint',
+  role: 'viewer',
   method: 'GET',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Get a webhook endpoint',
   answer: endpointAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const CHANGE = {
   id: 'changeWebhookEndpoint',
+  role: 'owner',
   method: 'PATCH',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
@@ -84,20 +88,22 @@ const CHANGE = {
   }),
   bodyExample: { status: 'active', pending: 'resend' },
   answer: endpointAnswer,
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const DELETE = {
   id: 'deleteWebhookEndpoint',
+  role: 'owner',
   method: 'DELETE',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
   summary: 'Delete a webhook endpoint',
   description: 'Pending deliveries are dropped. After a 500, repeat the request until it returns 200 or 404.',
   answer: { ...endpointAnswer, description: 'The deleted endpoint.' },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 const ROTATE = {
   id: 'rotateWebhookSecret',
+  role: 'owner',
   method: 'POST',
   path: `${ENDPOINT_PATH}/rotate-secret`,
   tag: 'Webhooks',
@@ -114,12 +120,16 @@ const ROTATE = {
     description: 'The endpoint and its new secret. The secret is not shown again.',
     schema: withSecret,
   },
-} as const satisfies Operation
+} as const satisfies PortalOperation
 
 export const WEBHOOK_ENDPOINTS = [
-  agencyRoute(REGISTER, async ({ ledger, agency, caller, body }) => {
+  agencyRoute(REGISTER, async ({ ledger, agency, caller, keep, body }) => {
     const asked = { url: body.url, description: body.description ?? null }
-    const outcome = await ledger.webhooks.register(agency.id, asked, successLine(ledger, caller))
+    const kept = keep.of((endpoint: WebhookEndpoint) => ({
+      webhookEndpoint: webhookEndpointJson(endpoint),
+      secret: null,
+    }))
+    const outcome = await ledger.webhooks.register(agency.id, asked, successLine(ledger, caller), kept)
     if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     if (outcome.kind === 'too_many')
       return invalidField(
@@ -139,43 +149,61 @@ export const WEBHOOK_ENDPOINTS = [
     if (endpoint === null) return notFound('webhook endpoint')
     return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint) })
   }),
-  agencyRoute(CHANGE, async ({ ledger, agency, caller, path: { endpointId }, body }) => {
-    if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-    const { status, pending, url, description } = body
-    if (status !== undefined && pending === undefined)
-      return invalidField('pending', 'is required with status and must be one of resend, drop')
-    if (status === undefined && pending !== undefined)
-      return invalidField('status', 'is required with pending and must be active')
-    const change = {
-      ...(url === undefined ? {} : { url }),
-      ...(description === undefined ? {} : { description }),
-      ...(pending === undefined ? {} : { pending }),
-    }
-    const outcome = await ledger.webhooks.change(agency.id, endpointId, change, successLine(ledger, caller))
-    if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
-    return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shown(outcome)
-  }),
-  agencyRoute(DELETE, async ({ ledger, agency, caller, path: { endpointId } }) => {
-    const endpoint = isIdShaped(endpointId)
-      ? await ledger.webhooks.delete(agency.id, endpointId, successLine(ledger, caller))
-      : null
-    return endpoint === null ? notFound('webhook endpoint') : shown({ endpoint })
-  }),
+  agencyRoute(
+    CHANGE,
+    async ({ ledger, agency, caller, keep, path: { endpointId }, body }) => {
+      if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
+      const { status, pending, url, description } = body
+      if (status !== undefined && pending === undefined)
+        return invalidField('pending', 'is required with status and must be one of resend, drop')
+      if (status === undefined && pending !== undefined)
+        return invalidField('status', 'is required with pending and must be active')
+      const change = {
+        ...(url === undefined ? {} : { url }),
+        ...(description === undefined ? {} : { description }),
+        ...(pending === undefined ? {} : { pending }),
+      }
+      const line = changeLine(ledger, caller, keep.returned())
+      const outcome = await ledger.webhooks.change(agency.id, endpointId, change, line)
+      if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
+      return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shown(outcome)
+    },
+    { shown: ({ ledger }, kept) => shown({ endpoint: ledger.webhooks.keptEndpoint(kept) }) },
+  ),
+  agencyRoute(
+    DELETE,
+    async ({ ledger, agency, caller, keep, path: { endpointId } }) => {
+      const endpoint = isIdShaped(endpointId)
+        ? await ledger.webhooks.delete(agency.id, endpointId, changeLine(ledger, caller, keep.returned()))
+        : null
+      return endpoint === null ? notFound('webhook endpoint') : shown({ endpoint })
+    },
+    {
+      // The first request may have been interrupted while it dropped what was pending: that is gone on with.
+      shown: async ({ ledger, agency, caller, path: { endpointId } }, kept) => {
+        await ledger.webhooks.delete(agency.id, endpointId, successLine(ledger, caller))
+        return shown({ endpoint: ledger.webhooks.keptEndpoint(kept) })
+      },
+    },
+  ),
   agencyRoute(
     ROTATE,
-    async ({ ledger, agency, caller, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
+    async ({ ledger, agency, caller, keep, path: { endpointId }, body: { overlapHours = OVERLAP_HOURS_MAX } }) => {
       if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-      const audit = successLine(ledger, caller)
+      const audit = changeLine(ledger, caller, keep.returned())
       const outcome = await ledger.webhooks.rotateSecret(agency.id, endpointId, { overlapHours }, audit)
       return outcome.kind === 'not_found' ? notFound('webhook endpoint') : shownWithSecret(outcome)
+    },
+    {
+      shown: ({ ledger }, kept) => shownWithSecret({ endpoint: ledger.webhooks.keptEndpoint(kept), secret: null }),
     },
   ),
 ]
 
-function shown({ endpoint }: { endpoint: WebhookEndpoint }): Outcome {
+function shown({ endpoint }: { endpoint: WebhookEndpoint }): string {
   return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint) })
 }
 
-function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string }): Outcome {
+function shownWithSecret({ endpoint, secret }: { endpoint: WebhookEndpoint; secret: string | null }): string {
   return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint), secret })
 }

@@ -50,6 +50,10 @@ export function problemOfRejection(rejection: Rejection): Problem {
         possible: [...possible],
       })
     }
+    case 'VERSION_CHANGED': {
+      const { version } = rejection
+      return problem('VERSION_CHANGED', `The booking has changed: its version is now ${version}`, { version })
+    }
     case 'VALIDATION':
       return invalid([{ field: rejection.field, message: rejection.message }])
     default:

@@ -4,6 +4,7 @@
  */
 
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { ROLES } from '../../core/catalogue/access-token.ts'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import type { Rejection } from '../../core/domain/rejection.ts'
 import { dateText } from '../schema/text-schema.ts'
@@ -15,6 +16,7 @@ export type RequestCode =
   | 'UNAUTHORIZED'
   | 'FEATURE_DISABLED'
   | 'SCOPE_MISSING'
+  | 'ROLE_MISSING'
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
@@ -78,6 +80,12 @@ export const PROBLEMS = {
     when: 'The API key does not have the scope that `scope` names.',
     members: { scope: stringOf(SCOPES, 'The missing scope.') },
     example: { title: 'The API key does not have the scope write:bookings', scope: 'write:bookings' },
+  },
+  ROLE_MISSING: {
+    status: 403,
+    when: 'The access token does not have the role that `role` names, or a higher one. `operator`: no access token suffices.',
+    members: { role: stringOf([...ROLES, 'operator'], 'The least role that suffices.') },
+    example: { title: 'The access token does not have the role manager', role: 'manager' },
   },
   NOT_FOUND: {
     status: 404,
@@ -154,6 +162,12 @@ export const PROBLEMS = {
       to: 'confirmed',
       possible: [],
     },
+  },
+  VERSION_CHANGED: {
+    status: 412,
+    when: 'The booking is not at the version in `If-Match`: someone else has changed it.',
+    members: { version: Type.Integer({ minimum: 1, description: 'The current version of the booking.' }) },
+    example: { title: 'The booking has changed: its version is now 4', version: 4 },
   },
   SLUG_TAKEN: {
     status: 409,
@@ -254,7 +268,17 @@ export function invalidField(field: string, rest: string, options: { status?: nu
 }
 
 /** What a 404 can name. */
-type Thing = 'unit' | 'booking' | 'guest' | 'route' | 'agency' | 'key' | 'fee type' | 'webhook endpoint' | 'delivery'
+type Thing =
+  | 'unit'
+  | 'booking'
+  | 'guest'
+  | 'route'
+  | 'agency'
+  | 'key'
+  | 'access token'
+  | 'fee type'
+  | 'webhook endpoint'
+  | 'delivery'
 
 export function notFound(what: Thing): Problem {
   return problem('NOT_FOUND', `No such ${what}`, {})

@@ -11,11 +11,14 @@ export interface Open<A> extends OpenRequest {
 
 /** How one route admits requests, and what it records. Each surface has one implementation. */
 export interface RouteAdmission<A> {
-  /** The answer to a request without valid credentials. */
+  /** 401: the answer to a request whose credentials are no longer valid when its body has arrived. */
   readonly unauthorized: Problem
 
-  /** Checks the headers, before anything else of the request is read. Null: 401. */
+  /** Checks the headers, before anything else of the request is read. Null: no valid credentials. */
   admit(request: Request, requestId: string): A | null
+
+  /** The answer to a request that `admit` has just not admitted: 401, or 429 after too many of them. */
+  refused(request: Request): Problem
 
   /** Checks again when a body has arrived, which may be long after the headers. Counts against no limit. Null: 401. */
   readmit(open: Open<A>): A | null

@@ -66,8 +66,9 @@ export function admitted<A>(
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const found = admission.admit(request, requestId)
     if (found === null) {
-      watch.answered({ arrivedMs, requestId, admission: null }, unauthorized.status)
-      return problemAnswer(unauthorized, requestId, plainHeaders(requestId))
+      const refused = admission.refused(request)
+      watch.answered({ arrivedMs, requestId, admission: null }, refused.status)
+      return problemAnswer(refused, requestId, plainHeaders(requestId))
     }
     const open = { request, arrivedMs, requestId, admission: found } as Open<A>
     try {

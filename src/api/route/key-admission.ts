@@ -29,6 +29,10 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     return this.#access.admit(request.headers.get('authorization'))
   }
 
+  refused(_request: Request): Problem {
+    return UNAUTHORIZED
+  }
+
   readmit({ admission }: Open<Admission>): Admission | null {
     return this.#access.readmit(admission)
   }

@@ -8,15 +8,24 @@ export interface Address {
   readonly port: number
 }
 
-const REASONS: Record<string, string> = {
-  EADDRINUSE:
-    'another program is listening there, perhaps another nightledger. Stop it, or set PORT to a different port',
-  EACCES: 'permission denied for this port. Set PORT to a port above 1023',
-  EADDRNOTAVAIL: 'this machine does not have that address. Set HOST to one of its addresses, or to 0.0.0.0',
+/** The variables that an address comes from. */
+export interface AddressVariables {
+  readonly host: string
+  readonly port: string
 }
 
-export function listenError({ host, port }: Address, cause: unknown): ListenError {
+const REASONS: Record<string, (variables: AddressVariables) => string> = {
+  EADDRINUSE: (set) =>
+    `another program is listening there, perhaps another nightledger. Stop it, or set ${set.port} to a different port`,
+  EACCES: (set) => `permission denied for this port. Set ${set.port} to a port above 1023`,
+  EADDRNOTAVAIL: (set) =>
+    `this machine does not have that address. Set ${set.host} to one of its addresses, or to 0.0.0.0`,
+}
+
+export function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  const reason = REASONS[code] ?? `${cause instanceof Error ? cause.message : cause}. Check HOST and PORT`
+  const reason =
+    REASONS[code]?.(variables) ??
+    `${cause instanceof Error ? cause.message : cause}. Check ${variables.host} and ${variables.port}`
   return new ListenError(`Cannot listen on ${host}:${port}: ${reason}.`, { cause })
 }

@@ -4,9 +4,11 @@
  */
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
-import { type Address, listenError } from './listen-error.ts'
+import { type Address, type AddressVariables, listenError } from './listen-error.ts'
 import { SERVE_OPTIONS } from './serve-options.ts'
-import { servedRoutes } from './served-routes.ts'
+import { type Answering, servedRoutes } from './served-routes.ts'
+
+const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
 
 export class Listener implements Serving {
   readonly server: Bun.Server<undefined>
@@ -15,14 +17,15 @@ export class Listener implements Serving {
   /**
    * Starts to listen.
    * @param fetch answers every request until `serve` is called
+   * @param variables named in the error
    * @throws ListenError when the address cannot be listened on
    */
-  constructor(address: Address, fetch: Serving['fetch']) {
+  constructor(address: Address, fetch: Serving['fetch'], variables = VARIABLES) {
     this.#fetch = fetch
     try {
       this.server = Bun.serve({ ...SERVE_OPTIONS, hostname: address.host, port: address.port, fetch })
     } catch (error) {
-      throw listenError(address, error)
+      throw listenError(address, variables, error)
     }
   }
 
@@ -35,11 +38,23 @@ export class Listener implements Serving {
     return this.server.port ?? 0
   }
 
-  /** `app` answers from the next request on, on every connection. */
-  serve(app: AnyElysia): void {
+  /** The address of the other end of a request's connection; null when it is closed. */
+  peerOf(request: Request): string | null {
+    return this.server.requestIP(request)?.address ?? null
+  }
+
+  /**
+   * `app` answers from the next request on, on every connection.
+   * @param wrap what each of its answering functions is replaced by
+   */
+  serve(app: AnyElysia, wrap: (answer: Answering) => Answering = (answer) => answer): void {
     app.compile()
-    this.#fetch = app.fetch
-    this.server.reload({ routes: servedRoutes(app), fetch: app.fetch })
+    this.#fetch = wrap(app.fetch)
+    const routes = Object.entries(servedRoutes(app)).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer)])),
+    ])
+    this.server.reload({ routes: Object.fromEntries(routes), fetch: this.#fetch })
   }
 
   /**

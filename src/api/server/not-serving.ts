@@ -22,19 +22,26 @@ const REASONS = {
   },
 } as const
 
+export type NotServingReason = keyof typeof REASONS
+
 /**
  * Answers every request to a process that listens but does not serve. `/healthz` answers 200 as always, because the process is
  * alive. Nothing is read, written or counted.
+ * @param hasProbes whether `/healthz` and `/readyz` are served at this address
  */
-export function notServing(reason: keyof typeof REASONS, newId: IdSource): (request: Request) => Response {
+export function notServing(
+  reason: NotServingReason,
+  newId: IdSource,
+  { hasProbes = true }: { hasProbes?: boolean } = {},
+): (request: Request) => Response {
   const { status, title, fault } = REASONS[reason]
   return (request) => {
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const headers = plainHeaders(requestId)
     const { path } = targetOf(request.url)
-    if (path === '/healthz') return new Response(JSON.stringify({ status: 'ok' }), { headers })
+    if (hasProbes && path === '/healthz') return new Response(JSON.stringify({ status: 'ok' }), { headers })
     headers.set('Retry-After', String(RETRY_AFTER_S))
-    if (path === '/readyz')
+    if (hasProbes && path === '/readyz')
       return new Response(JSON.stringify({ status: 'not ready', faults: [fault] }), { status: 503, headers })
     return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers)
   }

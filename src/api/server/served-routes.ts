@@ -5,7 +5,7 @@
 import type { AnyElysia } from 'elysia'
 import { createBunRouteHandler } from 'elysia/adapter/bun/compose'
 
-type Answering = (request: Request) => Response | Promise<Response>
+export type Answering = (request: Request) => Response | Promise<Response>
 
 /** By path and method, in the shape of `Bun.serve`'s `routes`. */
 export type ServedRoutes = Record<string, Record<string, Answering>>

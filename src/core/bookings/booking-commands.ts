@@ -14,7 +14,7 @@ import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import type { AuditDraft, Caller } from '../journal/record.ts'
+import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { type AuditSource, refusalLine, replayLine } from './audit-lines.ts'
 import {
@@ -98,16 +98,19 @@ export class BookingCommands {
     })
   }
 
-  /** Cancels a booking; one that is cancelled already stays as it is (docs/contract.md#post-bookingsidcancel). */
+  /**
+   * Cancels a booking; one that is cancelled already stays as it is (docs/contract.md#post-bookingsidcancel). `ifVersion`: refused when
+   * the booking is at another version.
+   */
   cancel(
     agency: Agency,
-    { bookingId, reason }: { bookingId: string; reason: string | null },
+    { bookingId, reason, ifVersion }: { bookingId: string; reason: string | null; ifVersion?: number | undefined },
     caller: Caller,
     keep?: KeepAnswer,
   ): Promise<Outcome | NotFound> {
     return this.#writes.run(agency, caller, async (write) => {
       const outcome = await this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
-        const decision = decideCancel(state, { booking, reason, at: this.#clock.now() })
+        const decision = decideCancel(state, { booking, reason, ifVersion, at: this.#clock.now() })
         return this.#writes.settle(write, decision, [state], { keep })
       })
       if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
@@ -117,10 +120,15 @@ export class BookingCommands {
 
   /**
    * Changes a booking as the agency asks, with units and fees as they are in its turn. With `change.unitId` it moves: one entry
-   * for both units (U4).
+   * for both units (U4). `ifVersion`: refused when the booking is at another version.
    */
-  change(agency: Agency, asked: { bookingId: string; change: BookingChange }, caller: Caller): Promise<FoundOutcome> {
-    const { bookingId, change } = asked
+  change(
+    agency: Agency,
+    asked: { bookingId: string; change: BookingChange; ifVersion?: number | undefined },
+    caller: Caller,
+    keep?: KeepAnswer,
+  ): Promise<FoundOutcome> {
+    const { bookingId, change, ifVersion } = asked
     const target = change.unitId
     return this.#writes.run(agency, caller, async (write) => {
       const { limit } = write
@@ -133,10 +141,10 @@ export class BookingCommands {
         const decision = await this.#withInventory(limit, agency.id, (inventory) => {
           if (from !== to && inventory.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
           const tariff = tariffOf(agency, inventory)
-          return decideChange(from, to, { booking, change, tariff, at: this.#clock.now() })
+          return decideChange(from, to, { booking, ifVersion, change, tariff, at: this.#clock.now() })
         })
         if (decision.kind === 'unit_archived') return decision
-        return this.#writes.settle(write, decision, from === to ? [from] : [from, to])
+        return this.#writes.settle(write, decision, from === to ? [from] : [from, to], { keep })
       }
       const outcome =
         target === undefined
@@ -162,14 +170,15 @@ export class BookingCommands {
    * Creates a unit, or changes its master data, prices and rules: atomic against the unit's bookings.
    * @param decide receives the current unit, null when it is new; what it returns becomes durable, then visible.
    *   Null: nothing changes.
-   * @param whenKnown called when the change is made, or never will be: later than the answer when that is "unknown"
+   * @param made.keep puts the answer into the unit's record
+   * @param made.whenKnown called when the change is made, or never will be: later than the answer when that is "unknown"
    */
   setUnit(
     agency: Agency,
     unitId: string,
     decide: (current: Unit | null) => Unit | null,
     caller: Caller,
-    whenKnown: () => void = () => {},
+    made: { whenKnown?: (() => void) | undefined; keep?: KeepChange<Unit> | undefined } = {},
   ): Promise<Unit | null> {
     return this.#writes.run(agency, caller, (write) => {
       const turn = this.#turns.of(write.limit, agency.id, unitId, async (state) => {
@@ -177,10 +186,10 @@ export class BookingCommands {
         const unit = decide(inventory.unitById(unitId))
         if (unit === null) return null
         assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
-        await this.#writes.settleUnit(write, unit, state)
+        await this.#writes.settleUnit(write, unit, state, made.keep)
         return unit
       })
-      return turn.finally(whenKnown)
+      return turn.finally(() => made.whenKnown?.())
     })
   }
 

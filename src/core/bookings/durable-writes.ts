@@ -15,7 +15,7 @@ import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { unitsOf } from '../journal/entry-codec.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { AuditDraft, Caller, Envelope, JournalRecord } from '../journal/record.ts'
+import type { AuditDraft, Caller, Envelope, JournalRecord, KeepChange } from '../journal/record.ts'
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
@@ -94,13 +94,19 @@ export class DurableWrites {
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */
-  async settleUnit({ limit, agency, caller }: Write, unit: Unit, state: UnitState): Promise<void> {
+  async settleUnit(
+    { limit, agency, caller }: Write,
+    unit: Unit,
+    state: UnitState,
+    keep?: KeepChange<Unit>,
+  ): Promise<void> {
     const event = { kind: 'unit_set', unit } as const
     const at = this.#options.clock.now()
     const { seq } = await this.#append(limit, {
       agencyId: agency.id,
       at,
       entry: { id: this.#options.newId('evt'), event, at, caller, envelope: null },
+      ...(keep === undefined ? {} : { idempotency: keep(unit) }),
     })
     this.#apply([state], event, seq)
     this.#options.catalogue.putUnit(agency.id, unit)

@@ -21,6 +21,15 @@ export class WriteError extends Error {
   }
 }
 
+/**
+ * Nothing was written, because an earlier attempt at the same request was: its outcome was unknown to its caller, and its answer is kept.
+ */
+export class AlreadyAnsweredError extends WriteError {
+  constructor(options: { cause: unknown }) {
+    super('not_written', 'Cannot change the data of an agency: the request has been answered', options)
+  }
+}
+
 /** For work after a durable write: if it fails, the change was still made. */
 export async function afterWrite<T>(rest: Promise<T>): Promise<T> {
   try {

@@ -1,6 +1,6 @@
 /**
- * Agencies, keys, units' master data and fee types in memory: every request needs them. Agencies and keys are loaded at
- * start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
+ * Agencies, API keys, access tokens, units' master data and fee types in memory: every request needs them. All but the last two are
+ * loaded at start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
  * number of units.
  *
  * A change is committed first and then put into the catalogue, in the same tick as its answer, so it applies from the
@@ -9,7 +9,9 @@
  */
 import type { FeeType, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
+import type { AccessToken } from './access-token.ts'
 import type { Agency, ApiKey } from './agency.ts'
+import { Credentials } from './credentials.ts'
 import type { Inventory } from './inventory.ts'
 
 /** The port that the catalogue is loaded from. */
@@ -17,22 +19,30 @@ export interface CatalogueStore {
   /** @param since only those that may have changed since this moment, and perhaps more; null for all */
   loadAgencies(since: CatalogueMoment | null): Promise<readonly Agency[]>
   loadKeys(since: CatalogueMoment | null): Promise<readonly ApiKey[]>
+  loadAccessTokens(since: CatalogueMoment | null): Promise<readonly AccessToken[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }
 
 /** A moment of the store, for reading later what has changed since. */
 export type CatalogueMoment = string & { readonly __moment: never }
 
-/** All agencies and keys as they were read at or after `moment`. */
+/** All agencies, keys and access tokens as they were read at or after `moment`. */
 export interface CatalogueRead {
   readonly moment: CatalogueMoment
   readonly agencies: readonly Agency[]
   readonly keys: readonly ApiKey[]
+  readonly accessTokens: readonly AccessToken[]
 }
 
 /** The key of a request, and the agency it belongs to. */
 export interface KeyHolder {
   readonly key: ApiKey
+  readonly agency: Agency
+}
+
+/** The access token of a request, and the agency it belongs to. */
+export interface TokenHolder {
+  readonly token: AccessToken
   readonly agency: Agency
 }
 
@@ -58,8 +68,8 @@ export class Catalogue {
   readonly #store: CatalogueStore
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
-  readonly #holderByHash = new Map<string, KeyHolder>()
-  readonly #keysByAgency = new Map<string, ApiKey[]>()
+  readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency }))
+  readonly #accessTokens = new Credentials<AccessToken, TokenHolder>((token, agency) => ({ token, agency }))
   /** In the order in which eviction visits them. */
   readonly #inventories = new Map<string, Cached>()
   readonly #loading = new Map<string, Loading>()
@@ -70,13 +80,15 @@ export class Catalogue {
   }
 
   /**
-   * Loads agencies and keys. The catalogue is empty before.
+   * Loads agencies, keys and access tokens. The catalogue is empty before.
    * @param earlier what was read before: then only what has changed since is read, which is little
    */
   async load(earlier: CatalogueRead | null = null): Promise<void> {
     const since = earlier?.moment ?? null
     for (const agency of updated(earlier?.agencies, await this.#store.loadAgencies(since))) this.putAgency(agency)
     for (const key of updated(earlier?.keys, await this.#store.loadKeys(since))) this.putKey(key)
+    const tokens = updated(earlier?.accessTokens, await this.#store.loadAccessTokens(since))
+    for (const token of tokens) this.putAccessToken(token)
   }
 
   agencies(): Agency[] {
@@ -97,16 +109,30 @@ export class Catalogue {
    * the whole key.
    */
   holderByHash(sha256: string): KeyHolder | null {
-    return this.#holderByHash.get(sha256) ?? null
+    return this.#keys.holderByHash(sha256)
   }
 
   /** Oldest first. */
   keysOf(agencyId: string): ApiKey[] {
-    return this.#keysByAgency.get(agencyId)?.toSorted((a, b) => a.createdAt - b.createdAt) ?? []
+    return this.#keys.of(agencyId)
   }
 
   keyById(agencyId: string, keyId: string): ApiKey | null {
-    return this.#keysByAgency.get(agencyId)?.find(({ id }) => id === keyId) ?? null
+    return this.#keys.byId(agencyId, keyId)
+  }
+
+  /** As `holderByHash`, of an access token. */
+  tokenHolderByHash(sha256: string): TokenHolder | null {
+    return this.#accessTokens.holderByHash(sha256)
+  }
+
+  /** Oldest first. */
+  accessTokensOf(agencyId: string): AccessToken[] {
+    return this.#accessTokens.of(agencyId)
+  }
+
+  accessTokenById(agencyId: string, tokenId: string): AccessToken | null {
+    return this.#accessTokens.byId(agencyId, tokenId)
   }
 
   /** The agency's inventory; null when it is not in memory. */
@@ -124,21 +150,23 @@ export class Catalogue {
   putAgency(agency: Agency): void {
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
-    for (const key of this.keysOf(agency.id)) this.#holderByHash.set(key.secretSha256, { key, agency })
+    this.#keys.putAgency(agency)
+    this.#accessTokens.putAgency(agency)
   }
 
   /**
    * A key that is revoked here stays revoked, whatever is put later: revocation is permanent
    * (docs/contract.md#authentication, rule 8).
    */
-  putKey(given: ApiKey): void {
-    const agency = this.#agencies.get(given.agencyId)
-    if (agency === undefined) return
-    const known = this.keyById(agency.id, given.id)
-    const key = { ...given, revokedAt: given.revokedAt ?? known?.revokedAt ?? null }
-    const others = this.#keysByAgency.get(agency.id)?.filter((other) => other !== known) ?? []
-    this.#keysByAgency.set(agency.id, [...others, key])
-    this.#holderByHash.set(key.secretSha256, { key, agency })
+  putKey(key: ApiKey): void {
+    const agency = this.#agencies.get(key.agencyId)
+    if (agency !== undefined) this.#keys.put(key, agency)
+  }
+
+  /** As `putKey`: one that is revoked stays revoked. */
+  putAccessToken(token: AccessToken): void {
+    const agency = this.#agencies.get(token.agencyId)
+    if (agency !== undefined) this.#accessTokens.put(token, agency)
   }
 
   putUnit(agencyId: string, unit: Unit): void {

@@ -1,7 +1,7 @@
 /** Decides which changes the agency can make to a booking (docs/design.md#portal-api, PATCH bookings). Pure (U3). */
 import { assert } from '../../lib/assert.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
-import { cancelled, type Decision, reject, type Tariff, totalOf } from './decide.ts'
+import { cancelled, type Decision, reject, type Tariff, totalOf, versionChanged } from './decide.ts'
 import type { BookingCancelled, BookingChanged } from './event.ts'
 import { formatNight, type Night } from './night.ts'
 import { nightConflict } from './night-guard.ts'
@@ -23,6 +23,8 @@ export interface BookingChange {
 export interface ChangeBooking {
   /** The current row. */
   readonly booking: Booking
+  /** The version that the caller has seen. Left out: any. */
+  readonly ifVersion?: number | undefined
   readonly change: BookingChange
   readonly tariff: Tariff
   readonly at: Instant
@@ -41,7 +43,7 @@ export function decideChange(
   assert(booking.unitId === from.unitId, 'Cannot change a booking: it belongs to another unit')
   assert((change.unitId ?? booking.unitId) === to.unitId, 'Cannot change a booking: it moves to another unit')
 
-  const refused = refusedTransition(booking, change) ?? refusedChange(booking, change)
+  const refused = versionChanged(command) ?? refusedTransition(booking, change) ?? refusedChange(booking, change)
   if (refused !== null) return reject(refused)
   if (change.status === 'cancelled' && isLive(booking)) {
     return { kind: 'accepted', event: cancelled(booking, null, at) }

@@ -8,7 +8,7 @@ import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './book
 import type { BookingCancelled, BookingCreated } from './event.ts'
 import { type Enforcement, firstStayConflict, nightConflict } from './night-guard.ts'
 import { effectiveMinStay, priceStay } from './pricing.ts'
-import type { Rejection } from './rejection.ts'
+import type { Rejection, VersionChanged } from './rejection.ts'
 import type { FeeType } from './rules.ts'
 import { nightsOf } from './stay.ts'
 import type { UnitState } from './unit-state.ts'
@@ -59,6 +59,8 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
 export interface CancelBooking {
   /** The current row. */
   readonly booking: Booking
+  /** The version that the caller has seen. Left out: any. */
+  readonly ifVersion?: number | undefined
   readonly reason: string | null
   readonly at: Instant
 }
@@ -67,12 +69,26 @@ export interface CancelBooking {
 export function decideCancel(state: UnitState, command: CancelBooking): Decision<BookingCancelled> {
   const { booking, reason, at } = command
   assert(booking.unitId === state.unitId, 'Cannot cancel a booking: it belongs to another unit')
+  const changed = versionChanged(command)
+  if (changed !== null) return reject(changed)
   if (!isLive(booking)) return { kind: 'unchanged', booking }
   return { kind: 'accepted', event: cancelled(booking, reason, at) }
 }
 
+/** A change that is based on an earlier version would overwrite one that its caller has not seen. */
+export function versionChanged({
+  booking,
+  ifVersion,
+}: Pick<CancelBooking, 'booking' | 'ifVersion'>): VersionChanged | null {
+  const { version } = booking
+  return ifVersion === undefined || ifVersion === version ? null : { code: 'VERSION_CHANGED', version }
+}
+
 /** Cancels a hold that has expired at `at`, never early. Any other booking is unchanged. */
-export function decideExpiry(state: UnitState, command: Omit<CancelBooking, 'reason'>): Decision<BookingCancelled> {
+export function decideExpiry(
+  state: UnitState,
+  command: Omit<CancelBooking, 'reason' | 'ifVersion'>,
+): Decision<BookingCancelled> {
   const { booking, at } = command
   assert(booking.unitId === state.unitId, 'Cannot expire a hold: it belongs to another unit')
   const isExpired = isHold(booking.status) && booking.holdExpiresAt !== null && booking.holdExpiresAt <= at

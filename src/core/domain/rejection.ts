@@ -51,8 +51,14 @@ export interface InvalidChange {
   readonly message: string
 }
 
+/** The booking is no longer at the version that the change is based on, but at `version`. */
+export interface VersionChanged {
+  readonly code: 'VERSION_CHANGED'
+  readonly version: number
+}
+
 /** The rules that refuse a stay with a 409, in the order they are checked (docs/contract.md#post-bookings, rule 3). */
 export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | BookingConflict
 
 /** Why a unit refused a command. A value, never thrown. */
-export type Rejection = BelowMinStay | StayConflict | InvalidTransition | InvalidChange
+export type Rejection = BelowMinStay | StayConflict | InvalidTransition | InvalidChange | VersionChanged

@@ -1,11 +1,19 @@
+import { idOf } from '../../lib/ids.ts'
 import type { Instant } from '../domain/booking.ts'
 import type { UnitEvent } from '../domain/event.ts'
 
-/** Who did it. `key`: a partner; `portal`: the agency; `system`: a timer of ours. */
+export const ACTOR_KINDS = ['key', 'access_token', 'portal', 'system'] as const
+
+/** Who did it. `key`: a partner; `access_token`: a person of the agency; `portal`: the operator; `system`: a timer of ours. */
 export interface Actor {
-  readonly kind: 'key' | 'portal' | 'system'
-  /** The API key's id; null if there is none to name. */
+  readonly kind: (typeof ACTOR_KINDS)[number]
+  /** The id of the API key or access token; null if there is none to name. */
   readonly id: string | null
+}
+
+/** The actor of a stored line. `uuid`: as the database returns it. */
+export function actorOf(kind: Actor['kind'], uuid: string | null): Actor {
+  return { kind, id: uuid === null ? null : idOf(kind === 'access_token' ? 'tok' : 'key', uuid) }
 }
 
 /** On whose behalf a write is done; what the audit trail says about it. */
@@ -42,12 +50,30 @@ export interface GuestDraft {
 
 /** The first answer to a request with an `Idempotency-Key` (docs/design.md#additive-headers). */
 export interface IdempotencyDraft {
+  /** Of the API key or access token; of the operator, `OPERATOR_ID`. */
   readonly keyId: string
   readonly route: string
   readonly idempotencyKey: string
   readonly requestHash: string
   readonly status: number
   readonly body: string
+}
+
+/**
+ * The first answer to a change outside the journal. `body` null: what the change returns, which the store of the change puts in its place
+ * and can read again.
+ */
+export interface ChangeAnswer extends Omit<IdempotencyDraft, 'body'> {
+  readonly agencyId: string
+  readonly body: string | null
+}
+
+/** Makes what is kept for an `Idempotency-Key` from what a change makes. */
+export type KeepChange<T> = (value: T) => ChangeAnswer & IdempotencyDraft
+
+/** The audit line of a change outside the journal, and the answer to keep: both are written in the statement of the change. */
+export interface ChangeLine extends AuditDraft {
+  readonly answer?: ChangeAnswer | undefined
 }
 
 /** What the webhook event of a change contains beyond the booking, as it was at that moment. */

@@ -13,6 +13,7 @@ import appends from '../../../sql/0012_appends.sql' with { type: 'text' }
 import webhooksFromTheLog from '../../../sql/0013_webhooks_from_the_log.sql' with { type: 'text' }
 import months from '../../../sql/0014_months.sql' with { type: 'text' }
 import cheaperAppends from '../../../sql/0015_cheaper_appends.sql' with { type: 'text' }
+import accessTokens from '../../../sql/0016_access_tokens.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: 'webhooks_from_the_log', sql: webhooksFromTheLog },
   { version: 14, name: 'months', sql: months },
   { version: 15, name: 'cheaper_appends', sql: cheaperAppends },
+  { version: 16, name: 'access_tokens', sql: accessTokens },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

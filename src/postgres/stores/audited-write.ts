@@ -1,24 +1,27 @@
-import { WriteError } from '../../core/bookings/write-error.ts'
+import { AlreadyAnsweredError, WriteError } from '../../core/bookings/write-error.ts'
+import { encodeInstant } from '../../core/journal/fields.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
-import type { AuditDraft } from '../../core/journal/record.ts'
+import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite } from '../client/failed-write.ts'
 import { auditRow } from './batch-text.ts'
 import { columnNames, compositeText } from './table.ts'
-import { AUDIT_ROW } from './tables.ts'
+import { AUDIT_ROW, IDEMPOTENCY_ROW } from './tables.ts'
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence of its shard (J5): a
  * stale writer must not change what the new one has in memory.
  * @param epoch of this writer for the agency's shard (Journal.epochOf)
- * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome
+ * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome. Its answer is
+ *   kept in the same statement
+ * @param answerBody of an answer whose body is null: an expression over the row `changed`
  * @param change ends with a `returning` clause, and returns one row at most
  * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
  *   `(select held from fence)`, so that all statements lock in the same order
  * @param alone whether no batch may be in progress at the same time
- * @returns the row that `change` returned, or null. The audit line is written only if there is a row
- * @throws JournalError of kind `fenced` when another process has taken over, WriteError for every other failure
+ * @returns the row that `change` returned, or null. The audit line and the answer are written only if there is a row
+ * @throws AlreadyAnsweredError when the answer is kept already; JournalError of kind `fenced` when another process has taken over, WriteError for every other failure
  */
 export async function auditedWrite<R extends object>(
   sql: Sql,
@@ -29,29 +32,48 @@ export async function auditedWrite<R extends object>(
     change,
     before = sql``,
     alone = false,
+    answerBody = sql`null`,
   }: {
     agencyId: string
     epoch: number
-    audit: AuditDraft
+    audit: ChangeLine
     change: Fragment
     before?: Fragment
     alone?: boolean
+    answerBody?: Fragment
   },
 ): Promise<R | null> {
+  const { answer } = audit
+  const kept =
+    answer === undefined
+      ? { part: sql``, isKept: sql`null` }
+      : {
+          part: sql`, kept as (
+            select keep_answer((${answerText(answer, audit.at)}::text::idempotency_row[])[1],
+                               ${answer.body === null ? answerBody : sql`${answer.body}`}) as is_kept
+            from changed)`,
+          isKept: sql`(select is_kept from kept)`,
+        }
   const [row] = await fencedWrite(
-    sql<(R & { isChanged: boolean })[]>`
+    sql<(R & { isChanged: boolean; isKept: boolean | null })[]>`
       with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}, ${alone}) as held),
       ${before} changed as (${change}), audited as (
         insert into audit_line (${columnNames(sql, AUDIT_ROW)}, month)
         select line.*, storage_month(line.at)
         from changed, unnest(${compositeText(AUDIT_ROW, [auditRow(agencyId, audit)])}::text::audit_row[]) line
-        on conflict (agency_id, line_id, month) do nothing)
-      select changed.*, exists (select from changed) as "isChanged" from fence left join changed on true where fence.held`,
+        on conflict (agency_id, line_id, month) do nothing)${kept.part}
+      select changed.*, exists (select from changed) as "isChanged", ${kept.isKept} as "isKept" from fence left join changed on true where fence.held`,
   )
   if (row?.isChanged !== true) return null
-  const { isChanged: _, ...changed } = row
+  const { isChanged: _, isKept: __, ...changed } = row
   return changed as unknown as R
 }
+
+function answerText({ body: _, ...answer }: ChangeAnswer, at: number): string | null {
+  return compositeText(IDEMPOTENCY_ROW, [{ ...answer, createdAt: encodeInstant(at) }])
+}
+
+const ANSWERED_SQLSTATE = 'NL030'
 
 /**
  * Runs one statement that checks the fence, and translates its failure.
@@ -61,6 +83,8 @@ export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
   try {
     return await statement
   } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === ANSWERED_SQLSTATE)
+      throw new AlreadyAnsweredError({ cause: error })
     const failure = failedWrite(error)
     if (failure === 'fenced')
       throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {

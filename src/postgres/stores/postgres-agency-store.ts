@@ -1,22 +1,24 @@
 import type { AgencyStore } from '../../admin/agency-store.ts'
 import type { Guest } from '../../core/bookings/guest-list.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
+import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import { encodeInstant, encoderOf } from '../../core/journal/fields.ts'
-import type { AuditDraft } from '../../core/journal/record.ts'
+import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
 import { PostgresCatalogueStore } from './postgres-catalogue-store.ts'
 import { inserted } from './table.ts'
-import { AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
+import { ACCESS_TOKEN, AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
 const encodeKey = encoderOf(API_KEY.fields)
+const encodeAccessToken = encoderOf(ACCESS_TOKEN.fields)
 
 /** Changes of the agency's own data, each one statement with its line of the audit trail. */
 export class PostgresAgencyStore implements AgencyStore {
@@ -31,14 +33,14 @@ export class PostgresAgencyStore implements AgencyStore {
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
-  async insertAgency({ plan, ...agency }: Agency, audit: AuditDraft): Promise<boolean> {
+  async insertAgency({ plan, ...agency }: Agency, audit: ChangeLine): Promise<boolean> {
     const row = { ...agency, ...plan, createdAt: encodeInstant(agency.createdAt) }
     const insert = this.#sql`${inserted(this.#sql, AGENCY, row)} on conflict (slug) do nothing`
     return this.#write(agency.id, audit, insert)
   }
 
   /** Slug, currency and time zone never change: amounts and day boundaries already stored depend on them. */
-  async updateAgency(agency: Agency, audit: AuditDraft): Promise<void> {
+  async updateAgency(agency: Agency, audit: ChangeLine): Promise<void> {
     const { plan } = agency
     const update = this.#sql`
       update agency set name = ${agency.name}, status = ${agency.status}, api_access = ${plan.apiAccess},
@@ -48,23 +50,35 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(agency.id, audit, update)
   }
 
-  async insertKey(key: ApiKey, audit: AuditDraft): Promise<void> {
+  async insertKey(key: ApiKey, audit: ChangeLine): Promise<void> {
     await this.#write(key.agencyId, audit, inserted(this.#sql, API_KEY, encodeKey(key)))
   }
 
   /** Permanent: an earlier revocation keeps its time (docs/contract.md#authentication, rule 8). */
-  async revokeKey(key: ApiKey, revokedAt: number, audit: AuditDraft): Promise<void> {
+  async revokeKey(key: ApiKey, revokedAt: number, audit: ChangeLine): Promise<void> {
     const update = this.#sql`
       update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
       where agency_id = ${uuidOf(key.agencyId)} and key_id = ${uuidOf(key.id)}`
     await this.#write(key.agencyId, audit, update)
   }
 
-  async insertFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
+  async insertAccessToken(token: AccessToken, audit: ChangeLine): Promise<void> {
+    await this.#write(token.agencyId, audit, inserted(this.#sql, ACCESS_TOKEN, encodeAccessToken(token)))
+  }
+
+  /** Permanent, as that of a key. */
+  async revokeAccessToken(token: AccessToken, revokedAt: number, audit: ChangeLine): Promise<void> {
+    const update = this.#sql`
+      update access_token set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
+      where agency_id = ${uuidOf(token.agencyId)} and token_id = ${uuidOf(token.id)}`
+    await this.#write(token.agencyId, audit, update)
+  }
+
+  async insertFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void> {
     await this.#write(agencyId, audit, inserted(this.#sql, FEE_TYPE, { ...feeType, agencyId }))
   }
 
-  async updateFeeType(agencyId: string, feeType: FeeType, audit: AuditDraft): Promise<void> {
+  async updateFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void> {
     const update = this.#sql`
       update fee_type set label = ${feeType.label}, kind = ${feeType.kind}, amount = ${feeType.amount},
              basis_points = ${feeType.basisPoints}, includes_weekly_cleaning = ${feeType.includesWeeklyCleaning},
@@ -73,7 +87,7 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(agencyId, audit, update)
   }
 
-  async updateGuest(agencyId: string, guest: Guest, audit: AuditDraft): Promise<boolean> {
+  async updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<boolean> {
     const update = this.#sql`
       update guest set first_name = ${guest.firstName}, last_name = ${guest.lastName}, email = ${guest.email},
              phone = ${guest.phone}, nationality = ${guest.nationality}
@@ -100,12 +114,16 @@ export class PostgresAgencyStore implements AgencyStore {
     return this.#catalogue.loadKeys()
   }
 
+  loadAccessTokens(): Promise<readonly AccessToken[]> {
+    return this.#catalogue.loadAccessTokens()
+  }
+
   loadInventory(agencyId: string): Promise<Inventory> {
     return this.#catalogue.loadInventory(agencyId)
   }
 
   /** @returns whether a row changed */
-  async #write(agencyId: string, audit: AuditDraft, change: Fragment): Promise<boolean> {
+  async #write(agencyId: string, audit: ChangeLine, change: Fragment): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
     return (
       (await auditedWrite(this.#sql, { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning })) !== null

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { Actor } from '../../core/journal/record.ts'
+import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
@@ -119,7 +119,8 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.from === null ? sql`` : sql`and at >= ${new Date(filter.from)}`}
     ${filter.to === null ? sql`` : sql`and at < ${new Date(filter.to)}`}
     ${filter.actorKind === null ? sql`` : sql`and actor_kind = ${filter.actorKind}`}
-    ${filter.actorId === null ? sql`` : sql`and actor_id = ${uuidIn('key', filter.actorId)}::text::uuid`}
+    ${filter.keyId === null ? sql`` : sql`and actor_kind = 'key' and actor_id = ${uuidIn('key', filter.keyId)}::text::uuid`}
+    ${filter.tokenId === null ? sql`` : sql`and actor_kind = 'access_token' and actor_id = ${uuidIn('tok', filter.tokenId)}::text::uuid`}
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
 }
 
@@ -145,7 +146,7 @@ function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine)
     bookingId: line.bookingId !== null && isEntry ? idOf('bkg', line.bookingId) : line.bookingId,
     requestId: line.requestId,
     count: line.count,
-    actor: { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) },
+    actor: actorOf(actorKind, actorId),
     at: line.at.getTime(),
   }
 }

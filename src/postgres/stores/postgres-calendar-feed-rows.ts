@@ -1,5 +1,5 @@
 import type { CalendarFeedRows } from '../../admin/calendar-feeds.ts'
-import type { AuditDraft } from '../../core/journal/record.ts'
+import type { ChangeLine } from '../../core/journal/record.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
@@ -20,7 +20,7 @@ export class PostgresCalendarFeedRows implements CalendarFeedRows {
     return row?.version ?? 0
   }
 
-  async raiseVersion(agencyId: string, unitId: string, audit: AuditDraft): Promise<number> {
+  async raiseVersion(agencyId: string, unitId: string, audit: ChangeLine): Promise<number> {
     const change = this.#sql`
       insert into calendar_feed (agency_id, unit_id, version) values (${uuidOf(agencyId)}, ${uuidOf(unitId)}, 1)
       on conflict (agency_id, unit_id) do update set version = calendar_feed.version + 1

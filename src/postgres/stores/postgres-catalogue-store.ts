@@ -1,3 +1,4 @@
+import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { Inventory } from '../../core/catalogue/inventory.ts'
@@ -9,6 +10,7 @@ import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import {
+  ACCESS_TOKEN,
   AGENCY,
   AGENCY_OWN_FIELDS,
   API_KEY,
@@ -19,7 +21,7 @@ import {
   UNIT_RULE_FIELDS,
 } from './tables.ts'
 
-/** Reads agencies, keys, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
+/** Reads agencies, API keys, access tokens, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
 export class PostgresCatalogueStore implements CatalogueStore {
   readonly #sql: Sql
 
@@ -27,14 +29,18 @@ export class PostgresCatalogueStore implements CatalogueStore {
     this.#sql = sql
   }
 
-  /** All agencies and keys, and the moment since which later changes are found. */
+  /** All agencies, keys and access tokens, and the moment since which later changes are found. */
   async read(): Promise<CatalogueRead> {
     // Before the rows: every transaction that they do not show is younger, or still running.
     const [row] = await this.#sql<{ moment: CatalogueMoment }[]>`
       select pg_snapshot_xmin(pg_current_snapshot())::xid::text as moment`
     if (row === undefined) throw new Error('Cannot read the catalogue: no answer')
-    const [agencies, keys] = await Promise.all([this.loadAgencies(null), this.loadKeys(null)])
-    return { moment: row.moment, agencies, keys }
+    const [agencies, keys, accessTokens] = await Promise.all([
+      this.loadAgencies(null),
+      this.loadKeys(null),
+      this.loadAccessTokens(null),
+    ])
+    return { moment: row.moment, agencies, keys, accessTokens }
   }
 
   async loadAgencies(since: CatalogueMoment | null = null): Promise<readonly Agency[]> {
@@ -47,6 +53,12 @@ export class PostgresCatalogueStore implements CatalogueStore {
     const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`
       select ${selected(this.#sql, API_KEY)} from api_key where ${this.#changed(since)}`
     return rows.map(decodeKey)
+  }
+
+  async loadAccessTokens(since: CatalogueMoment | null = null): Promise<readonly AccessToken[]> {
+    const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
+      select ${selected(this.#sql, ACCESS_TOKEN)} from access_token where ${this.#changed(since)}`
+    return rows.map(decodeAccessToken)
   }
 
   /** Rows written by a transaction that is not older. Of ancient rows the comparison may fail, and then they are read as well. */
@@ -80,6 +92,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
 const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
 const decodePlan = decoderOf(PLAN_FIELDS)
+const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
 const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)
 const decodeUnitRules = decoderOf(UNIT_RULE_FIELDS)

@@ -1,5 +1,4 @@
-import { decoderOf, type Stored } from '../../core/journal/fields.ts'
-import type { AuditDraft } from '../../core/journal/record.ts'
+import type { ChangeLine } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import { causeName, coarseReason, isAccepted } from '../../webhooks/attempt-outcome.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
@@ -8,12 +7,21 @@ import { WAITING_COUNTED_MAX } from '../../webhooks/webhook-endpoint.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
+import {
+  type EndpointRow,
+  endpointOf,
+  keptDeliveryIn,
+  keptEndpointIn,
+  keptEndpointRow,
+  keptEndpointText,
+  keptResend,
+  type ResendRow,
+  resentDelivery,
+} from './kept-webhook-answers.ts'
 import type { ListReads } from './list-reads.ts'
 import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement } from './pending-deliveries.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
-
-type EndpointRow = Stored<typeof ENDPOINT.fields> & { readonly waitingEvents: number }
 
 /** The agency's endpoints and their deliveries. The sender's statements are in postgres-sender-store.ts. */
 export class PostgresEndpointRows implements EndpointRows {
@@ -50,7 +58,7 @@ export class PostgresEndpointRows implements EndpointRows {
       where e.agency_id = ${uuidOf(agencyId)} and e.endpoint_id = ${uuidIn('whe', endpointId)} and e.status <> 'deleted'`)
   }
 
-  async insert(endpoint: StoredEndpoint, max: number, audit: AuditDraft): Promise<boolean> {
+  async insert(endpoint: StoredEndpoint, max: number, audit: ChangeLine): Promise<boolean> {
     const sql = this.#sql
     const { agencyId } = endpoint
     const change = sql`
@@ -61,7 +69,7 @@ export class PostgresEndpointRows implements EndpointRows {
     return (await this.#write({ agencyId, audit, change, alone: true })) !== null
   }
 
-  async change(change: Parameters<EndpointRows['change']>[0], audit: AuditDraft): Promise<StoredEndpoint | null> {
+  async change(change: Parameters<EndpointRows['change']>[0], audit: ChangeLine): Promise<StoredEndpoint | null> {
     const sql = this.#sql
     const { agencyId, endpointId, url, description, pending } = change
     const at = new Date(change.at)
@@ -104,18 +112,25 @@ export class PostgresEndpointRows implements EndpointRows {
       where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
         e.agency_id = ${agency} and e.endpoint_id = ${endpoint} and e.status <> 'deleted'
       returning ${endpointColumns(sql)}`
-    const write = this.#endpointWrite({ agencyId, audit, change: update, before, alone: isDropping })
+    const answerBody = keptEndpointRow(sql, change.at)
+    const write = this.#endpointWrite({ agencyId, audit, change: update, before, alone: isDropping, answerBody })
     return isBegun ? begun(write) : write
   }
 
-  async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0], audit: AuditDraft) {
+  async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0], audit: ChangeLine) {
     const sql = this.#sql
     const found = await this.find(agencyId, endpointId)
     const change = sql`
       select dropped from delete_webhook_endpoint(${this.#epochOf(agencyId)}, ${uuidOf(agencyId)},
                                                   ${uuidIn('whe', endpointId)}, ${new Date(at)}, ${PENDING_CHUNK}) as dropped
       where dropped is not null`
-    const deleted = found === null ? null : await this.#write<{ dropped: number }>({ agencyId, audit, change })
+    const deleted =
+      found === null
+        ? null
+        : await this.#write<{ dropped: number }>({
+            ...{ agencyId, audit, change },
+            answerBody: sql`${keptEndpointText(found, at)}`,
+          })
     const drop = () => dropOfDeleted(sql, this.#epochOf(agencyId), { agencyId, endpointId, at })
     if (deleted === null) {
       // Deleted by a request that was interrupted.
@@ -126,7 +141,7 @@ export class PostgresEndpointRows implements EndpointRows {
     return found
   }
 
-  async replaceSecret(asked: Parameters<EndpointRows['replaceSecret']>[0], audit: AuditDraft) {
+  async replaceSecret(asked: Parameters<EndpointRows['replaceSecret']>[0], audit: ChangeLine) {
     const { agencyId, endpointId, secretSealed, previousSecretUntil: until, at } = asked
     const sql = this.#sql
     const change = sql`
@@ -136,7 +151,7 @@ export class PostgresEndpointRows implements EndpointRows {
         secret_sealed = ${secretSealed}, updated_at = ${new Date(at)}
       where e.agency_id = ${uuidOf(agencyId)} and e.endpoint_id = ${uuidIn('whe', endpointId)} and e.status <> 'deleted'
       returning ${endpointColumns(sql)}`
-    return this.#endpointWrite({ agencyId, audit, change })
+    return this.#endpointWrite({ agencyId, audit, change, answerBody: keptEndpointRow(sql, at) })
   }
 
   async deliveries(agencyId: string, endpointId: string, page: { offset: number; limit: number }) {
@@ -171,7 +186,7 @@ export class PostgresEndpointRows implements EndpointRows {
     return row === undefined ? null : deliveryOf(row)
   }
 
-  async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: AuditDraft) {
+  async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: ChangeLine) {
     const sql = this.#sql
     const agency = uuidOf(agencyId)
     // Lock the endpoint, so that an endpoint that is being deleted gets no new pending delivery.
@@ -189,16 +204,22 @@ export class PostgresEndpointRows implements EndpointRows {
         returning true
       ),`
     const change = sql`select endpoint.status, exists (select from resent) as "isResent" from endpoint`
-    const row = await this.#write<{ status: StoredEndpoint['status']; isResent: boolean }>({
+    const row = await this.#write<ResendRow>({
       ...{ agencyId, audit, before, change },
+      answerBody: keptResend(sql, delivery, at),
     })
-    if (row === null || !row.isResent) return row === null ? null : delivery
-    const isActive = row.status === 'active'
-    const status = isActive ? ('pending' as const) : ('held' as const)
-    return { ...delivery, status, nextAttemptAt: isActive ? at : null, finishedAt: null }
+    return row === null ? null : resentDelivery(delivery, row, at)
   }
 
-  async recordPing(ping: PingRecord, audit: AuditDraft): Promise<void> {
+  keptEndpoint(kept: string) {
+    return keptEndpointIn(kept)
+  }
+
+  keptDelivery(kept: string): WebhookDelivery {
+    return keptDeliveryIn(kept)
+  }
+
+  async recordPing(ping: PingRecord, audit: ChangeLine): Promise<void> {
     const { agencyId, outcome } = ping
     const sql = this.#sql
     const [agency, delivery] = [uuidOf(agencyId), uuidOf(ping.deliveryId)]
@@ -221,20 +242,22 @@ export class PostgresEndpointRows implements EndpointRows {
 
   #write<R extends object>(write: {
     agencyId: string
-    audit: AuditDraft
+    audit: ChangeLine
     change: Fragment
     before?: Fragment
     alone?: boolean
+    answerBody?: Fragment
   }): Promise<R | null> {
     return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epochOf(write.agencyId) })
   }
 
   async #endpointWrite(write: {
     agencyId: string
-    audit: AuditDraft
+    audit: ChangeLine
     change: Fragment
     before?: Fragment
     alone?: boolean
+    answerBody?: Fragment
   }): Promise<StoredEndpoint | null> {
     const row = await this.#write<EndpointRow>(write)
     return row === null ? null : endpointOf(row)
@@ -256,10 +279,4 @@ function endpointColumns(sql: Sql): Fragment {
      from (select from journal j
            where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
            limit ${WAITING_COUNTED_MAX}) waiting) as "waitingEvents"`
-}
-
-const decodeEndpoint = decoderOf(ENDPOINT.fields)
-
-function endpointOf({ waitingEvents, ...row }: EndpointRow): StoredEndpoint {
-  return { ...decodeEndpoint(row), waitingEvents }
 }

@@ -1,4 +1,4 @@
-import type { Actor } from '../../core/journal/record.ts'
+import { type Actor, actorOf } from '../../core/journal/record.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type {
@@ -167,7 +167,7 @@ function logEntryOf(shard: number, { at, actorKind, actorId, ...row }: LogRow): 
     ...{ ...row, ...idsOf(row), shard, at: at.getTime() },
     agencyId: idOf('agc', row.agencyId),
     id: idOf('evt', row.id),
-    actor: { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) },
+    actor: actorOf(actorKind, actorId),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The columns that this process reads and writes, each spelled once. A test compares them with the database. */
 import type { Guest } from '../../core/bookings/guest-list.ts'
+import type { AccessToken, Role } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey, Plan, Scope } from '../../core/catalogue/agency.ts'
 import type { FeeType, UnitRules } from '../../core/domain/rules.ts'
 import type { Unit, UnitStatus } from '../../core/domain/unit.ts'
@@ -162,6 +163,22 @@ export const API_KEY = table(
     revokedAt: nullable(instant()),
   } as const satisfies FieldsOf<ApiKey>,
   { id: 'key_id', secretSha256: 'secret_sha256' },
+)
+
+export const ACCESS_TOKEN = table(
+  'access_token',
+  {
+    id: id('tok'),
+    ...ofAgency,
+    name: text(),
+    role: text<Role>(),
+    prefix: text(),
+    secretSha256: text(),
+    createdAt: instant(),
+    expiresAt: nullable(instant()),
+    revokedAt: nullable(instant()),
+  } as const satisfies FieldsOf<AccessToken>,
+  { id: 'token_id', secretSha256: 'secret_sha256' },
 )
 
 const feeType = {

@@ -1,4 +1,4 @@
-import type { Actor, Caller } from '../../core/journal/record.ts'
+import { type Actor, actorOf, type Caller } from '../../core/journal/record.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
@@ -73,7 +73,7 @@ export class AuthorLines {
   #add(rows: readonly StoredLine[]): void {
     for (const row of rows) {
       const { lineId, atMs, actorKind, actorId, route, requestId } = row
-      const actor: Actor = { kind: actorKind, id: actorId === null ? null : idOf('key', actorId) }
+      const actor = actorOf(actorKind, actorId)
       const key = keyOf({ ...row, agencyId: idOf('agc', row.agencyId) })
       const lines = this.#lines.get(key) ?? []
       if (lines.some(({ id }) => id === idOf('aud', lineId))) continue

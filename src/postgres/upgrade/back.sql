@@ -60,8 +60,11 @@ end $$;
 create or replace function ledger_upgrade.store_old_rest() returns void language plpgsql set search_path = main_schema as $$
 begin
   insert into ledger_previous.audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-  select ledger_upgrade.text_of('agc', a.agency_id), ledger_upgrade.text_of('aud', a.line_id), a.at, a.actor_kind,
-         ledger_upgrade.text_of('key', a.actor_id), a.route, a.outcome, a.booking_id, a.request_id, a.count
+  -- The last version has no access tokens: to it, their people are the portal.
+  select ledger_upgrade.text_of('agc', a.agency_id), ledger_upgrade.text_of('aud', a.line_id), a.at,
+         case a.actor_kind when 'access_token' then 'portal' else a.actor_kind end,
+         case a.actor_kind when 'access_token' then null else ledger_upgrade.text_of('key', a.actor_id) end,
+         a.route, a.outcome, a.booking_id, a.request_id, a.count
   from audit_line a
   on conflict (agency_id, audit_id) do update set count = greatest(audit.count, excluded.count)
   where audit.count < excluded.count;

@@ -151,7 +151,10 @@ class WayBack {
       unitId: idOf('unt', row.unitId),
       otherUnitId: id('unt', row.otherUnitId),
       bookingId: id('bkg', row.bookingId),
-      actorId: id('key', row.actorId),
+      // The last version has no access tokens.
+      ...(row.actorKind === 'access_token'
+        ? { actorKind: 'portal' as const, actorId: null }
+        : { actorId: id('key', row.actorId) }),
     }))
   }
 

@@ -6,7 +6,9 @@ import {
   type IdempotentRequest,
   IdempotentWrites,
   type Keep,
+  type KeepReturned,
 } from '../../../src/api/idempotency/idempotent-writes.ts'
+import { AlreadyAnsweredError, WriteError } from '../../../src/core/bookings/write-error.ts'
 import { JournalError, type JournalErrorKind } from '../../../src/core/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../../src/core/journal/record.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
@@ -347,5 +349,51 @@ describe('bounds and bugs', () => {
     }
     expect(await failureOf(kept.commands.run(REQUEST, keepRefusal))).toBeInstanceOf(AssertionError)
     expect(kept.rows).toEqual([])
+  })
+})
+
+describe('a change outside the journal', () => {
+  test('that an earlier attempt of unknown outcome has made meanwhile is answered as then', async () => {
+    const kept = new Kept()
+    const lost = new WriteError('unknown', 'the reply was lost')
+    let draft: IdempotencyDraft | null = null
+    const first = kept.commands.run(REQUEST, async (keep) => {
+      draft = keep(CREATED)
+      throw lost
+    })
+    expect(await failureOf(first)).toBe(lost)
+    // Still being written when the second one looks for an answer; the second one's statement waits for it.
+    const second = await kept.commands.run(REQUEST, async (keep) => {
+      keep({ status: 201, body: 'a second one' })
+      if (draft !== null) kept.commit(draft)
+      throw new AlreadyAnsweredError({ cause: null })
+    })
+    expect(second).toEqual({ kind: 'replayed', answer: CREATED })
+  })
+
+  test('follows an unknown outcome: what fails next is not known to have changed nothing', async () => {
+    const kept = new Kept()
+    await failureOf(kept.commands.run(REQUEST, async () => Promise.reject(new WriteError('unknown', 'x'))))
+    const next = await failureOf(
+      kept.commands.run(REQUEST, async () => Promise.reject(new WriteError('not_written', 'x'))),
+    )
+    expect(next).toMatchObject({ kind: 'outcome_unknown' })
+  })
+
+  test('whose answer only the database has is looked up for those who wait for it', async () => {
+    const kept = new Kept()
+    const row = { status: 200, body: 'as the database has it' }
+    const execute = async (_: Keep, keepReturned: KeepReturned): Promise<Executed> => {
+      const draft = keepReturned(200)
+      await settle()
+      kept.commit({ ...draft, body: row.body })
+      return ANSWERED
+    }
+    const outcomes = await Promise.all([1, 2, 3].map(() => kept.commands.run(REQUEST, execute)))
+    expect(outcomes).toEqual([
+      { kind: 'answered', answer: null },
+      { kind: 'replayed', answer: row },
+      { kind: 'replayed', answer: row },
+    ])
   })
 })

@@ -38,6 +38,7 @@ const PREFIXES: Record<string, string> = {
   bookingId: 'bkg',
   guestId: 'gst',
   keyId: 'key',
+  tokenId: 'tok',
   feeTypeId: 'fee',
   endpointId: 'whe',
   deliveryId: 'dlv',

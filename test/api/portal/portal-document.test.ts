@@ -15,11 +15,14 @@ describe("the portal's document", () => {
 
   test("has every route of the design's table, and those that were added to it", () => {
     expect(PORTAL_OPERATIONS.map(({ method, path }) => `${method} ${path.replace(A, '{a}')}`).sort()).toEqual([
+      'DELETE {a}/access-tokens/{tokenId}',
       'DELETE {a}/keys/{keyId}',
       'DELETE {a}/webhook-endpoints/{endpointId}',
       'GET /portal/v1/agencies',
+      'GET /portal/v1/me',
       'GET /portal/v1/verification',
       'GET {a}',
+      'GET {a}/access-tokens',
       'GET {a}/audit',
       'GET {a}/bookings',
       'GET {a}/bookings/{bookingId}',
@@ -43,6 +46,7 @@ describe("the portal's document", () => {
       'PATCH {a}/units/{unitSlug}',
       'PATCH {a}/webhook-endpoints/{endpointId}',
       'POST /portal/v1/agencies',
+      'POST {a}/access-tokens',
       'POST {a}/bookings',
       'POST {a}/bookings/{bookingId}/cancel',
       'POST {a}/deliveries/{deliveryId}/resend',
@@ -60,9 +64,9 @@ describe("the portal's document", () => {
   test('names its schemas as clients know them, and describes bodies but no headers', async () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
-      'Agency AuditEntry BOOKING_CONFLICT_problem Booking CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem RATE_LIMITED_problem Rates SLUG_TAKEN_problem UNAUTHORIZED_problem ' +
-        'Unit UsageMonth VALIDATION_problem Verification WebhookEndpoint',
+      'AccessToken Actor Agency AuditEntry BOOKING_CONFLICT_problem Booking CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
+        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates SLUG_TAKEN_problem UNAUTHORIZED_problem ' +
+        'Unit UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')
   })

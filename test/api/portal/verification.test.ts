@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
+import { PortalAccess } from '../../../src/access/portal-access.ts'
 import type { PortalDependencies } from '../../../src/api/portal/portal-dependencies.ts'
 import { VERIFICATION } from '../../../src/api/portal/verification.ts'
 import { elysiaRoutes } from '../../../src/api/route/elysia-routes.ts'
@@ -10,6 +11,7 @@ import type { Verification } from '../../../src/verify/findings.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const TOKEN = 'a-portal-token-of-32-characters-'
+const NO_ACCESS_TOKENS = { catalogue: { tokenHolderByHash: () => null }, clock: systemClock }
 const RESULT: Verification = {
   ...{ units: 0, entries: 0, bookings: 0, snapshots: 0, events: 0 },
   ...{ differences: [], differenceCount: 0 },
@@ -22,7 +24,7 @@ test('a verification may take longer than a connection may be idle', async () =>
   const result = Promise.withResolvers<Verification>()
   let asked: AbortSignal | null = null
   const dependencies = {
-    token: TOKEN,
+    access: new PortalAccess({ ...NO_ACCESS_TOKENS, operatorTokens: [TOKEN] }),
     requestStats: new RequestStats({ clock: systemClock, log: null }),
     onFailure: () => {},
     ledger: {

@@ -30,6 +30,10 @@ class Recorded implements RouteAdmission<{ n: number }> {
   admit(): { n: number } | null {
     return this.isAllowed ? { n: ++this.#n } : null
   }
+  refused() {
+    return this.unauthorized
+  }
+
   readmit() {
     return this.admit()
   }

@@ -104,13 +104,13 @@ describe('a write that', () => {
   ])('failed is counted for the audit trail as %s: %s', async (code, _, error) => {
     const { call, counted } = failing(error)
     await call('/bookings', STAY)
-    const who = { agencyId: AGENCY.id, keyId: KEY_A, requestId: 'trace-1' }
+    const who = { agencyId: AGENCY.id, actor: { kind: 'key' as const, id: KEY_A }, requestId: 'trace-1' }
     expect(counted).toEqual([{ ...who, code: code as RefusedWrite['code'], route: 'POST /partner/v1/bookings' }])
   })
   test('is refused, but whose refusal cannot be put into the audit trail, is 500, and counted for it', async () => {
     const { call, counted } = failing(new JournalError('held_too_long', 'x'))
     expect((await call('/bookings', {})).status).toBe(500)
-    expect(counted).toMatchObject([{ code: 'INTERNAL', keyId: KEY_A }])
+    expect(counted).toMatchObject([{ code: 'INTERNAL', actor: { kind: 'key', id: KEY_A } }])
   })
   test('is refused, but perhaps not recorded in the audit trail, is 500 and says that nothing was changed', async () => {
     const { call, counted, bugs } = failing(new RefusalNotRecordedError({ cause: null }))

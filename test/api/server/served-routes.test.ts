@@ -16,7 +16,7 @@ function appOverNothing() {
   } as unknown as AppOptions['ledger']
   return createApp({
     ledger,
-    portal: { ledger: ledger as never, token: 'x'.repeat(32) },
+    portal: { ledger: ledger as never, access: {} as never, throttled: () => null },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response('tools') })],
     log: { error: () => {} },
     onBug: () => {},

@@ -13,6 +13,7 @@ function catalogue() {
   const made = new Catalogue({
     loadAgencies: async () => [],
     loadKeys: async () => [],
+    loadAccessTokens: async () => [],
     loadInventory: async (agencyId) => {
       loads.push(agencyId)
       return inventory

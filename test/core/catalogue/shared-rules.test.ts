@@ -9,6 +9,7 @@ async function catalogueOf(): Promise<Catalogue> {
   const catalogue = new Catalogue({
     loadAgencies: async () => [],
     loadKeys: async () => [],
+    loadAccessTokens: async () => [],
     loadInventory: async () => new Inventory([structuredClone(UNIT)], []),
   })
   await catalogue.inventory(AGENCY.id)

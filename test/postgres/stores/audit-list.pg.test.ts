@@ -11,7 +11,16 @@ import { insertAgency } from '../../support/sample-rows.ts'
 import { AGENCY, CALLER, sampleBooking, sampleId } from '../../support/samples.ts'
 
 const ANY: AuditFilter = {
-  ...{ from: null, to: null, actorKind: null, actorId: null, outcome: null, bookingId: null, requestId: null },
+  ...{
+    from: null,
+    to: null,
+    actorKind: null,
+    keyId: null,
+    tokenId: null,
+    outcome: null,
+    bookingId: null,
+    requestId: null,
+  },
 }
 const ALL = { offset: 0, limit: 100 }
 const OTHER = sampleId('agc', 'other')
@@ -103,8 +112,9 @@ describe('the audit trail', () => {
     ['from', { from: T0 + 3 }, 4],
     ['to', { to: T0 + 3 }, 2],
     ['actor', { actorKind: 'system' }, 1],
-    ['key', { actorId: CALLER.actor.id }, 5],
-    ['key of another form', { actorId: 'key' }, 0],
+    ['key', { keyId: CALLER.actor.id }, 5],
+    ['key of another form', { keyId: 'key' }, 0],
+    ['access token with the UUID of a key', { tokenId: `tok${CALLER.actor.id?.slice(3)}` }, 0],
     ['outcome OK', { outcome: 'OK' }, 3],
     ['outcome of refusals', { outcome: 'MIN_STAY' }, 2],
     ['booking', { bookingId: sampleId('bkg', '1') }, 2],

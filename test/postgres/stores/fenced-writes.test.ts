@@ -16,10 +16,13 @@ const STORES = `${ROOT}/src/postgres/stores`
 const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
+  'audited-write.ts: keep_answer()': 'checked',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
+  'postgres-agency-store.ts: inserted ACCESS_TOKEN': 'audited',
   'postgres-agency-store.ts: inserted AGENCY': 'audited',
   'postgres-agency-store.ts: inserted API_KEY': 'audited',
   'postgres-agency-store.ts: inserted FEE_TYPE': 'audited',
+  'postgres-agency-store.ts: update access_token': 'audited',
   'postgres-agency-store.ts: update agency': 'audited',
   'postgres-agency-store.ts: update api_key': 'audited',
   'postgres-agency-store.ts: update fee_type': 'audited',

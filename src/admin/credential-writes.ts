@@ -1,0 +1,98 @@
+/**
+ * How API keys and access tokens are created and revoked. A revocation takes effect in memory before it is stored, and stays in effect
+ * if it cannot be stored: revoking a leaked secret must not have to wait for the database.
+ */
+import { changeLine } from '../core/bookings/audit-lines.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
+import type { Agency } from '../core/catalogue/agency.ts'
+import type { Credential } from '../core/catalogue/credentials.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
+import { AssertionError } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
+import { type AgencyOutcome, done, NOT_FOUND } from './outcome.ts'
+import { type Access, RevocationNotStoredError } from './revocation-not-stored-error.ts'
+import { StoreRetries } from './store-retries.ts'
+
+/** A secret that was just made. */
+export interface NewSecret {
+  /** The whole of it: shown only once, and not stored. */
+  readonly secret: string
+  /** The leading part, by which people recognize it. */
+  readonly prefix: string
+  /** Lower-case hex. The only part of the secret that is stored. */
+  readonly sha256: string
+}
+
+/** Credentials of one kind: where they are in memory, and how they are stored (AgencyStore). */
+export interface CredentialKind<C extends Credential> {
+  readonly access: Access
+  find(agencyId: string, id: string): C | null
+  put(credential: C): void
+  insert(credential: C, audit: ChangeLine): Promise<void>
+  revoke(credential: C, revokedAt: number, audit: ChangeLine): Promise<void>
+  load(): Promise<readonly C[]>
+  settle(agencyId: string): Promise<void>
+}
+
+export class CredentialWrites<C extends Credential> {
+  readonly #kind: CredentialKind<C>
+  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #turns = new KeyedTurns()
+  /** By agency. */
+  readonly #refresh: MemoryRefresh
+  /** Revocations, by credential. */
+  readonly #storeRetries: StoreRetries
+
+  constructor(kind: CredentialKind<C>, dependencies: { readonly clock: Clock; readonly newId: IdSource }) {
+    this.#kind = kind
+    this.#dependencies = dependencies
+    const read = (agencyId: string) => this.#read(agencyId)
+    this.#refresh = new MemoryRefresh({ clock: dependencies.clock, turns: this.#turns, read })
+    this.#storeRetries = new StoreRetries(dependencies.clock)
+  }
+
+  /** @throws what the store throws; the error says what is known about the outcome */
+  async create(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<void> {
+    const { agencyId } = credential
+    try {
+      await this.#kind.insert(credential, changeLine(this.#dependencies, caller, keep?.(credential)))
+    } catch (error) {
+      // Its secret was never returned. But if it is stored, it must be listed, so that it can be revoked.
+      if (!isNotWritten(error)) await this.#turns.run(agencyId, () => this.#refresh.now(agencyId))
+      throw error
+    }
+    this.#kind.put(credential)
+  }
+
+  /**
+   * Permanent, and from this moment on; one that is revoked keeps the time of its first revocation.
+   * @throws RevocationNotStoredError when it may not be stored yet: this process refuses the credential anyway, and retries storing it
+   */
+  async revoke(agency: Agency, id: string, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
+    const credential = this.#kind.find(agency.id, id)
+    if (credential === null) return NOT_FOUND
+    const revokedAt = credential.revokedAt ?? this.#dependencies.clock.now()
+    const revoked = { ...credential, revokedAt }
+    this.#kind.put(revoked)
+    // The same line every time, so that it is in the audit trail once.
+    const line = changeLine(this.#dependencies, caller, keep?.(revoked))
+    const store = () => this.#kind.revoke(revoked, revokedAt, line)
+    try {
+      await store()
+    } catch (error) {
+      if (error instanceof AssertionError) throw error
+      this.#storeRetries.later(id, store)
+      throw new RevocationNotStoredError(this.#kind.access, { cause: error })
+    }
+    this.#storeRetries.cancel(id)
+    return done(revoked)
+  }
+
+  async #read(agencyId: string): Promise<void> {
+    await this.#kind.settle(agencyId)
+    for (const credential of await this.#kind.load()) if (credential.agencyId === agencyId) this.#kind.put(credential)
+  }
+}

@@ -1,0 +1,107 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { type AccessToken, ROLES } from '../../core/catalogue/access-token.ts'
+import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
+import { invalidField } from '../problems/problems.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import { agencyInstant } from './agency-instant.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
+import { instantOrDate, label, newSecret } from './portal-schema.ts'
+
+export const AccessTokenJson = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    role: choice(ROLES),
+    prefix: Type.String({ description: 'Leading part of the token, to identify it.' }),
+    createdAt: Type.String({ format: 'date-time' }),
+    expiresAt: nullable(Type.String({ format: 'date-time' })),
+    revokedAt: nullable(Type.String({ format: 'date-time' })),
+  },
+  { $id: 'AccessToken' },
+)
+
+function accessTokenJson(token: AccessToken): Static<typeof AccessTokenJson> {
+  const { id, name, role, prefix, createdAt, expiresAt, revokedAt } = token
+  return {
+    ...{ id, name, role, prefix },
+    createdAt: timestampOf(createdAt),
+    expiresAt: timestampOrNull(expiresAt),
+    revokedAt: timestampOrNull(revokedAt),
+  }
+}
+
+const CREATE_ACCESS_TOKEN = {
+  id: 'createAccessToken',
+  role: 'owner',
+  method: 'POST',
+  path: `${AGENCY_PATH}/access-tokens`,
+  tag: 'Access',
+  summary: 'Create an access token for a person of the agency',
+  description: 'The secret is shown only in this response.',
+  body: Type.Object({
+    name: label(120, 'Whose it is. The audit trail shows it.'),
+    role: choice(ROLES, {
+      description:
+        '`viewer` reads everything but secrets; `desk` also writes bookings and guests; `manager` also units, rates, fee types and ' +
+        'calendar feeds, and sends webhooks again; `owner` also API keys, webhook endpoints and access tokens.',
+    }),
+    expiresAt: Type.Optional(
+      nullable(instantOrDate('After this time the token gets 401. A date means the start of that day.')),
+    ),
+  }),
+  bodyExample: { name: 'Maria', role: 'desk' },
+  answer: {
+    status: 201,
+    description: 'The access token and its secret. The secret is not shown again.',
+    schema: Type.Object({ accessToken: AccessTokenJson, secret: newSecret() }),
+  },
+} as const satisfies PortalOperation
+
+const LIST_ACCESS_TOKENS = {
+  id: 'listAccessTokens',
+  role: 'viewer',
+  method: 'GET',
+  path: `${AGENCY_PATH}/access-tokens`,
+  tag: 'Access',
+  summary: 'List access tokens, oldest first',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('accessTokens', AccessTokenJson) },
+} as const satisfies PortalOperation
+
+const REVOKE_ACCESS_TOKEN = {
+  id: 'revokeAccessToken',
+  role: 'owner',
+  method: 'DELETE',
+  path: `${AGENCY_PATH}/access-tokens/{tokenId}`,
+  tag: 'Access',
+  summary: 'Revoke an access token',
+  description: 'Permanent. Takes effect with the next request.',
+  answer: { status: 200, description: 'The revoked token.', schema: Type.Object({ accessToken: AccessTokenJson }) },
+} as const satisfies PortalOperation
+
+const shown = (token: AccessToken) => ({ accessToken: accessTokenJson(token) })
+
+export const ACCESS_TOKENS = [
+  agencyRoute(CREATE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, body }) => {
+    const { name, role, expiresAt: asked = null } = body
+    const expiresAt = asked === null ? null : agencyInstant(agency, asked)
+    if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
+    const kept = keep.of((token: AccessToken) => ({ ...shown(token), secret: null }))
+    const { token, secret } = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller, kept)
+    return JSON.stringify({ ...shown(token), secret })
+  }),
+  agencyRoute(LIST_ACCESS_TOKENS, ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const all = ledger.catalogue.accessTokensOf(agency.id)
+    const accessTokens = sliceOf(all, page).map(accessTokenJson)
+    return JSON.stringify({ accessTokens, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(
+    REVOKE_ACCESS_TOKEN,
+    async ({ ledger, caller, keep, agency, path }) =>
+      settled(await ledger.accessTokens.revoke(agency, path.tokenId, caller, keep.of(shown)), 'access token', shown),
+    { isRevocation: () => true },
+  ),
+]

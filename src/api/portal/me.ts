@@ -1,0 +1,37 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { type PortalIdentity, roleOf } from '../../access/portal-access.ts'
+import { ROLES } from '../../core/catalogue/access-token.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { portalRoute } from './portal-route.ts'
+
+const ActorJson = Type.Object(
+  {
+    kind: choice(['operator', 'access_token']),
+    id: nullable(Type.String({ description: 'Of the access token.' })),
+    name: nullable(Type.String({ description: 'Of the access token.' })),
+    role: choice([...ROLES, 'operator']),
+    agency: nullable(Type.String({ description: 'Slug of the agency that the access token opens.' })),
+  },
+  { $id: 'Actor' },
+)
+
+function actorJson(identity: PortalIdentity): Static<typeof ActorJson> {
+  const { kind } = identity
+  const role = roleOf(identity)
+  if (kind === 'operator') return { kind, id: null, name: null, role, agency: null }
+  const { token, agency } = identity
+  return { kind, id: token.id, name: token.name, role, agency: agency.slug }
+}
+
+const GET_ME = {
+  id: 'getMe',
+  role: 'viewer',
+  method: 'GET',
+  path: '/portal/v1/me',
+  tag: 'Access',
+  summary: 'Get who the token belongs to',
+  answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
+} as const satisfies PortalOperation
+
+export const ME = [portalRoute(GET_ME, ({ identity }) => JSON.stringify({ actor: actorJson(identity) }))]

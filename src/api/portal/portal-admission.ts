@@ -1,0 +1,148 @@
+/**
+ * Admission to the portal: the operator, or a person of the agency in the path whose role suffices. A refused write leaves its line in
+ * the audit trail of the agency: that of the token, and for the operator that of the path.
+ */
+import { type PortalAccess, type PortalIdentity, roleOf } from '../../access/portal-access.ts'
+import type { CountedOutcome } from '../../access/refusal-counter.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../../access/wrong-token-throttle.ts'
+import { type RequiredRole, suffices } from '../../core/catalogue/access-token.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
+import type { Actor, Caller } from '../../core/journal/record.ts'
+import { plainHeaders } from '../http/answer.ts'
+import { decodeStrictly } from '../http/query-string.ts'
+import { targetOf } from '../http/request-target.ts'
+import { isWrite, pathParameters, routeNameOf } from '../operation.ts'
+import type { Failure } from '../problems/problem-of-failure.ts'
+import { notFound, type Problem, problem } from '../problems/problems.ts'
+import type { Open, RouteAdmission } from '../route/admission.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import type { PathValues } from '../route/read-target.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import type { PortalOperation } from './portal-operation.ts'
+
+const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'Missing or invalid portal token: send the header Authorization: Bearer <TOKEN>, with an access token of the agency or the PORTAL_TOKEN',
+  {},
+)
+
+/** A request with a valid token. `refusal`: why it is nevertheless not served. */
+export interface PortalAdmitted {
+  readonly identity: PortalIdentity
+  readonly refusal: Problem | null
+}
+
+export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
+  readonly unauthorized = UNAUTHORIZED
+  readonly #ledger: PortalLedger
+  readonly #access: PortalAccess
+  readonly #throttled: PortalDependencies['throttled']
+  readonly #route: string
+  readonly #role: RequiredRole
+  readonly #isWrite: boolean
+  /** Where the agency's slug is among the segments of the path; null when the route belongs to no agency. */
+  readonly #agencySegment: number | null
+
+  constructor({ ledger, access, throttled }: PortalDependencies, operation: PortalOperation) {
+    this.#ledger = ledger
+    this.#access = access
+    this.#throttled = throttled
+    this.#route = routeNameOf(operation)
+    this.#role = operation.role
+    this.#isWrite = isWrite(operation)
+    this.#agencySegment = pathParameters(operation.path).find(({ name }) => name === 'agencySlug')?.segment ?? null
+  }
+
+  admit(request: Request, requestId: string): PortalAdmitted | null {
+    const authorization = request.headers.get('authorization')
+    const identity = this.#access.admit(authorization)
+    if (identity !== null) return { identity, refusal: this.#refusalOf(identity, request) }
+    // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
+    const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
+    if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
+    return null
+  }
+
+  refused(request: Request): Problem {
+    const retryAfterS = this.#throttled(request)
+    return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
+  }
+
+  readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
+    const current = this.#access.readmit(identity)
+    if (current !== null) return { identity: current, refusal }
+    if (this.#isWrite && identity.kind === 'access_token') this.#count(identity, 'UNAUTHORIZED', requestId)
+    return null
+  }
+
+  refusalOf({ refusal }: PortalAdmitted): Problem | null {
+    return refusal
+  }
+
+  answer({ requestId }: Open<PortalAdmitted>, body: string, status: number): Response {
+    return new Response(body, { status, headers: plainHeaders(requestId) })
+  }
+
+  headersOf({ requestId }: Open<PortalAdmitted>): Headers {
+    return plainHeaders(requestId)
+  }
+
+  recordRefusal(open: Open<PortalAdmitted>, { code }: Problem, path: PathValues): Promise<void> | null {
+    const { identity } = open.admission
+    const agency = identity.kind === 'operator' ? agencyIn(this.#ledger, path) : identity.agency
+    if (agency === null) return null
+    const { bookingId } = path
+    const knownId = bookingId !== undefined && isIdShaped(bookingId) ? bookingId : null
+    return this.#ledger.commands.auditRefusal(agency, this.callerOf(open), code, knownId)
+  }
+
+  /** Failures are counted per token. For the operator, whose requests belong to no agency, they are not counted. */
+  recordFailure({ admission: { identity }, requestId }: Open<PortalAdmitted>, outcome: Failure['outcome']): void {
+    if (identity.kind === 'access_token') this.#count(identity, outcome, requestId)
+  }
+
+  callerOf({ admission: { identity }, requestId }: Open<PortalAdmitted>): Caller {
+    return { actor: actorOf(identity), route: this.#route, requestId }
+  }
+
+  /**
+   * For a token, a path of another agency is refused first, exactly as one of an agency that does not exist: which of the two it is
+   * is not even looked up.
+   */
+  #refusalOf(identity: PortalIdentity, request: Request): Problem | null {
+    if (identity.kind === 'access_token' && this.#agencySegment !== null) {
+      const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
+      if (decodeStrictly(segment) !== identity.agency.slug) return NO_SUCH_AGENCY
+    }
+    return suffices(roleOf(identity), this.#role) ? null : roleMissing(this.#role)
+  }
+
+  #count({ token, agency }: TokenHolder, code: CountedOutcome, requestId: string): void {
+    const actor: Actor = { kind: 'access_token', id: token.id }
+    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
+  }
+}
+
+function tooManyWrongTokens(retryAfterS: number): Problem {
+  const title = `More than ${WRONG_TOKENS_PER_MINUTE} wrong tokens a minute from your address: retry in ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
+const NO_SUCH_AGENCY = notFound('agency')
+
+function roleMissing(role: RequiredRole): Problem {
+  const title =
+    role === 'operator'
+      ? 'This is for the operator only: an access token cannot do it'
+      : `The access token does not have the role ${role}`
+  return problem('ROLE_MISSING', title, { role })
+}
+
+function actorOf(identity: PortalIdentity): Actor {
+  return identity.kind === 'operator' ? { kind: 'portal', id: null } : { kind: 'access_token', id: identity.token.id }
+}
+
+export function agencyIn({ catalogue }: PortalLedger, { agencySlug }: PathValues): Agency | null {
+  return agencySlug === undefined ? null : catalogue.agencyBySlug(agencySlug)
+}

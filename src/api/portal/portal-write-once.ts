@@ -1,0 +1,125 @@
+/**
+ * Writes of the portal, once per `Idempotency-Key` if the request has one (docs/design.md#portal-api). The answer is kept with the write
+ * itself: in the batch of a journal entry, or in the statement of any other change. Secrets are not kept.
+ */
+import type { PortalIdentity } from '../../access/portal-access.ts'
+import { afterWrite } from '../../core/bookings/write-error.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
+import { AssertionError, assert } from '../../lib/assert.ts'
+import { targetOf } from '../http/request-target.ts'
+import { canonicalJson } from '../idempotency/canonical-json.ts'
+import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotency-key.ts'
+import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../idempotency/idempotent-writes.ts'
+import { IDEMPOTENCY_KEY_REUSED } from '../problems/problem-of-idempotency.ts'
+import { invalid, type Problem } from '../problems/problems.ts'
+import { isProblem, type Outcome, type RecordedRefusal } from '../route/outcome.ts'
+import type { PortalLedger } from './portal-dependencies.ts'
+
+/** The scope of routes that belong to no agency. */
+const NO_AGENCY = `agc_${'0'.repeat(32)}`
+/** The scope of the operator, whichever token is used. */
+const OPERATOR_ID = `tok_${'0'.repeat(32)}`
+
+/** How a write says what is kept of its answer. What these return is undefined when the request has no key. */
+export interface AnswerKeeper {
+  /** @param show the answer without its secrets; called with what the write makes */
+  of<T>(show: (value: T) => object): ((value: T) => KeptDraft) | undefined
+  /** What the statement of the change returns; the route reads it back to replay it. */
+  returned(): ChangeAnswer | undefined
+}
+
+type KeptDraft = IdempotencyDraft & { readonly agencyId: string }
+
+export const NOTHING_KEPT: AnswerKeeper = { of: () => undefined, returned: () => undefined }
+
+interface Asked {
+  readonly ledger: PortalLedger
+  readonly request: Request
+  readonly identity: PortalIdentity
+  readonly caller: Caller
+  readonly body: unknown
+}
+
+export interface Once {
+  /** Null for a route that belongs to none. */
+  readonly agency: Agency | null
+  /** Of the answer. */
+  readonly status: number
+  /** The answer from what was kept of it; left out: that is the answer. */
+  replay?: ((kept: string) => string | Promise<string>) | undefined
+  /** The agency whose audit trail shows the repetition, when the route belongs to none. */
+  replayedIn?: (() => Agency | null) | undefined
+  /** It closes an access, which must not wait for the database: it is made even if no earlier answer can be looked for. */
+  readonly isRevocation: boolean
+}
+
+/** @param write makes the change, and keeps its answer exactly once if it is 2xx */
+export async function writeOnce(
+  asked: Asked,
+  once: Once,
+  write: (keep: AnswerKeeper) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
+  const { ledger, request, identity, caller } = asked
+  const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
+  if (sent.kind === 'none') return write(NOTHING_KEPT)
+  if (sent.kind === 'malformed') return invalid([{ field: 'Idempotency-Key', message: sent.message }])
+
+  const scope = {
+    agencyId: once.agency?.id ?? NO_AGENCY,
+    keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.token.id,
+    route: caller.route,
+    idempotencyKey: sent.key,
+    requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(asked.body)),
+  }
+  let answered: Outcome | null = null
+  let isExecuted = false
+  const execute = async (keep: Keep, keepReturned: KeepReturned): Promise<Execution<Refusal>> => {
+    isExecuted = true
+    answered = await write(keeperOf(once.status, keep, keepReturned))
+    return isRefusal(answered) ? { kind: 'refused', refusal: answered } : { kind: 'answered' }
+  }
+  let outcome: IdempotentOutcome<Refusal>
+  try {
+    outcome = await ledger.idempotency.run(scope, execute)
+  } catch (error) {
+    if (isExecuted || !once.isRevocation || error instanceof AssertionError) throw error
+    return write(NOTHING_KEPT)
+  }
+  switch (outcome.kind) {
+    case 'answered':
+      assert(answered !== null, 'Cannot answer a write: it was not executed')
+      // With the secret, which is not kept.
+      return answered
+    case 'refused':
+      return outcome.refusal
+    case 'reused':
+      return IDEMPOTENCY_KEY_REUSED
+    case 'replayed': {
+      const { status, body } = outcome.answer
+      const agency = once.agency ?? once.replayedIn?.() ?? null
+      const shown = (await once.replay?.(body)) ?? body
+      // A repeated write is a write attempt too, and leaves its line in the audit trail.
+      if (agency !== null) await afterWrite(ledger.commands.auditReplay(agency, caller, bookingIdIn(body)))
+      return { kind: 'replayed', answer: { status, body: shown } }
+    }
+  }
+}
+
+function keeperOf(status: number, keep: Keep, keepReturned: KeepReturned): AnswerKeeper {
+  return {
+    of: (show) => (value) => keep({ status, body: JSON.stringify(show(value)) }),
+    returned: () => keepReturned(status),
+  }
+}
+
+type Refusal = Problem | RecordedRefusal
+
+function isRefusal(outcome: Outcome): outcome is Refusal {
+  return isProblem(outcome) || (typeof outcome !== 'string' && 'kind' in outcome && outcome.kind === 'refused')
+}
+
+function bookingIdIn(kept: string): string | null {
+  const { booking } = JSON.parse(kept) as { booking?: { id?: string } }
+  return booking?.id ?? null
+}

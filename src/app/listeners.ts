@@ -1,0 +1,54 @@
+import { Listener } from '../api/server/listener.ts'
+import { type NotServingReason, notServing } from '../api/server/not-serving.ts'
+import { systemIds } from '../lib/ids.ts'
+import type { Config } from './config.ts'
+
+/** The sockets that the process listens on: one for everything, or, with ADMIN_PORT, a second one for the operator. */
+export class Listeners {
+  /** On PORT. */
+  readonly public: Listener
+  /** On ADMIN_PORT; null: PORT serves what is the operator's. */
+  readonly admin: Listener | null
+
+  /**
+   * Listens on both addresses, or on neither. Answers 503 until there is an app to serve.
+   * @throws ListenError naming the address that cannot be listened on
+   */
+  constructor({ host, port, admin }: Pick<Config, 'host' | 'port' | 'admin'>) {
+    this.public = new Listener({ host, port }, refusal('starting', { hasProbes: admin === null }))
+    try {
+      this.admin = admin === null ? null : openAdmin(admin, refusal('starting', { hasProbes: true }))
+    } catch (error) {
+      void this.public.server.stop(true)
+      throw error
+    }
+  }
+
+  get all(): readonly Listener[] {
+    return this.admin === null ? [this.public] : [this.public, this.admin]
+  }
+
+  /** Where probes, metrics and the operator's token are served. */
+  get operating(): Listener {
+    return this.admin ?? this.public
+  }
+
+  /** Requests not yet answered. */
+  get openRequests(): number {
+    return this.all.reduce((sum, { server }) => sum + server.pendingRequests, 0)
+  }
+
+  /** From the next request on, every request is refused. */
+  refuse(reason: NotServingReason, options: { isDraining: boolean }): void {
+    for (const listener of this.all)
+      listener.answerWith(refusal(reason, { hasProbes: listener === this.operating }), options)
+  }
+}
+
+function refusal(reason: NotServingReason, options: { hasProbes: boolean }): (request: Request) => Response {
+  return notServing(reason, systemIds, options)
+}
+
+function openAdmin(address: { host: string; port: number }, fetch: (request: Request) => Response): Listener {
+  return new Listener(address, fetch, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' })
+}

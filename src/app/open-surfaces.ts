@@ -1,0 +1,112 @@
+/** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
+import { ClientAddresses } from '../access/client-address.ts'
+import { PortalAccess } from '../access/portal-access.ts'
+import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
+import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
+import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { healthRoutes } from '../api/server/health.ts'
+import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
+import type { Listener } from '../api/server/listener.ts'
+import { metricsRoute } from '../api/server/metrics.ts'
+import { withoutCors } from '../api/server/without-cors.ts'
+import { systemClock } from '../lib/clock.ts'
+import { RequestStats } from '../observability/request-stats.ts'
+import { probeFence } from '../postgres/stores/fence.ts'
+import type { Config } from './config.ts'
+import type { Listeners } from './listeners.ts'
+import type { Log } from './log.ts'
+import type { Ledger } from './open-ledger.ts'
+import { openMetrics } from './open-metrics.ts'
+import { openPortal } from './open-portal.ts'
+import type { Webhooks } from './open-webhooks.ts'
+import type { Secrets } from './secrets.ts'
+import type { Service } from './service.ts'
+
+/** What the surfaces are made of. */
+export interface SurfaceOptions {
+  readonly config: Pick<Config, 'trustedProxies'>
+  readonly secrets: Secrets
+  readonly log: Log
+  readonly listeners: Listeners
+  readonly service: Service
+  readonly ledger: Ledger
+  readonly webhooks: Webhooks
+}
+
+/** Serves every surface from the next request on: on one listener, or, with ADMIN_PORT, on two. */
+export function serveSurfaces({ config, secrets, log, listeners, service, ledger, webhooks }: SurfaceOptions): void {
+  const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
+  const watch = {
+    log,
+    onBug: (error: unknown) => service.endAfterBug(error),
+    onFenced: () => ledger.reportFenced(),
+  }
+  const throttle = new WrongTokenThrottle({
+    clock: systemClock,
+    onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
+  })
+  const portalLedger = openPortal(ledger, {
+    secretKey: secrets.secretKey,
+    webhooks: webhooks.commands,
+    draining: service.draining,
+  })
+  const addresses = new ClientAddresses(config.trustedProxies)
+  const portalOn = (
+    listener: Listener,
+    admitted: Pick<ConstructorParameters<typeof PortalAccess>[0], 'operatorTokens' | 'catalogue'>,
+  ): PortalOptions => ({
+    ledger: {
+      ...portalLedger,
+      withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+      publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
+    },
+    access: new PortalAccess({ ...admitted, clock: systemClock }),
+    throttled: (request) => {
+      const { headers } = request
+      if (headers.has('authorization'))
+        return throttle.take(
+          addresses.of({ peer: listener.peerOf(request), forwardedFor: headers.get('x-forwarded-for') }),
+        )
+      throttle.countMissing()
+      return null
+    },
+  })
+  const routeOptions = { requestStats, newId: ledger.newId }
+  const openRequests = () => listeners.openRequests
+  const operating = [
+    healthRoutes(
+      {
+        epoch: () => ledger.journal.epoch,
+        stats: () => ledger.journal.stats,
+        fence: () => probeFence(ledger.probes),
+      },
+      routeOptions,
+    ),
+    metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
+  ]
+  const { admin } = listeners
+  const { portalTokens } = secrets
+  const { catalogue } = ledger
+  const app = createApp({
+    ledger,
+    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue }),
+    mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
+    requestStats,
+    ...watch,
+  })
+  if (admin === null) for (const routes of operating) app.use(routes)
+  else {
+    const portal = portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
+    admin.serve(createAdminApp({ portal, operating, requestStats, ...watch }), withoutCors)
+  }
+  listeners.public.serve(app)
+}
+
+/** On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. */
+const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
+
+function withPort(url: string, port: number): string {
+  const changed = new URL(url)
+  changed.port = String(port)
+  return changed.href
+}

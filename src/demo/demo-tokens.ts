@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { newTokenSecret, tokenSecretOf } from '../access/token-secret.ts'
+import { AccessTokenCommands } from '../admin/access-token-commands.ts'
+import type { AgencyStore } from '../admin/agency-store.ts'
+import { ROLES, type Role } from '../core/catalogue/access-token.ts'
+import type { Agency } from '../core/catalogue/agency.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
+import { DEMO_CALLER } from './make-demo.ts'
+
+/** Where the demo's access tokens can be read, lowest role first; without those whose file is gone. */
+export type TokenFiles = readonly { readonly role: Role; readonly path: string }[]
+
+/**
+ * Creates an access token of the demo agency for each role that never had one: in a new demo, in one whose creation was interrupted, and
+ * in one that an earlier version made. A token that was revoked is not created again. Each secret is in a file in `dataDir`, mode 0600.
+ */
+export async function ensureDemoTokens(
+  agency: Agency,
+  target: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource; dataDir: string },
+): Promise<TokenFiles> {
+  const files = ROLES.map((role) => ({ role, path: join(target.dataDir, `demo-${role}-token`) }))
+  for (const { role, path } of files) {
+    const name = `Demo ${role}`
+    if (target.catalogue.accessTokensOf(agency.id).some((token) => token.name === name)) continue
+    // First the file: a token whose secret nobody has would be of no use.
+    const secret = keepPrivateFile(path, () => newTokenSecret(randomBytes).secret)
+    const commands = new AccessTokenCommands({ ...target, makeSecret: () => tokenSecretOf(secret) })
+    await commands.create(agency, { name, role, expiresAt: null }, DEMO_CALLER)
+  }
+  return files.filter(({ path }) => readIfPresent(path) !== null)
+}
+
+function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count))
+}

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { isWrite } from '../../../src/api/operation.ts'
+import type { PortalOperation } from '../../../src/api/portal/portal-operation.ts'
+import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
+import { type RequiredRole, ROLES, type Role, suffices } from '../../../src/core/catalogue/access-token.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { HttpAnswer } from '../../support/http-call.ts'
+import { sampleId } from '../../support/samples.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
+
+/*
+ * Every operation of the portal, for every role, on the paths of the own agency, of another one and of one that does not exist, and
+ * with tokens that are no longer valid. The cases are made from the definitions of the routes.
+ */
+
+let service: TestService
+let own: Agency
+let other: Agency
+/** The operator can suspend it. */
+let third: Agency
+const secrets = {} as Record<Role | 'expired' | 'revoked' | 'of a suspended agency', string>
+
+beforeAll(async () => {
+  service = await startTestService()
+  own = await service.agency()
+  other = await service.agency()
+  third = await service.agency()
+  for (const role of ROLES) secrets[role] = (await service.accessToken(own, role)).secret
+  secrets.expired = (await service.accessToken(own, 'owner', { expiresAt: Date.UTC(2026, 0, 2) })).secret
+  secrets.revoked = (await service.accessToken(own, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret
+  const closed = await service.agency()
+  secrets['of a suspended agency'] = (await service.accessToken(closed, 'owner')).secret
+  await service.patch(`/agencies/${closed.slug}`, { status: 'suspended' })
+})
+afterAll(() => service.close())
+
+/** Nothing of what the path names exists, so that whoever is let in changes little. */
+const NOTHING = {
+  unitSlug: 'no-such-unit',
+  bookingId: sampleId('bkg', 'none'),
+  guestId: sampleId('gst', 'none'),
+  keyId: sampleId('key', 'none'),
+  tokenId: sampleId('tok', 'none'),
+  feeTypeId: sampleId('fee', 'none'),
+  endpointId: sampleId('whe', 'none'),
+  deliveryId: sampleId('dlv', 'none'),
+}
+
+function ask(operation: PortalOperation, slug: string, token?: string): Promise<HttpAnswer> {
+  const { method, path, body, bodyExample } = operation
+  const values: Record<string, string> = { ...NOTHING, agencySlug: slug }
+  const asked = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
+  const query = operation.query?.required?.map((name) => `${name}=2027-03-0${name === 'from' ? 1 : 9}`).join('&') ?? ''
+  return service.ask(`/${asked}${query === '' ? '' : `?${query}`}`, body === undefined ? undefined : bodyExample, {
+    method,
+    ...(token === undefined ? {} : { token }),
+  })
+}
+
+const OPERATIONS: readonly PortalOperation[] = PORTAL_OPERATIONS
+const EACH = OPERATIONS.map((operation) => [operation.id, operation] as const)
+const OF_AN_AGENCY = EACH.filter(([, { path }]) => path.includes('{agencySlug}'))
+
+describe.each(EACH)('%s', (_, operation) => {
+  test.each(ROLES)(`asks for the role ${operation.role}: as %s`, async (role) => {
+    const answer = await ask(operation, own.slug, secrets[role])
+    if (suffices(role, operation.role)) {
+      expect([401, 403, 500]).not.toContain(answer.status)
+      expect(answer.body.title).not.toBe('No such agency')
+    } else {
+      expect(answer.status).toBe(403)
+      expect(answer.body).toMatchObject({ code: 'ROLE_MISSING', role: operation.role })
+    }
+  })
+
+  test('is open to the operator', async () => {
+    expect([401, 403]).not.toContain((await ask(operation, third.slug)).status)
+  })
+
+  test.each(['expired', 'revoked', 'of a suspended agency'] as const)(
+    'answers 401 to a token that is %s',
+    async (state) => {
+      const answer = await ask(operation, own.slug, secrets[state])
+      const unknown = await ask(operation, own.slug, 'x'.repeat(51))
+      expect(answer.status).toBe(401)
+      expect(withoutRequestId(answer)).toEqual(withoutRequestId(unknown))
+    },
+  )
+})
+
+describe.each(OF_AN_AGENCY)('%s in another agency', (_, operation) => {
+  test.each(ROLES)('is as in an agency that does not exist: as %s', async (role) => {
+    const [theirs, nobodys] = [
+      await ask(operation, other.slug, secrets[role]),
+      await ask(operation, 'no-such-agency', secrets[role]),
+    ]
+    expect(theirs.status).toBe(404)
+    expect(theirs.body.title).toBe('No such agency')
+    expect(withoutRequestId(theirs)).toEqual(withoutRequestId(nobodys))
+  })
+})
+
+test('a write refused for its role is in the audit trail, with the token as its actor; nothing is in the trail of another agency', async () => {
+  const agency = await service.agency()
+  const { token, secret } = await service.accessToken(agency, 'viewer')
+  const writes = OPERATIONS.filter((operation) => isWrite(operation) && !suffices('viewer', operation.role))
+  for (const operation of writes) await ask(operation, agency.slug, secret)
+  for (const operation of writes) await ask(operation, other.slug, secret)
+  const lines = await linesOf(agency)
+  expect(lines.every(({ actor }) => actor.id === token.id && actor.name === 'The viewer')).toBe(true)
+  const routesOf = (outcome: string) => lines.filter((line) => line.outcome === outcome).map(({ route }) => route)
+  const named = ({ method, path }: PortalOperation) => `${method} ${path}`
+  expect(routesOf('ROLE_MISSING').sort()).toEqual(
+    writes.flatMap((each) => (each.path.includes('{agencySlug}') ? [named(each)] : [named(each), named(each)])).sort(),
+  )
+  expect(routesOf('NOT_FOUND').sort()).toEqual(
+    writes
+      .filter(({ path }) => path.includes('{agencySlug}'))
+      .map(named)
+      .sort(),
+  )
+  expect(await linesOf(other)).toEqual([])
+})
+
+test('the roles are those of the design', () => {
+  const idsOf = (role: RequiredRole) => OPERATIONS.filter((operation) => operation.role === role).map(({ id }) => id)
+  expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'verify'])
+  expect(idsOf('owner')).toEqual([
+    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey'],
+    ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
+  ])
+  expect(idsOf('manager')).toEqual([
+    ...['createUnit', 'changeUnit', 'setRates', 'createFeeType', 'changeFeeType'],
+    ...['getCalendarFeed', 'changeCalendarFeed', 'pingWebhookEndpoint', 'resendWebhookDelivery'],
+  ])
+  expect(idsOf('desk')).toEqual(['createBooking', 'changeBooking', 'cancelBooking', 'changeGuest'])
+  expect(OPERATIONS.filter(({ role }) => role === 'viewer').every(({ method }) => method === 'GET')).toBe(true)
+})
+
+interface Line {
+  readonly actor: { readonly id: string; readonly name: string }
+  readonly route: string
+  readonly outcome: string
+}
+
+/** What access tokens did, according to the audit trail of the agency. */
+async function linesOf(agency: Agency): Promise<readonly Line[]> {
+  return (await service.get(`/agencies/${agency.slug}/audit?pageSize=200&actor=access_token`)).body.audit
+}
+
+function withoutRequestId({ status, body }: HttpAnswer) {
+  const { requestId: _, ...rest } = body
+  return { status, ...rest }
+}

@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'bun:test'
+import { Elysia } from 'elysia'
+import { withoutCors } from '../../src/api/server/without-cors.ts'
+import { Listeners } from '../../src/app/listeners.ts'
+
+const LOOPBACK = { host: '127.0.0.1', port: 0 }
+
+const opened: Listeners[] = []
+afterEach(async () => {
+  for (const { all } of opened.splice(0)) for (const { server } of all) await server.stop(true)
+})
+
+function listen(options: ConstructorParameters<typeof Listeners>[0]): Listeners {
+  const listeners = new Listeners(options)
+  opened.push(listeners)
+  return listeners
+}
+
+/** `GET` on PORT and on ADMIN_PORT. */
+async function statuses({ all }: Listeners, path: string): Promise<number[]> {
+  return Promise.all(all.map(async ({ port }) => (await fetch(`http://127.0.0.1:${port}${path}`)).status))
+}
+
+test('without ADMIN_PORT there is one listener, which has the probes', async () => {
+  const listeners = listen({ ...LOOPBACK, admin: null })
+  expect(listeners.operating).toBe(listeners.public)
+  expect(await statuses(listeners, '/healthz')).toEqual([200])
+  expect(await statuses(listeners, '/readyz')).toEqual([503])
+})
+
+test('with ADMIN_PORT only its listener has the probes, while the process starts and after it is fenced', async () => {
+  const listeners = listen({ ...LOOPBACK, admin: LOOPBACK })
+  for (const refused of [503, 500]) {
+    expect([await statuses(listeners, '/healthz'), await statuses(listeners, '/readyz')]).toEqual([
+      [refused, 200],
+      [refused, 503],
+    ])
+    expect(await statuses(listeners, '/portal/v1/agencies')).toEqual([refused, refused])
+    listeners.refuse('fenced', { isDraining: false })
+  }
+})
+
+test('it listens on both addresses or on neither', () => {
+  const taken = listen({ ...LOOPBACK, admin: null }).public.port
+  const free = freePort()
+  expect(() => new Listeners({ ...LOOPBACK, port: free, admin: { ...LOOPBACK, port: taken } })).toThrow(
+    /another program is listening there, .* set ADMIN_PORT to a different port/,
+  )
+  expect(listen({ ...LOOPBACK, port: free, admin: null }).public.port).toBe(free)
+  expect(() => listen({ ...LOOPBACK, admin: { host: '192.0.2.1', port: 0 } })).toThrow('Set ADMIN_HOST to one of')
+})
+
+test('scripts of other origins can read no answer of a listener without CORS', async () => {
+  const { public: listener } = listen({ ...LOOPBACK, admin: null })
+  const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x', 'x-kept': 'yes' }
+  const app = new Elysia()
+    .get('/now', () => new Response('now', { headers }))
+    .get('/later', async () => new Response('later', { headers }))
+    .onError(() => new Response('none', { status: 404, headers }))
+  listener.serve(app, withoutCors)
+  for (const path of ['/now', '/later', '/none']) {
+    const answer = await fetch(`http://127.0.0.1:${listener.port}${path}`)
+    const names = [...answer.headers.keys()].filter((name) => name.startsWith('access-control'))
+    expect([path, names, answer.headers.get('x-kept')]).toEqual([path, [], 'yes'])
+  }
+})
+
+function freePort(): number {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
+  server.stop(true)
+  return server.port
+}

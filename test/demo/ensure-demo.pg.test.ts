@@ -1,0 +1,101 @@
+/** The demo agency: its key, and an access token for each role. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PortalAccess, roleOf } from '../../src/access/portal-access.ts'
+import { newTokenSecret, tokenSecretOf } from '../../src/access/token-secret.ts'
+import { AccessTokenCommands } from '../../src/admin/access-token-commands.ts'
+import { agencyStore } from '../../src/app/open-portal.ts'
+import { ROLES } from '../../src/core/catalogue/access-token.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import { ensureDemo } from '../../src/demo/ensure-demo.ts'
+import { PostgresCatalogueStore } from '../../src/postgres/stores/postgres-catalogue-store.ts'
+import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { CALLER } from '../support/samples.ts'
+
+let opened: TestLedger
+let dataDir: string
+beforeAll(async () => {
+  opened = await openTestLedger()
+  dataDir = mkdtempSync(join(tmpdir(), 'nightledger-demo-'))
+})
+afterAll(async () => {
+  await opened.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const fileOf = (role: string) => join(dataDir, `demo-${role}-token`)
+const read = (path: string) => readFileSync(path, 'utf8').trim()
+
+function ensure() {
+  const { ledger } = opened
+  return ensureDemo(ledger, { store: agencyStore(ledger), dataDir, onStep: () => {} })
+}
+
+function demoAgency() {
+  const agency = opened.ledger.catalogue.agencyBySlug('demo')
+  if (agency === null) throw new Error('Cannot test the demo: there is none')
+  return agency
+}
+
+const tokensOfDemo = () => opened.ledger.catalogue.accessTokensOf(demoAgency().id)
+
+test('an interrupted run is completed with the secret that is in a file already', async () => {
+  // The process ended between the file and the database.
+  const { secret } = newTokenSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+  writeFileSync(fileOf('desk'), `${secret}\n`, { mode: 0o600 })
+  const demo = await ensure()
+  expect(demo).toEqual({
+    keyFile: join(dataDir, 'demo-api-key'),
+    tokenFiles: ROLES.map((role) => ({ role, path: fileOf(role) })),
+    made: true,
+  })
+  expect(read(fileOf('desk'))).toBe(secret)
+})
+
+test('each token has its role, and is in a file that only the user can read', () => {
+  const access = new PortalAccess({
+    operatorTokens: [],
+    catalogue: opened.ledger.catalogue,
+    clock: opened.ledger.clock,
+  })
+  for (const role of ROLES) {
+    expect(statSync(fileOf(role)).mode & 0o777).toBe(0o600)
+    const identity = access.admit(`Bearer ${read(fileOf(role))}`)
+    expect(identity === null ? null : roleOf(identity)).toBe(role)
+  }
+})
+
+test('another start creates none', async () => {
+  const before = tokensOfDemo()
+  expect(await ensure()).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
+  expect(tokensOfDemo()).toEqual(before)
+})
+
+test('a token that was revoked, and its file removed, does not come back', async () => {
+  const { ledger } = opened
+  const owner = tokensOfDemo().find(({ role }) => role === 'owner')
+  const commands = new AccessTokenCommands({
+    ...ledger,
+    store: agencyStore(ledger),
+    makeSecret: () => tokenSecretOf('not used'),
+  })
+  await commands.revoke(demoAgency(), owner?.id ?? '', CALLER)
+  rmSync(fileOf('owner'))
+  const demo = await ensure()
+  expect(demo?.tokenFiles.map(({ role }) => role)).toEqual(['viewer', 'desk', 'manager'])
+  expect(tokensOfDemo()).toHaveLength(ROLES.length)
+})
+
+test('a demo that an earlier version made gets them at the next start', async () => {
+  const { ledger, database } = opened
+  await database.sql`delete from access_token`
+  for (const role of ROLES) rmSync(fileOf(role), { force: true })
+  const catalogue = new Catalogue(new PostgresCatalogueStore(ledger.sql))
+  await catalogue.load()
+  const store = agencyStore(ledger)
+  const demo = await ensureDemo({ ...ledger, catalogue }, { store, dataDir, onStep: () => {} })
+  expect(demo).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
+  expect(catalogue.accessTokensOf(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
+})
