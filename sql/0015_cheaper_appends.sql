@@ -4,7 +4,7 @@
 -- Agencies are not deleted, and neither entries nor bookings refer to one. For guests, the check was a query and a row lock each.
 alter table guest drop constraint guest_agency_id_fkey;
 
--- Locks the fences and compares them. Comes before everything that a writer reads.
+-- Locks the fences and compares them (J5). Comes before everything that a writer reads.
 create or replace function check_fences(shards smallint[], epochs bigint[]) returns boolean language plpgsql as $$
 declare
   fenced text;
@@ -72,7 +72,7 @@ begin
     end;
 
     -- Nearly always the number before each is there now, in the same month, and nothing is in a later one: then the logs are
-    -- continued. Because of its limit, the planner can only look the number up in the index.
+    -- continued without a gap (J3). Because of its limit, the planner can only look the number up in the index.
     newest_month := entries[1].month;
     next_month := newest_month + interval '1 month';
     if not is_duplicate and (

@@ -498,7 +498,7 @@ begin
     end;
 
     -- Nearly always the number before each is there now, in the same month, and nothing is in a later one: then the logs are
-    -- continued. Because of its limit, the planner can only look the number up in the index.
+    -- continued without a gap (J3). Because of its limit, the planner can only look the number up in the index.
     newest_month := entries[1].month;
     next_month := newest_month + interval '1 month';
     if not is_duplicate and (
