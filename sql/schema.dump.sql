@@ -220,8 +220,7 @@ create table guest (
   email text,
   phone text,
   nationality text,
-  constraint guest_pkey PRIMARY KEY (agency_id, guest_id),
-  constraint guest_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id)
+  constraint guest_pkey PRIMARY KEY (agency_id, guest_id)
 );
 
 create table idempotency (
@@ -487,27 +486,36 @@ declare
   changed_rows     integer;
 begin
   if entries is not null then
-    -- Rather than `on conflict do nothing`, which reads the index a second time for every row.
+    -- Rather than `on conflict do nothing`, which looks every number up before it is written. An entry that is not of a shard of the
+    -- batch gets no epoch.
     begin
       insert into journal (seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard,
                            is_announced, kind, actor_kind, link, route, request_id, payload)
-      select e.seq, e.at, e.checksum, epochs[array_position(shards, e.shard)], e.agency_id, e.unit_id, e.other_unit_id,
-             e.booking_id, e.entry_id, e.actor_id, e.month, e.shard, e.is_announced, e.kind, e.actor_kind,
-             substring(links from (32 * e.place - 31)::integer for 32), e.route, e.request_id, e.payload
+      select e.seq, e.at, e.checksum, case when e.shard = shard_of(e.agency_id) then epochs[array_position(shards, e.shard)] end,
+             e.agency_id, e.unit_id, e.other_unit_id, e.booking_id, e.entry_id, e.actor_id, e.month, e.shard,
+             e.is_announced, e.kind, e.actor_kind, substring(links from (32 * e.place - 31)::integer for 32), e.route,
+             e.request_id, e.payload
       from rows from (unnest(entries), string_to_table(payloads, E'\x1e')) with ordinality as e (
         shard, seq, month, at, agency_id, unit_id, other_unit_id, booking_id, entry_id, kind, is_announced, actor_kind, actor_id,
         route, request_id, checksum, payload, place);
-    exception when unique_violation then
-      is_duplicate := are_written(entries);
-      if not is_duplicate then
-        raise exception 'Cannot append: some of % numbers are taken', cardinality(entries) using errcode = 'NL002', detail = (
-          select string_agg(distinct e.shard::text, ',') from unnest(entries) e
-          join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month);
-      end if;
+    exception
+      when unique_violation then
+        is_duplicate := are_written(entries);
+        if not is_duplicate then
+          raise exception 'Cannot append: some of % numbers are taken', cardinality(entries) using errcode = 'NL002', detail = (
+            select string_agg(distinct e.shard::text, ',') from unnest(entries) e
+            join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month);
+        end if;
+      -- The epoch of such an entry.
+      when not_null_violation then
+        if exists (select from unnest(entries) e where e.shard <> all (shards) or e.shard <> shard_of(e.agency_id)) then
+          raise exception 'Cannot append: an entry is not of a shard of the batch' using errcode = 'NL003';
+        end if;
+        raise;
     end;
 
-    -- Nearly always the number before each is there now, in the same month, and nothing is in a later one. Because of its limit, the
-    -- planner can only look the number up in the index. The rest is for check_numbers.
+    -- Nearly always the number before each is there now, in the same month, and nothing is in a later one: then the logs are
+    -- continued without a gap (J3). Because of its limit, the planner can only look the number up in the index.
     newest_month := entries[1].month;
     next_month := newest_month + interval '1 month';
     if not is_duplicate and (
@@ -515,12 +523,9 @@ begin
         select from unnest(entries) e
         left join lateral (
           select j.seq from journal j where j.shard = e.shard and j.seq = e.seq - 1 and j.month = newest_month limit 1) j on true
-        where j.seq is null or e.month <> newest_month or e.shard <> all (shards) or e.shard <> shard_of(e.agency_id))
+        where j.seq is null or e.month <> newest_month)
       or exists (select from journal j where j.month >= next_month)
     ) then
-      if exists (select from unnest(entries) e where e.shard <> all (shards) or e.shard <> shard_of(e.agency_id)) then
-        raise exception 'Cannot append: an entry is not of a shard of the batch' using errcode = 'NL003';
-      end if;
       perform check_numbers(entries);
     end if;
   end if;
