@@ -1,5 +1,7 @@
+import type { Address } from '../api/server/listen-error.ts'
 import { Listener } from '../api/server/listener.ts'
 import { type NotServingReason, notServing } from '../api/server/not-serving.ts'
+import { withoutCors } from '../api/server/without-cors.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Config } from './config.ts'
 
@@ -15,9 +17,9 @@ export class Listeners {
    * @throws ListenError naming the address that cannot be listened on
    */
   constructor({ host, port, admin }: Pick<Config, 'host' | 'port' | 'admin'>) {
-    this.public = new Listener({ host, port }, refusal('starting', { hasProbes: admin === null }))
+    this.public = new Listener({ host, port }, notServing('starting', systemIds, { hasProbes: admin === null }))
     try {
-      this.admin = admin === null ? null : openAdmin(admin, refusal('starting', { hasProbes: true }))
+      this.admin = admin === null ? null : openAdmin(admin)
     } catch (error) {
       void this.public.server.stop(true)
       throw error
@@ -40,15 +42,12 @@ export class Listeners {
 
   /** From the next request on, every request is refused. */
   refuse(reason: NotServingReason, options: { isDraining: boolean }): void {
-    for (const listener of this.all)
-      listener.answerWith(refusal(reason, { hasProbes: listener === this.operating }), options)
+    this.public.answerWith(notServing(reason, systemIds, { hasProbes: this.admin === null }), options)
+    this.admin?.answerWith(withoutCors(notServing(reason, systemIds)), options)
   }
 }
 
-function refusal(reason: NotServingReason, options: { hasProbes: boolean }): (request: Request) => Response {
-  return notServing(reason, systemIds, options)
-}
-
-function openAdmin(address: { host: string; port: number }, fetch: (request: Request) => Response): Listener {
-  return new Listener(address, fetch, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' })
+function openAdmin(address: Address): Listener {
+  const starting = withoutCors(notServing('starting', systemIds))
+  return new Listener(address, starting, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' })
 }

@@ -36,6 +36,8 @@ test('with ADMIN_PORT only its listener has the probes, while the process starts
       [refused, 503],
     ])
     expect(await statuses(listeners, '/portal/v1/agencies')).toEqual([refused, refused])
+    const { headers } = await fetch(`http://127.0.0.1:${listeners.operating.port}/readyz`)
+    expect(headers.has('access-control-allow-origin')).toBe(false)
     listeners.refuse('fenced', { isDraining: false })
   }
 })
