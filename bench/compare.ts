@@ -4,6 +4,8 @@ import type { Arm, Scenario } from './scenarios.ts'
 
 export interface Pace {
   readonly rounds: number
+  /** Unmeasured load before a side's first round of a scenario: Bun compiles for the first 15,000 bookings or so. */
+  readonly compileMs: number
   readonly warmMs: number
   readonly runMs: number
 }
@@ -40,14 +42,13 @@ export async function compare(
   harness: Harness,
   scenario: Scenario,
   connections: number,
-  { rounds, warmMs, runMs }: Pace,
+  { rounds, compileMs, warmMs, runMs }: Pace,
 ): Promise<Compared> {
   const { arms } = scenario
   for (const arm of arms) if (arm.server === 'floor' || arm.server === 'floor-body') await harness.prepareFloor(arm)
   if (scenario.hasEndpoints === true) await harness.registerEndpoints()
   const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
-  // One unmeasured round, so that every side is compiled.
-  for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: Math.min(500, runMs) })
+  for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: compileMs })
   for (let round = 0; round < rounds; round++)
     for (const arm of arms) samples.get(arm)?.push(await harness.run(arm, connections, { warmMs, runMs }))
 

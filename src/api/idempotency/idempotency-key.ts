@@ -24,7 +24,7 @@ export function idempotencyKeyOf(header: string | null): IdempotencyKey {
   const key = quoted ?? (BARE.test(text) ? text : null)
   if (key === null) return malformed('a string in double quotes, or visible ASCII characters without quotes')
   if (key.length === 0) return malformed('at least 1 character long')
-  if (key.length > KEY_CHARS_MAX) return malformed(`at most ${KEY_CHARS_MAX} characters long long long`)
+  if (key.length > KEY_CHARS_MAX) return malformed(`at most ${KEY_CHARS_MAX} characters long`)
   return { kind: 'key', key }
 }
 
