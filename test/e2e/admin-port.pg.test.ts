@@ -144,7 +144,11 @@ test('SIGTERM answers the requests that have arrived on either, and ends with 0'
   await eventually('it drains', () => service.log().includes('"draining"'))
   // Longer than answers are held back.
   await Bun.sleep(500)
-  const answers = await Promise.all(halves.map(({ finish }) => finish()))
+  const [partner, operator] = halves
+  const first = await partner.finish()
+  // Long enough for the process to end, if it did not wait for the other one.
+  await Bun.sleep(500)
+  const answers = [first, await operator.finish()]
   expect(answers.map((answer) => answer.split('\r\n')[0])).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 201 Created'])
   expect(await service.exited).toBe(0)
 })
