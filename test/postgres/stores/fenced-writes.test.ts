@@ -35,7 +35,7 @@ const WRITES: Record<string, string> = {
   'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
   'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
   'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
-  'postgres-journal-store.ts: renew_epochs()': 'function',
+  'postgres-lane.ts: renew_epochs()': 'function',
   'postgres-journal-store.ts: take_over()': 'function',
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_rate()': 'function',
