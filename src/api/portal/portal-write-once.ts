@@ -7,6 +7,7 @@ import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
 import { AssertionError, assert } from '../../lib/assert.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import { targetOf } from '../http/request-target.ts'
 import { canonicalJson } from '../idempotency/canonical-json.ts'
 import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotency-key.ts'
@@ -50,9 +51,12 @@ export interface Once {
   replay?: ((kept: string) => string | Promise<string>) | undefined
   /** The agency whose audit trail shows the repetition, when the route belongs to none. */
   replayedIn?: (() => Agency | null) | undefined
-  /** It closes an access, which must not wait for the database: it is made even if no earlier answer can be looked for. */
+  /** It closes an access, which must not wait for the database: it is made even if no earlier answer can be looked for in time. */
   readonly isRevocation: boolean
 }
+
+/** How long a revocation waits for its turn and for an earlier answer. Until it is made, what it revokes is still accepted. */
+const REVOCATION_WAITS_MS = 500
 
 /** @param write makes the change, and keeps its answer exactly once if it is 2xx */
 export async function writeOnce(
@@ -74,16 +78,23 @@ export async function writeOnce(
   }
   let answered: Outcome | null = null
   let isExecuted = false
+  let isMadeAnyway = false
+  const begun = Promise.withResolvers<void>()
   const execute = async (keep: Keep, keepReturned: KeepReturned): Promise<Execution<Refusal>> => {
+    if (isMadeAnyway) throw new Error('Cannot execute a revocation: it was not waited for')
     isExecuted = true
+    begun.resolve()
     answered = await write(keeperOf(once.status, keep, keepReturned))
     return isRefusal(answered) ? { kind: 'refused', refusal: answered } : { kind: 'answered' }
   }
   let outcome: IdempotentOutcome<Refusal>
   try {
-    outcome = await ledger.idempotency.run(scope, execute)
+    const running = ledger.idempotency.run(scope, execute)
+    if (once.isRevocation) await withDeadline(Promise.race([begun.promise, running]), REVOCATION_WAITS_MS)
+    outcome = await running
   } catch (error) {
     if (isExecuted || !once.isRevocation || error instanceof AssertionError) throw error
+    isMadeAnyway = true
     return write(NOTHING_KEPT)
   }
   switch (outcome.kind) {

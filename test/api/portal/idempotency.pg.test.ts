@@ -247,6 +247,24 @@ describe('an Idempotency-Key', () => {
     expect(await keysOf(a)).toBe(before)
   })
 
+  test('does not keep a revocation waiting for a database that does not answer', async () => {
+    const { a, agency, owner } = await makeWorld()
+    const { secret, token } = await service.accessToken(agency, 'desk')
+    const stalled = Promise.withResolvers<null>()
+    const find = spyOn(PostgresIdempotencyRows.prototype, 'find').mockReturnValue(stalled.promise)
+    const revoke = () => service.ask(`${a}/access-tokens/${token.id}`, undefined, revocation)
+    const revocation = { method: 'DELETE', headers: KEY, token: owner }
+    const first = await revoke()
+    expect(first.status).toBe(200)
+    expect((await service.ask('/me', undefined, { token: secret })).status).toBe(401)
+    stalled.resolve(null)
+    find.mockRestore()
+    expect((await revoke()).body).toEqual(first.body)
+    const { audit } = (await service.ask(`${a}/audit?outcome=OK`)).body
+    const routes = (audit as { route: string }[]).map(({ route }) => route)
+    expect(routes.filter((route) => route.startsWith('DELETE'))).toHaveLength(2)
+  })
+
   test('keeps no secret, and no personal data that a booking came with', async () => {
     const rows = await service.ledger.sql<{ body: string }[]>`select body from idempotency`
     const all = rows.map(({ body }) => body).join('\n')
