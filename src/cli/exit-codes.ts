@@ -57,16 +57,17 @@ function messageOf(status: number, body: Readonly<Record<string, unknown>>): str
     const moves = possible.length === 0 ? 'none' : possible.join(', ')
     lines.push(`  allowed: ${moves}`)
   }
-  if (status === 401)
+  // A valid token is never throttled.
+  if (status === 401 || status === 429)
     lines.push(
       "  set PORTAL_TOKEN or --token to the operator's token or an access token of the agency",
-      "  (if the service has an ADMIN_PORT, the operator's token is accepted only there)",
+      "  (if the service has an ADMIN_PORT, the operator's token is accepted only there, and access tokens only on PORT)",
     )
   if (code === 'ROLE_MISSING')
     lines.push(
       role === 'operator'
         ? "  needed: the operator's token (PORTAL_TOKEN of the service)"
-        : `  needed: an access token with the role ${role} or a higher one`,
+        : `  needed: an access token with the role ${role}${role === 'owner' ? '' : ' or a higher one'}`,
     )
   lines.push(`  (${status} ${code ?? ''}${requestId === undefined ? '' : `, request ${requestId}`})`)
   return lines.join('\n')

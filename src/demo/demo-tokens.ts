@@ -8,9 +8,10 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
+import { sha256Hex } from '../lib/sha256-hex.ts'
 import { DEMO_CALLER } from './make-demo.ts'
 
-/** Where the demo's access tokens can be read, lowest role first; without those whose file is gone. */
+/** Where the demo's access tokens can be read, lowest role first; without those that are revoked or whose file is gone. */
 export type TokenFiles = readonly { readonly role: Role; readonly path: string }[]
 
 /**
@@ -30,7 +31,12 @@ export async function ensureDemoTokens(
     const commands = new AccessTokenCommands({ ...target, makeSecret: () => tokenSecretOf(secret) })
     await commands.create(agency, { name, role, expiresAt: null }, DEMO_CALLER)
   }
-  return files.filter(({ path }) => readIfPresent(path) !== null)
+  return files.filter(({ path }) => isUsable(target.catalogue, path))
+}
+
+function isUsable(catalogue: Catalogue, path: string): boolean {
+  const secret = readIfPresent(path)
+  return secret !== null && catalogue.tokenHolderByHash(sha256Hex(secret))?.token.revokedAt === null
 }
 
 function randomBytes(count: number): Uint8Array {

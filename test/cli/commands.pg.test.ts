@@ -163,7 +163,20 @@ describe('the command line', () => {
 
     const refused = await cli(['keys', 'create', '--token', secret])
     expect(refused.code).toBe(3)
-    expect(refused.stderr).toContain('needed: an access token with the role owner or a higher one')
+    expect(refused.stderr).toContain('needed: an access token with the role owner\n')
+    const forManagers = await cli([
+      'fee-types',
+      'create',
+      '--label',
+      'Towels',
+      '--kind',
+      'fixed',
+      '--amount',
+      '1',
+      '--token',
+      secret,
+    ])
+    expect(forManagers.stderr).toContain('needed: an access token with the role manager or a higher one\n')
     expect(refused.stderr).toContain('(403 ROLE_MISSING, request req_')
     const operators = await cli(['agencies', 'list', '--token', secret])
     expect([operators.code, operators.stderr.includes("needed: the operator's token")]).toEqual([3, true])

@@ -125,7 +125,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 }
 
 function tooManyWrongTokens(retryAfterS: number): Problem {
-  const title = `More than ${WRONG_TOKENS_PER_MINUTE} wrong tokens a minute from your address: retry in ${retryAfterS} s`
+  const title = `Invalid portal token, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 

@@ -60,7 +60,9 @@ describe('from one address', () => {
     expect([status, body.code]).toEqual([429, 'RATE_LIMITED'])
     const waitS = Number(headers.get('retry-after'))
     expect(waitS).toBeWithin(1, 61)
-    expect(body.title).toBe(`More than 20 wrong tokens a minute from your address: retry in ${waitS} s`)
+    expect(body.title).toBe(
+      `Invalid portal token, after 20 others from your address within a minute: send a valid one, or wait ${waitS} s`,
+    )
   })
 
   test('valid tokens pass all the same, for others may share the address', async () => {
