@@ -12,11 +12,13 @@ import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 import { makeDeliveries } from './support/make-deliveries.ts'
 
-/* Endpoints are registered, and enabled with `drop`, while the writer writes as fast as it can. */
+/* Endpoints are registered, and enabled with `drop`, while the writer goes on writing. */
 
 const UNITS = 24
 const ENDPOINTS = 12
 const RECEIVER = 'localhost:9000'
+/** Between two bookings of a unit. A writer without a pause would keep ahead of the deliveries that are made for many endpoints. */
+const PAUSE_MS = 40
 
 let database: TestDatabase
 let ledger: Ledger
@@ -41,6 +43,7 @@ function startWriter(agency: Agency, units: readonly Unit[]) {
       const outcome = await ledger.commands.book(agency, requestFor(unit, day(n), day(n + 1)), CALLER)
       if (outcome.kind !== 'done' || outcome.seq === null) throw new Error('Expected a booking')
       acknowledged.push({ seq: outcome.seq, begunAt, doneAt: performance.now() })
+      await Bun.sleep(PAUSE_MS)
     }
   })
   const stop = async () => {
