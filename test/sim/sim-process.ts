@@ -182,6 +182,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
     wasWritten: (batch) => process.receive(store.wasWritten(batch)),
     reconnect: () => store.reconnect(),
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),
+    loadUnits: (agencyId, unitIds) => process.receive(store.loadUnits(agencyId, unitIds)),
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
