@@ -25,6 +25,7 @@ export function forEachNightPriceRun(
   to: Night,
   visit: (run: NightPriceRun) => void,
 ): void {
+  if (from >= to) return
   const { seasons, weekdayAdjustments } = rules.rates
   const basisPoints = weekdayAdjustments.length === 0 ? null : basisPointsByWeekday(weekdayAdjustments)
   const run = (first: Night, end: Night, season: Season | null): NightPriceRun => ({

@@ -8,7 +8,7 @@ import type {
   WriterTerm,
 } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import { uuidOf } from '../../lib/ids.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
@@ -151,16 +151,15 @@ export class PostgresJournalStore implements JournalStore {
   }
 
   async loadUnits(agencyId: string, unitIds: readonly string[]): Promise<ReadonlyMap<string, StoredUnit>> {
-    const uuids = unitIds.map(uuidOf)
     const rows = await this.#queries<(LoadedRow & { ofUnit: string })[]>`
       select of_unit as "ofUnit", seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId",
              other_unit_id as "otherUnitId", booking_id as "bookingId"
-      from load_units(${`{${uuids.join()}}`}::text::uuid[])`
-    const byUnit = new Map<string, LoadedRow[]>(uuids.map((uuid) => [uuid, []]))
-    for (const row of rows) byUnit.get(row.ofUnit)?.push(row)
+      from load_units(${`{${unitIds.map(uuidOf).join()}}`}::text::uuid[])`
+    const byUnit = Map.groupBy(rows, ({ ofUnit }) => ofUnit)
     const units = new Map<string, StoredUnit>()
-    for (const [i, unitId] of unitIds.entries()) {
-      const stored = storedUnitOf(agencyId, unitId, byUnit.get(uuids[i] ?? '') ?? [])
+    for (const [uuid, ofUnit] of byUnit) {
+      const unitId = idOf('unt', uuid)
+      const stored = storedUnitOf(agencyId, unitId, ofUnit)
       // The first entry of a unit creates it. If that is missing, entries were archived, which `loadUnit` looks into (S2).
       if (stored.snapshots.length > 0 || stored.tail[0]?.kind === 'unit_set') units.set(unitId, stored)
     }
