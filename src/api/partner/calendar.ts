@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { UnitCalendarJson } from '../json/calendar-json.ts'
 import { RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
-import { PAGE_QUERY, PAGE_SIZE_MAX, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import { calendarsJson } from '../json/read-calendars.ts'
+import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf } from '../json/page.ts'
+import { CalendarsJson, calendarsText } from '../json/read-calendars.ts'
 import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../json/unit-selection.ts'
 import type { Operation } from '../operation.ts'
 import { invalidField, type Problem, unknownUnit } from '../problems/problems.ts'
@@ -41,16 +40,7 @@ const GET_CALENDAR = {
     page: PAGE_QUERY.page,
     pageSize: Type.Optional({ ...PAGE_QUERY.pageSize, description: `Units per page, 1 to ${PAGE_SIZE_MAX}.` }),
   }),
-  answer: {
-    status: 200,
-    description: 'A page of calendars.',
-    schema: Type.Object({
-      from: dateText('As requested.'),
-      to: dateText('As requested.'),
-      currency: Type.String({ description: 'Prices are in its minor unit.' }),
-      ...pageSchema('units', UnitCalendarJson).properties,
-    }),
-  },
+  answer: { status: 200, description: 'A page of calendars.', schema: CalendarsJson },
   problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
@@ -70,14 +60,8 @@ export const CALENDAR = [
       const asked = `${from} ${to} ${prices} ${page.page} ${page.pageSize} ${query.units ?? ''}`
       const tag = ledger.tags.of(`calendar ${versions} ${asked}`)
       if (isHeld(request, tag)) return tagged(tag, null)
-      const onPage = sliceOf(units, page)
-      const wanted = { range, withPrices: prices === 'true' }
-      return calendarsJson(ledger.commands, agency, onPage, wanted).then((calendars) => {
-        const head = `{"from":"${from}","to":"${to}","currency":${JSON.stringify(agency.currency)}`
-        // Without its brace, so that the members follow those of the head.
-        const paging = JSON.stringify(pageMembers(page, units.length)).slice(1)
-        return tagged(tag, `${head},"units":${calendars},${paging}`)
-      })
+      const wanted = { range, withPrices: prices === 'true', page }
+      return calendarsText(ledger.commands, agency, units, wanted).then((text) => tagged(tag, text))
     })
   }),
 ]

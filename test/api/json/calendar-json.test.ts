@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { CalendarText } from '../../../src/api/json/calendar-json.ts'
-import { calendarsJson } from '../../../src/api/json/read-calendars.ts'
+import { pageOf } from '../../../src/api/json/page.ts'
+import { calendarsText } from '../../../src/api/json/read-calendars.ts'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'
 import { effectiveMinStay, priceStay } from '../../../src/core/domain/pricing.ts'
@@ -110,8 +111,9 @@ test('200 units are read in slices: none does more than its steps and one unit, 
       readInSlice = 0
       slices += 1
     }
-    const text = await calendarsJson(commands, AGENCY, units, { range, withPrices: true }, new Slices(stepsMax, pause))
-    expect(JSON.parse(text).map(({ unit }: UnitCalendar) => unit)).toEqual(units.map(({ slug }) => slug))
+    const asked = { range, withPrices: true, page: pageOf({ pageSize: 200 }) }
+    const text = await calendarsText(commands, AGENCY, units, asked, new Slices(stepsMax, pause))
+    expect(JSON.parse(text).units.map(({ unit }: UnitCalendar) => unit)).toEqual(units.map(({ slug }) => slug))
     expect(mostInSlice * one.steps).toBeLessThan(stepsMax + one.steps)
     expect(slices).toBeGreaterThan((200 * one.steps) / (stepsMax + one.steps))
     expect(formatNight(range.to)).toBe('2028-01-02')
