@@ -2,8 +2,10 @@ import { Slices } from '../../lib/slices.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import { type OnDefect, type RecoveredUnit, recoverStored, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
 
-/** Snapshots and entries that are decoded in one slice: well under 5 ms, see `bench/calendar.ts`. */
-const STEPS_PER_SLICE = 100
+/** Entries that are decoded in one slice: well under 5 ms (`bench/calendar.ts`). */
+const STEPS_PER_SLICE = 50
+/** Decoding a snapshot takes as long as so many entries. */
+const STEPS_OF_SNAPSHOT = 4
 
 /**
  * Recovers many units of one agency with one statement, in slices. One that cannot be recovered does not prevent the others.
@@ -27,7 +29,7 @@ export function recoverTogether(
       const recovered =
         stored === undefined ? recoverUnit(store, unit, onDefect) : recoverStored(store, unit, stored, onDefect)
       await recovered.then(resolve, reject)
-      const pause = slices.spend(1 + (stored?.tail.length ?? 0))
+      const pause = slices.spend(STEPS_OF_SNAPSHOT + (stored?.tail.length ?? 0))
       if (pause !== null) await pause
     }
   }

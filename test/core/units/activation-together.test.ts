@@ -36,18 +36,18 @@ async function coldLedger(count: number, limits: { residentMax?: number } = {}) 
 
 describe('units activated together', () => {
   test('are resident afterwards, loaded with one statement, in the state in which each is recovered alone', async () => {
-    const { ledger, all, statements } = await coldLedger(40)
+    const { ledger, all, statements } = await coldLedger(25)
     await ledger.directory.activate(all.map(addressOf))
     expect(statements).toEqual({ alone: 0, together: 1 })
-    expect(ledger.directory.stats).toMatchObject({ resident: 40, activating: 0, activations: 40 })
+    expect(ledger.directory.stats).toMatchObject({ resident: 25, activating: 0, activations: 25 })
     const together = all.map(({ id }) => ledger.directory.peek(id)).map((state) => state && stateHash(state))
     await ledger.takeOver({ residentMax: 1_000 })
     for (const [i, unit] of all.entries())
       expect(together[i]).toBe(stateHash(await ledger.directory.read(addressOf(unit))))
   })
 
-  test('take a statement per hundred, and those that are in memory none', async () => {
-    const { ledger, all, statements } = await coldLedger(250)
+  test('take a statement per 25, and those that are in memory none', async () => {
+    const { ledger, all, statements } = await coldLedger(60)
     await ledger.directory.activate(all.map(addressOf))
     expect(statements).toEqual({ alone: 0, together: 3 })
     await ledger.directory.activate(all.map(addressOf))
@@ -122,8 +122,8 @@ describe('units activated together', () => {
       AGENCY.id,
       all.map(({ id }) => id),
     )
-    const ofUnit = all.map(({ id }) => 1 + (stored.get(id)?.tail.length ?? 0))
-    const stepsMax = 10
+    const ofUnit = all.map(({ id }) => 4 + (stored.get(id)?.tail.length ?? 0))
+    const stepsMax = 20
     const endsOfSlices: number[] = []
     let recovered = 0
     const slices = new Slices(stepsMax, async () => void endsOfSlices.push(recovered))
