@@ -20,7 +20,16 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 const FULL: Pace = { rounds: 5, compileMs: 4_000, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, compileMs: 2_000, warmMs: 100, runMs: 450 }
 /** Measured alone, not together with the peer. The last two are separate programs. */
-const ALONE = ['large-world', 'growth', 'deliveries', 'group-commit', 'storage', 'webhook-fairness', 'micro'] as const
+const ALONE = [
+  'large-world',
+  'growth',
+  'deliveries',
+  'group-commit',
+  'storage',
+  'calendar',
+  'webhook-fairness',
+  'micro',
+] as const
 
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
@@ -43,6 +52,7 @@ if (isWanted('growth')) tellFigures(await measureGrowth(say))
 if (isWanted('deliveries')) tellFigures(await measureDeliveries(say))
 if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
+if (isWanted('calendar')) await runAlone('calendar')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()

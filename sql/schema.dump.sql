@@ -935,6 +935,36 @@ begin
   order by seq;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.load_units(of_units uuid[])
+ RETURNS TABLE(of_unit uuid, seq bigint, format integer, checksum text, payload text, kind text, unit_id uuid, other_unit_id uuid, booking_id uuid)
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  with wanted as materialized (
+    select u.id, coalesce((select max(s.seq) from snapshot s where s.unit_id = u.id), 0) as after_seq
+    from unnest(of_units) as u (id)
+  )
+  select w.id, l.* from wanted w cross join lateral (
+    select s.seq, s.format, s.hash, s.state, null::text, s.unit_id, null::uuid, null::uuid
+    from snapshot s where s.unit_id = w.id
+    union all
+    select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+    from journal j where j.unit_id = w.id and j.seq > w.after_seq
+    union all
+    select j.seq, null, j.checksum::text, j.payload, j.kind, j.unit_id, j.other_unit_id, j.booking_id
+    from journal j where j.other_unit_id = w.id and j.seq > w.after_seq
+  ) l
+  order by l.seq;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies jsonb, made_at timestamp with time zone, room integer, OUT made integer, OUT may_have_more boolean)
  RETURNS record
  LANGUAGE plpgsql

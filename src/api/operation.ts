@@ -17,6 +17,14 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
+  /** Another scope that the key needs when a parameter of the query has this value. */
+  readonly scopeWith?: QueryScope
+  /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
+  readonly isConditional?: boolean
+  /** Its answer has an entity tag, but is not to be kept. */
+  readonly isTagged?: boolean
+  /** `If-Match` is looked at. */
+  readonly takesIfMatch?: boolean
   /** Readable without credentials. */
   readonly isOpen?: boolean
   /** Writes are recorded in the audit trail, refused ones too. Left out: every method but GET. */
@@ -30,6 +38,12 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly answer: { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
+}
+
+export interface QueryScope {
+  readonly parameter: string
+  readonly value: string
+  readonly scope: Scope
 }
 
 export interface PathParameter {

@@ -6,6 +6,7 @@ import { RateLimiter } from '../access/rate-limit.ts'
 import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
 import { UsageMeter } from '../access/usage-meter.ts'
+import { EntityTags } from '../api/http/entity-tag.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
 import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
@@ -301,6 +302,7 @@ export async function openLedger(options: {
     usage,
     refusals,
     idempotency,
+    tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
     epochOf: (agencyId) => journal.epochOf(agencyId),
     get epoch() {
       return journal.epoch

@@ -41,6 +41,12 @@ test('every operation answers a generated client, with the types it was promised
   const range = { unit: slug, from: '2027-03-01', to: '2027-04-01' }
   const free = of('getAvailability', await client.GET('/partner/v1/availability', { params: { query: range } }))
   expect(free.blockedNights).toEqual([])
+  const { from, to } = range
+  const calendar = of(
+    'getCalendar',
+    await client.GET('/partner/v1/calendar', { params: { query: { from, to, units: slug, prices: 'true' } } }),
+  )
+  expect([calendar.units[0]?.blocked, calendar.units[0]?.prices?.length]).toEqual([[], 31])
   const { quote } = of('quoteStay', await client.POST('/partner/v1/quote', { body: stay }))
   const { feeTypes } = of('listFeeTypes', await client.GET('/partner/v1/fee-types'))
   expect(quote.lines.at(-1)?.feeTypeId).toBe(feeTypes[0]?.id ?? null)
@@ -86,4 +92,17 @@ test('a refusal comes with the members of its code', async () => {
   })
   if (error?.code !== 'VALIDATION') throw new Error(`Expected VALIDATION, got ${error?.code}`)
   expect(error.errors[0]?.field).toBe('departure')
+})
+
+test('a conditional read and a booking at the quoted price go through a generated client', async () => {
+  const { response } = await client.GET('/partner/v1/units')
+  const kept = response.headers.get('etag') ?? ''
+  const again = await client.GET('/partner/v1/units', { params: { header: { 'If-None-Match': kept } } })
+  expect([again.response.status, again.data]).toEqual([304, undefined])
+  const { error } = await client.POST('/partner/v1/bookings', {
+    body: { unit: 'sea-view', arrival: '2027-05-01', departure: '2027-05-04' },
+    params: { header: { 'If-Match': '"another"' } },
+  })
+  if (error?.code !== 'QUOTE_CHANGED') throw new Error(`Expected QUOTE_CHANGED, got ${error?.code}`)
+  expect(error.quote.total).toBeGreaterThan(0)
 })

@@ -193,6 +193,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
     takeOver: (holder) => store.takeOver(holder),
     lane: (lane) => laneSeenBy(process, store.lane(lane)),
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),
+    loadUnits: (agencyId, unitIds) => process.receive(store.loadUnits(agencyId, unitIds)),
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),

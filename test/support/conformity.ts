@@ -53,6 +53,7 @@ export class Conformity {
       .filter((name) => name !== 'Idempotency-Replayed' && !headers.has(name))
       .filter((name) => !(name === 'Retry-After' && status === 500))
       .map((name) => `${where}: no header ${name}`)
+    if (response.content === undefined) return body === null ? missing : [...missing, `${where}: a body`]
     const validate = this.#validatorOf(template ?? '', method.toLowerCase(), status)
     if (validate(body)) return missing
     return [

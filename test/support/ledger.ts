@@ -39,10 +39,12 @@ export interface TestLedger {
   close(): Promise<void>
 }
 
+/** @param options.on opens it again on the database of another, which keeps it */
 export async function openTestLedger(
-  options: { limits?: Partial<LedgerLimits>; clock?: Clock } = {},
+  options: { limits?: Partial<LedgerLimits>; clock?: Clock; on?: TestDatabase } = {},
 ): Promise<TestLedger> {
-  const database = await testDatabase()
+  const { on } = options
+  const database = on ?? (await testDatabase())
   const ledger = await openTestDatabaseLedger(database.url, options)
   return {
     ledger,
@@ -65,7 +67,7 @@ export async function openTestLedger(
     },
     close: async () => {
       await ledger.close()
-      await database.drop()
+      if (on === undefined) await database.drop()
     },
   }
 }

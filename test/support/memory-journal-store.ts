@@ -228,6 +228,15 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     return { snapshots, tail: await this.loadEntries(agencyId, unitId, snapshots[0]?.seq ?? 0) }
   }
 
+  async loadUnits(agencyId: string, unitIds: readonly string[]): Promise<ReadonlyMap<string, StoredUnit>> {
+    const units = new Map<string, StoredUnit>()
+    for (const unitId of unitIds) {
+      const stored = await this.loadUnit(agencyId, unitId)
+      if (stored.snapshots.length > 0 || stored.tail[0]?.kind === 'unit_set') units.set(unitId, stored)
+    }
+    return units
+  }
+
   async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
     return this.journal.filter((e) => (e.unitId === unitId || e.otherUnitId === unitId) && e.seq > afterSeq)
   }

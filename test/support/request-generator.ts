@@ -62,6 +62,21 @@ const HOSTILE_VALUES: unknown[] = [
   [[]],
   { a: null },
 ]
+const HOSTILE_TAGS = [
+  '',
+  '*',
+  '"',
+  'x',
+  '"x"',
+  'W/"x"',
+  'w/"x"',
+  '"x", *',
+  '"x""y"',
+  ',',
+  '"é"',
+  '"a b"',
+  `"${'x'.repeat(500)}"`,
+]
 const RAW_BODIES = [
   '',
   '{',
@@ -125,8 +140,12 @@ export class RequestGenerator {
     if (random.chance(malice / 4)) query.push(random.pick(['%', 'x=%zz', '__proto__=1', 'a[]=1', '&&', 'x=%00']))
     const headers: Record<string, string> = {}
     if (random.chance(0.2)) headers['idempotency-key'] = random.pick(['k1', 'k2', '"k3"', 'k'.repeat(255), 'a b', '"'])
-    if (parameters.some(({ name }: any) => name === 'If-Match') && random.chance(0.3))
-      headers['if-match'] = random.pick(['"1"', '"2"', '"3"', '1', '*', 'W/"1"'])
+    for (const { name } of parameters)
+      if (name === 'If-None-Match' || name === 'If-Match') {
+        const known = this.#known[name]?.() ?? []
+        if (random.chance(0.4))
+          headers[name] = random.pick([...HOSTILE_TAGS, ...known, ...known.map((tag) => `"x", W/${tag}`)])
+      }
     const body = this.#body(operation, headers, malice)
     return { method, path: query.length === 0 ? path : `${path}?${query.join('&')}`, headers, body }
   }

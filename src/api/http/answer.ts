@@ -16,8 +16,27 @@ const COMMON = {
 
 const COMMON_HEADERS = new Headers(COMMON)
 
+/** What the answers of a kind have besides `COMMON`. `null`: not that one. */
+const OF_KIND = {
+  plain: {},
+  /** With an entity tag, but the answer to a request that is not conditional. */
+  tagged: {},
+  /** May be kept, and asked for again with its entity tag. */
+  conditional: { 'Cache-Control': 'private, no-cache' },
+  /** 304: it has no body, so no type of one either. */
+  unchanged: { 'Cache-Control': 'private, no-cache', 'Content-Type': null },
+} as const satisfies Record<string, Record<string, string | null>>
+
+/** Which answer with an entity tag it is. */
+export type TaggedKind = Exclude<keyof typeof OF_KIND, 'plain'>
+
 /** By limit. Plans differ little, so a handful; bounded nevertheless. */
-const headersOfLimit = new Map<number, Headers>()
+const headersOfLimit = {
+  plain: new Map<number, Headers>(),
+  tagged: new Map<number, Headers>(),
+  conditional: new Map<number, Headers>(),
+  unchanged: new Map<number, Headers>(),
+} as const satisfies Record<keyof typeof OF_KIND, Map<number, Headers>>
 const LIMITS_KEPT_MAX = 1_000
 
 /** Headers of an answer without rate limits. */
@@ -29,7 +48,7 @@ export function plainHeaders(requestId: string): Headers {
 
 /** Headers of an answer to an API key: the contract's three, and those of draft-ietf-httpapi-ratelimit-headers. */
 export function rateHeaders(requestId: string, rate: RateDecision, now: number): Headers {
-  return withRate(new Headers(headersOf(rate.limit)), requestId, rate, now)
+  return withRate(new Headers(headersOf('plain', rate.limit)), requestId, rate, now)
 }
 
 /**
@@ -40,7 +59,20 @@ export function rateAnswer(
   body: string,
   { status, requestId, rate, now }: { status: number; requestId: string; rate: RateDecision; now: number },
 ): Response {
-  const headers = withRate(headersOf(rate.limit), requestId, rate, now)
+  const headers = withRate(headersOf('plain', rate.limit), requestId, rate, now)
+  return new Response(body, { status, headers })
+}
+
+/**
+ * The answer to a key with an entity tag.
+ * @param body null for a 304
+ */
+export function taggedAnswer(
+  { tag, body, kind }: { tag: string; body: string | null; kind: TaggedKind },
+  { status, requestId, rate, now }: { status: number; requestId: string; rate: RateDecision; now: number },
+): Response {
+  const headers = withRate(headersOf(kind, rate.limit), requestId, rate, now)
+  headers.set('ETag', tag)
   return new Response(body, { status, headers })
 }
 
@@ -53,16 +85,19 @@ function withRate(headers: Headers, requestId: string, rate: RateDecision, now: 
   return headers
 }
 
-/** Shared by all answers of a limit: for those that set something else too, a copy is needed. */
-function headersOf(limit: number): Headers {
-  const known = headersOfLimit.get(limit)
+/** Shared by all answers of a kind and limit: for those that set something else too, a copy is needed. */
+function headersOf(kind: keyof typeof OF_KIND, limit: number): Headers {
+  const known = headersOfLimit[kind].get(limit)
   if (known !== undefined) return known
   const headers = new Headers({
     ...COMMON,
     'X-RateLimit-Limit': String(limit),
     'RateLimit-Policy': `"minute";q=${limit};w=60`,
   })
-  if (headersOfLimit.size < LIMITS_KEPT_MAX) headersOfLimit.set(limit, headers)
+  for (const [name, value] of Object.entries<string | null>(OF_KIND[kind]))
+    if (value === null) headers.delete(name)
+    else headers.set(name, value)
+  if (headersOfLimit[kind].size < LIMITS_KEPT_MAX) headersOfLimit[kind].set(limit, headers)
   return headers
 }
 

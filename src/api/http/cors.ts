@@ -1,7 +1,14 @@
 /** CORS is open on every surface that a browser may call: any origin, no credentials (docs/contract.md#conventions). */
 
 /** Request headers a browser may send. */
-export const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Request-Id'] as const
+export const ALLOWED_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-Match',
+  'If-None-Match',
+  'X-Request-Id',
+] as const
 
 /** Answer headers a browser's script may read. */
 export const EXPOSED_HEADERS = [
@@ -11,6 +18,7 @@ export const EXPOSED_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
+  'ETag',
   'X-Request-Id',
   'Idempotency-Replayed',
   'WWW-Authenticate',

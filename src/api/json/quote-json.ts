@@ -3,28 +3,9 @@ import { formatNight, type Night } from '../../core/domain/night.ts'
 import type { Quote, QuoteLine } from '../../core/domain/pricing.ts'
 import type { StayConflict } from '../../core/domain/rejection.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { dateText } from '../schema/text-schema.ts'
+import { QuoteJson } from '../schema/quote-schema.ts'
 
-const LINE_KINDS = ['accommodation', 'discount', 'cleaning', 'extra_bed', 'fee'] as const
 const REASONS = ['BOOKING_CONFLICT', 'TURNOVER_BLOCK_CONFLICT', 'EXPECTED_EXTENSION_CONFLICT'] as const
-
-const nullable = <S extends Parameters<typeof Type.Union>[0][number]>(schema: S, description: string) =>
-  Type.Union([schema, Type.Null()], { description })
-
-export const QuoteLineJson = Type.Object(
-  {
-    kind: Type.Unsafe<QuoteLine['kind']>({ type: 'string', enum: [...LINE_KINDS] }),
-    label: Type.String(),
-    from: nullable(dateText('First night.'), 'First night; accommodation lines only.'),
-    to: nullable(dateText('The day after the last night.'), 'The day after the last night; accommodation lines only.'),
-    quantity: nullable(Type.Integer(), 'Null for percentages.'),
-    unitAmount: nullable(Type.Integer(), 'Minor units; `amount` is `quantity` × `unitAmount`. Null for percentages.'),
-    pct: nullable(Type.Number(), 'Percentages only.'),
-    amount: Type.Integer({ description: 'Minor units; negative for discounts.' }),
-    feeTypeId: nullable(Type.String(), 'Fee lines only.'),
-  },
-  { $id: 'QuoteLine' },
-)
 
 /** See docs/contract.md#post-quote, with the design's `reasons`. */
 export const QuoteAnswerJson = Type.Object(
@@ -35,12 +16,7 @@ export const QuoteAnswerJson = Type.Object(
     reasons: Type.Array(Type.Unsafe<StayConflict['code']>({ type: 'string', enum: [...REASONS] }), {
       description: 'Every 409 code that booking this stay now would return; empty when available.',
     }),
-    quote: Type.Object({
-      nights: Type.Integer({ minimum: 1 }),
-      currency: Type.String(),
-      total: Type.Integer({ description: 'Minor units; the sum of the lines.' }),
-      lines: Type.Array(QuoteLineJson),
-    }),
+    quote: QuoteJson,
   },
   { $id: 'QuoteAnswer' },
 )
@@ -50,18 +26,45 @@ export const QuoteAnswerJson = Type.Object(
  * the time of concatenating the text, which the server has to flatten afterwards (docs/decisions.md).
  */
 export function quoteAnswerText(unit: Unit, quote: Quote, reasons: readonly StayConflict['code'][]): string {
-  const { nights, currency, total, lines } = quote
   const answer: Static<typeof QuoteAnswerJson> = {
     available: reasons.length === 0,
     instantBook: unit.instantBook,
-    currency,
+    currency: quote.currency,
     reasons: reasons as StayConflict['code'][],
-    quote: { nights, currency, total, lines: lines.map(lineJson) },
+    quote: quoteJson(quote),
   }
   return JSON.stringify(answer)
 }
 
-function lineJson(line: QuoteLine): Static<typeof QuoteLineJson> {
+/** The same, with its entity tag. The text of the quote, the last member, is made once for both. */
+export function taggedQuoteAnswer(
+  unit: Unit,
+  quote: Quote,
+  reasons: readonly StayConflict['code'][],
+): { readonly tag: string; readonly body: string } {
+  const body = quoteAnswerText(unit, quote, reasons)
+  return { tag: tagOfText(unit, quote, body.slice(body.indexOf(QUOTE_MEMBER) + QUOTE_MEMBER.length, -1)), body }
+}
+
+const QUOTE_MEMBER = '"quote":'
+
+/**
+ * The entity tag of a quote: over what the guest would pay for the unit, line by line, and nothing else, so that it outlasts a restart
+ * (docs/partner-additions.md#5-book-at-the-price-that-was-shown). No two totals have the same tag, whatever the hash.
+ */
+export function quoteTag(unit: Pick<Unit, 'id'>, quote: Quote): string {
+  return tagOfText(unit, quote, JSON.stringify(quoteJson(quote)))
+}
+
+function tagOfText({ id }: Pick<Unit, 'id'>, { total }: Quote, text: string): string {
+  return `"${total.toString(36)}-${Bun.hash.wyhash(id + text).toString(36)}"`
+}
+
+function quoteJson({ nights, currency, total, lines }: Quote): Static<typeof QuoteJson> {
+  return { nights, currency, total, lines: lines.map(lineJson) }
+}
+
+function lineJson(line: QuoteLine): Static<typeof QuoteJson>['lines'][number] {
   const { kind, label, from, to, quantity, unitAmount, pct, amount, feeTypeId } = line
   return { kind, label, from: dateOrNull(from), to: dateOrNull(to), quantity, unitAmount, pct, amount, feeTypeId }
 }

@@ -84,7 +84,7 @@ export function mcpEndpoint(options: {
     { requestStats, newId, onFailure },
     admission,
     { name: { surface: 'mcp', method: 'POST', path: MCP_PATH }, status: 200, isWrite: false },
-    (open) => admission.refusalOf(open.admission) ?? serve(open),
+    (open) => admission.refusalOf(open.admission, open.request) ?? serve(open),
   )
 
   function fetch(request: Request): Response | Promise<Response> {
@@ -115,7 +115,7 @@ export function mcpEndpoint(options: {
     // The key may have been revoked while the body was arriving.
     const current = admission.readmit(open)
     if (current === null) return UNAUTHORIZED
-    const refused = admission.refusalOf(current)
+    const refused = admission.refusalOf(current, open.request)
     if (refused !== null) return refused
     const call: Call = { ...open, admission: current, retryAfterS: null }
     if (body.kind === 'refused') return answer(call, unreadable(body.problem.title, body.problem.status))
@@ -137,7 +137,7 @@ export function mcpEndpoint(options: {
       const current = access.admit(call.request.headers.get('authorization'))
       if (current === null) return UNAUTHORIZED
       call.admission = current
-      const refused = admission.refusalOf(current)
+      const refused = admission.refusalOf(current, call.request)
       if (refused !== null) return problemAnswer(refused, call.requestId, admission.headersOf(call))
     }
     return null

@@ -34,7 +34,7 @@ export const CAPABILITIES = { tools: {} }
 export const INSTRUCTIONS =
   "Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is " +
   'half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of ' +
-  'the currency given with them. Get slugs from list_units, find free nights with get_availability, and quote a ' +
+  'the currency given with them. Get slugs from list_units, find free nights with get_availability or, for many units at once, get_calendar, and quote a ' +
   'price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer ' +
   'long ranges and large pages to many small requests.'
 

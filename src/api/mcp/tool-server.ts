@@ -135,7 +135,8 @@ async function callTool(
   const { name, arguments: args = {} } = params
   const tool = toolNamed(name)
   if (tool === null) throw invalidParams(`Unknown tool: ${name.slice(0, 128)}`)
-  const refusal = missingScope(holder, tool.scope)
+  const another = tool.scopeWith(args)
+  const refusal = missingScope(holder, tool.scope) ?? (another === null ? null : missingScope(holder, another))
   if (refusal !== null)
     throw invalidParams(`${refusal.title}, which ${name} requires`, { code: refusal.code, ...refusal.members })
   const outcome = await tool.call(ledger, holder.agency, args)

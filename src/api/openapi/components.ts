@@ -18,6 +18,11 @@ export const HEADER_COMPONENTS = {
     examples: ['"minute";q=60;w=60'],
   }),
   'Retry-After': header('Seconds to wait before retrying.', { type: 'integer', minimum: 0 }),
+  ETag: header('The entity tag of this answer, in double quotes.', { type: 'string', examples: ['"1k3v9x2m0qz7a"'] }),
+  'Cache-Control': header('The answer may be kept by the caller, and has to be asked for again each time.', {
+    type: 'string',
+    enum: ['private, no-cache'],
+  }),
   'Idempotency-Replayed': header('`true` when this response repeats the first one.', {
     type: 'string',
     enum: ['true'],
@@ -35,6 +40,25 @@ export const PARAMETER_COMPONENTS = {
       'first response with `Idempotency-Replayed: true`; a different request gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.',
     schema: { type: 'string', minLength: 1 },
     example: '8e03978e-40d5-43dd-bc93-6894a57f9324',
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `ETag` of an earlier answer, or a list of them. If one is current, the answer is 304 without a body. `*` is always current.',
+    schema: { type: 'string' },
+    example: '"1k3v9x2m0qz7a"',
+  },
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `ETag` of a quote, or a list of them: the stay is booked only if a quote of the same stay and party made now would have ' +
+      'one of them, otherwise 412 `QUOTE_CHANGED`. `*` is the same as leaving it out.',
+    schema: { type: 'string' },
+    example: '"vhc-2f0k5w8s9d1ab"',
   },
   RequestId: {
     name: 'X-Request-Id',

@@ -11,7 +11,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'Conflict',
-  412: 'Changed in the meantime',
+  412: 'Precondition failed',
   413: `Body larger than ${BODY_BYTES_MAX} bytes`,
   422: 'Request cannot be carried out',
   429: 'Rate limit or quota exceeded',
@@ -72,6 +72,11 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       content: { 'application/json': { schema: answer.schema } },
     },
   }
+  if (operation.isConditional === true)
+    responses[304] = {
+      description: 'You have the answer already: an entity tag of `If-None-Match` is current. It has no body.',
+      ...headersOf(operation, surface, 304),
+    }
   const codes = isOpen ? problems : [...problems, ...(surface.problemsOf?.(operation) ?? []), ...surface.problems]
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
     responses[status] = problemResponse(

@@ -4,8 +4,9 @@ import { nightListJson } from '../json/night-list-json.ts'
 import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import type { Outcome } from '../route/outcome.ts'
+import { type Outcome, type Tagged, taggedUnlessHeld } from '../route/outcome.ts'
 import { dateText, text } from '../schema/text-schema.ts'
+import type { PartnerLedger } from './partner-dependencies.ts'
 import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
@@ -19,6 +20,7 @@ const GET_AVAILABILITY = {
     'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or reserved for cleaning. ' +
     `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`.`,
   scope: 'read:availability',
+  isConditional: true,
   query: Type.Object({
     unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
     from: dateText('Range start, inclusive.'),
@@ -41,18 +43,31 @@ const GET_AVAILABILITY = {
 } as const satisfies Operation
 
 export const AVAILABILITY = [
-  partnerRoute(GET_AVAILABILITY, ({ ledger, agency, query }) => {
+  partnerRoute(GET_AVAILABILITY, (call) => {
+    const { ledger, agency, query } = call
     const range = rangeOf(query)
     if ('code' in range) return range
     return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
       const unit = inventory.sellableUnit(query.unit)
       if (unit === null) return notFound('unit')
       const state = ledger.commands.calendar(agency, unit)
-      if (state instanceof Promise) return state.then((loaded) => blockedNights(loaded, query, range))
-      return blockedNights(state, query, range)
+      if (state instanceof Promise) return state.then((loaded) => availability(call, loaded, range))
+      return availability(call, state, range)
     })
   }),
 ]
+
+interface Asked {
+  readonly ledger: PartnerLedger
+  readonly request: Request
+  readonly query: { readonly unit: string; readonly from: string; readonly to: string }
+}
+
+/** The sequence number is of the last event of the unit, which nights and slug come from. */
+function availability({ ledger, request, query }: Asked, state: UnitState, range: NightRange): Tagged {
+  const tag = ledger.tags.of(`availability ${state.unitId} ${state.seq} ${query.from} ${query.to}`)
+  return taggedUnlessHeld(request, tag, () => blockedNights(state, query, range))
+}
 
 /** The answer's text, written directly: this is the most requested route. Values that have passed the schema are echoed. */
 function blockedNights(

@@ -1,12 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'
+import type { Quote } from '../../core/domain/pricing.ts'
 import type { Stay } from '../../core/domain/stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
+import { ifMatchOf } from '../http/entity-tag.ts'
 import { BookingJson } from '../json/booking-json.ts'
+import { quoteTag } from '../json/quote-json.ts'
 import { guestOf, NEW_BOOKING_FIELDS, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
 import type { BodyOf, Operation } from '../operation.ts'
-import { notFound } from '../problems/problems.ts'
+import { invalidField, notFound } from '../problems/problems.ts'
 import { choice } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 import { recordedRefusal, writeOnce } from './write-once.ts'
@@ -32,8 +35,10 @@ const CREATE_BOOKING = {
   summary: 'Create a booking',
   description:
     'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning ' +
-    'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden.',
+    'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden. ' +
+    'With `If-Match`, the price is checked last.',
   scope: 'write:bookings',
+  takesIfMatch: true,
   body: NEW_BOOKING,
   bodyExample: {
     unit: 'sea-view',
@@ -50,6 +55,7 @@ const CREATE_BOOKING = {
     'BOOKING_CONFLICT',
     'TURNOVER_BLOCK_CONFLICT',
     'EXPECTED_EXTENSION_CONFLICT',
+    'QUOTE_CHANGED',
     'MIN_STAY',
     'IDEMPOTENCY_KEY_REUSED',
   ],
@@ -62,13 +68,23 @@ export const BOOK = [
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
     const asked = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
-    return writeOnce(call, asked, (inventory, keep) => {
+    return writeOnce(call, asked, async (inventory, keep) => {
+      // Read here, because a repeated request is answered without it.
+      const ifMatch = ifMatchOf(call.request.headers.get('if-match'))
+      if (ifMatch.kind === 'malformed') return recordedRefusal(call, MALFORMED_IF_MATCH)
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return recordedRefusal(call, notFound('unit'))
-      return ledger.commands.book(agency, requestOf(unit, wanted), caller, keep)
+      const isAgreed =
+        ifMatch.kind === 'any' ? undefined : (quote: Quote) => ifMatch.tags.includes(quoteTag(unit, quote))
+      return ledger.commands.book(agency, { ...requestOf(unit, wanted), isAgreed }, caller, keep)
     })
   }),
 ]
+
+const MALFORMED_IF_MATCH = invalidField(
+  'If-Match',
+  'must be * or a list of entity tags in double quotes, such as the ETag of a quote',
+)
 
 /** The request without its unit, defaults filled in, members in a fixed order. */
 function wantedOf(body: BodyOf<typeof CREATE_BOOKING>, stay: Stay) {

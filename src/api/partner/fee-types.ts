@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import type { Operation } from '../operation.ts'
+import { taggedUnlessHeld } from '../route/outcome.ts'
 import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
@@ -11,6 +12,7 @@ const LIST_FEE_TYPES = {
   tag: 'Availability and prices',
   summary: 'List active fee types',
   scope: 'read:rates',
+  isConditional: true,
   answer: {
     status: 200,
     description: "The active fee types, in the agency's order.",
@@ -19,9 +21,11 @@ const LIST_FEE_TYPES = {
 } as const satisfies Operation
 
 export const FEE_TYPES = [
-  partnerRoute(LIST_FEE_TYPES, ({ ledger, agency }) =>
-    withInventory(ledger.catalogue, agency.id, (inventory) =>
-      JSON.stringify({ feeTypes: inventory.feeTypes.filter(({ active }) => active).map(feeTypeJson) }),
+  partnerRoute(LIST_FEE_TYPES, ({ ledger, agency, request }) =>
+    withInventory(ledger.catalogue, agency.id, ({ version, feeTypes }) =>
+      taggedUnlessHeld(request, ledger.tags.of(`fee-types ${version}`), () =>
+        JSON.stringify({ feeTypes: feeTypes.filter(({ active }) => active).map(feeTypeJson) }),
+      ),
     ),
   ),
 ]

@@ -9,6 +9,7 @@ import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
+import type { EntityTags } from '../http/entity-tag.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
@@ -25,6 +26,7 @@ export interface PartnerLedger {
   readonly usage: UsageMeter
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotentWrites
+  readonly tags: EntityTags
 }
 
 /** What every partner route needs. */

@@ -17,7 +17,19 @@ function answerHeaders(operation: Operation, status: number): readonly string[] 
   if (status === 401) return ['X-Request-Id', 'WWW-Authenticate']
   const names = operation.isOpen === true ? ['X-Request-Id'] : RATE_HEADERS
   if (status === 429 || status === 500) return [...names, 'Retry-After']
+  if (operation.isConditional === true && status <= 304) return [...names, 'ETag', 'Cache-Control']
+  if (operation.isTagged === true && status < 300) return [...names, 'ETag']
   return status < 300 && isWrite(operation) ? [...names, 'Idempotency-Replayed'] : names
+}
+
+function requestHeaders(operation: Operation): readonly string[] {
+  const { isConditional = false, takesIfMatch = false } = operation
+  return [
+    ...(isWrite(operation) ? ['IdempotencyKey'] : []),
+    ...(isConditional ? ['IfNoneMatch'] : []),
+    ...(takesIfMatch ? ['IfMatch'] : []),
+    'RequestId',
+  ]
 }
 
 /** What the OpenAPI document says about the partner API as a whole. */
@@ -47,6 +59,6 @@ export const PARTNER_DESCRIPTION: SurfaceDescription = {
   problemName: (code) =>
     `${code.toLowerCase().replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Problem`,
   problemsJoined: 'oneOf',
-  requestHeaders: (operation) => (isWrite(operation) ? ['IdempotencyKey', 'RequestId'] : ['RequestId']),
+  requestHeaders,
   headers: { ofAnswer: answerHeaders },
 }

@@ -39,7 +39,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
       const route = routeNameOf(operation)
       const admission = isWrite(operation)
         ? new WriteAdmission(ledger, operation)
-        : new KeyAdmission(ledger, operation.scope)
+        : new KeyAdmission(ledger, operation.scope, operation.scopeWith)
       return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }

@@ -5,6 +5,7 @@ import type { DescribedRoute } from '../route/route.ts'
 import { AVAILABILITY } from './availability.ts'
 import { BOOK } from './book.ts'
 import { BOOKINGS } from './bookings.ts'
+import { CALENDAR } from './calendar.ts'
 import { CANCEL } from './cancel.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
@@ -21,6 +22,7 @@ const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...ME,
   ...UNITS,
   ...AVAILABILITY,
+  ...CALENDAR,
   ...QUOTE,
   ...FEE_TYPES,
   ...BOOKINGS,

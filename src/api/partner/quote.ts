@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import type { QuoteAnswer } from '../../core/domain/quote-stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { QuoteAnswerJson, quoteAnswerText } from '../json/quote-json.ts'
+import { QuoteAnswerJson, taggedQuoteAnswer } from '../json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { stayOf } from '../json/stay-fields.ts'
 import type { Operation } from '../operation.ts'
 import { problemOfRejection } from '../problems/problem-of-rejection.ts'
 import { notFound } from '../problems/problems.ts'
-import type { Outcome } from '../route/outcome.ts'
+import { type Outcome, tagged } from '../route/outcome.ts'
 import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
@@ -19,9 +19,11 @@ const QUOTE_STAY = {
   summary: 'Price a stay',
   description:
     'Uses the same pricing engine as bookings, and says whether the stay can be booked now. ' +
-    'Send the same `children` and `extraBed` as for the booking to get its exact total.',
+    'Send the same `children` and `extraBed` as for the booking to get its exact total, and its `ETag` as `If-Match` with the ' +
+    'booking to pay this price or none.',
   scope: 'read:rates',
   isWrite: false,
+  isTagged: true,
   body: Type.Object({ ...STAY_FIELDS, ...PARTY_FIELDS }),
   bodyExample: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' },
   answer: { status: 200, description: 'The price, whether or not the stay is available.', schema: QuoteAnswerJson },
@@ -44,5 +46,6 @@ export const QUOTE = [
 
 function answerOf(unit: Unit, quoted: QuoteAnswer): Outcome {
   if (quoted.kind === 'rejected') return problemOfRejection(quoted.rejection)
-  return quoteAnswerText(unit, quoted.quote, quoted.reasons)
+  const { tag, body } = taggedQuoteAnswer(unit, quoted.quote, quoted.reasons)
+  return tagged(tag, body)
 }

@@ -3,7 +3,7 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import type { Outcome } from '../route/outcome.ts'
+import { type Outcome, taggedUnlessHeld } from '../route/outcome.ts'
 import { partnerRoute } from './partner-route.ts'
 import { withInventory } from './with-inventory.ts'
 
@@ -15,6 +15,7 @@ const LIST_UNITS = {
   summary: 'List units',
   description: 'All units of the agency except archived ones, ordered by name; draft units included.',
   scope: 'read:units',
+  isConditional: true,
   answer: { status: 200, description: 'The units.', schema: Type.Object({ units: Type.Array(UnitJson) }) },
 } as const satisfies Operation
 
@@ -25,6 +26,7 @@ const GET_UNIT = {
   tag: 'Units',
   summary: 'Get a unit',
   scope: 'read:units',
+  isConditional: true,
   pathParameters: { slug: { description: 'Slug of the unit.', example: 'sea-view' } },
   answer: { status: 200, description: 'The unit.', schema: Type.Object({ unit: UnitJson }) },
   problems: ['VALIDATION', 'NOT_FOUND'],
@@ -42,11 +44,17 @@ function unitListJson(inventory: Inventory): string {
 }
 
 export const UNITS = [
-  partnerRoute(LIST_UNITS, ({ ledger, agency }) => withInventory(ledger.catalogue, agency.id, unitListJson)),
-  partnerRoute(GET_UNIT, ({ ledger, agency, path }) =>
+  partnerRoute(LIST_UNITS, ({ ledger, agency, request }) =>
+    withInventory(ledger.catalogue, agency.id, (inventory) =>
+      taggedUnlessHeld(request, ledger.tags.of(`units ${inventory.version}`), () => unitListJson(inventory)),
+    ),
+  ),
+  partnerRoute(GET_UNIT, ({ ledger, agency, request, path }) =>
     withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
       const unit = inventory.sellableUnit(path.slug)
-      return unit === null ? notFound('unit') : JSON.stringify({ unit: unitJson(unit) })
+      if (unit === null) return notFound('unit')
+      const tag = ledger.tags.of(`unit ${inventory.version} ${unit.id}`)
+      return taggedUnlessHeld(request, tag, () => JSON.stringify({ unit: unitJson(unit) }))
     }),
   ),
 ]

@@ -42,6 +42,19 @@ export function problemOfRejection(rejection: Rejection): Problem {
           conflicts: rejection.conflicts.map(({ from, to }) => ({ from: formatNight(from), to: formatNight(to) })),
         },
       )
+    case 'QUOTE_CHANGED': {
+      const { nights, currency, total, lines } = rejection.quote
+      return problem(
+        'QUOTE_CHANGED',
+        `The price is not the quoted one any more: it is now ${total} in minor units of ${currency}`,
+        {
+          quote: {
+            ...{ nights, currency, total },
+            lines: lines.map((line) => ({ ...line, from: formatOrNull(line.from), to: formatOrNull(line.to) })),
+          },
+        },
+      )
+    }
     case 'INVALID_TRANSITION': {
       const { from, to, possible } = rejection
       return problem('INVALID_TRANSITION', `Cannot change the status of a booking from ${from} to ${to}`, {

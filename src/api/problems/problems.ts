@@ -7,6 +7,7 @@ import { type Static, type TObject, type TProperties, Type } from '@sinclair/typ
 import { ROLES } from '../../core/catalogue/access-token.ts'
 import { SCOPES } from '../../core/catalogue/agency.ts'
 import type { Rejection } from '../../core/domain/rejection.ts'
+import { QuoteJson } from '../schema/quote-schema.ts'
 import { dateText } from '../schema/text-schema.ts'
 import type { FieldError } from '../schema/validator.ts'
 
@@ -181,6 +182,25 @@ export const PROBLEMS = {
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
   },
+  QUOTE_CHANGED: {
+    status: 412,
+    when: 'A quote of this stay would no longer have an entity tag of `If-Match`. Nothing was booked; `quote` is the present price.',
+    members: { quote: QuoteJson },
+    example: {
+      title: 'The price is not the quoted one any more: it is now 40800 in minor units of EUR',
+      quote: {
+        nights: 4,
+        currency: 'EUR',
+        total: 40_800,
+        lines: [
+          {
+            ...{ kind: 'accommodation', label: 'Nightly rate', from: '2027-03-01', to: '2027-03-05', quantity: 4 },
+            ...{ unitAmount: 10_200, pct: null, amount: 40_800, feeTypeId: null },
+          },
+        ],
+      },
+    },
+  },
   MIN_STAY: {
     status: 422,
     when: 'The stay is shorter than the effective minimum stay.',
@@ -282,4 +302,11 @@ type Thing =
 
 export function notFound(what: Thing): Problem {
   return problem('NOT_FOUND', `No such ${what}`, {})
+}
+
+const SLUG_SHOWN_MAX = 64
+
+/** Where a request names several units, and one of them is unknown. */
+export function unknownUnit(slug: string): Problem {
+  return problem('NOT_FOUND', `No such unit: ${slug.slice(0, SLUG_SHOWN_MAX).toWellFormed()}`, {})
 }

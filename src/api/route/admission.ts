@@ -1,6 +1,7 @@
 import type { OpenRequest } from '../../observability/request-stats.ts'
 import type { Failure } from '../problems/problem-of-failure.ts'
 import type { Problem } from '../problems/problems.ts'
+import type { Tagged } from './outcome.ts'
 import type { PathValues } from './read-target.ts'
 
 /** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
@@ -24,10 +25,13 @@ export interface RouteAdmission<A> {
   readmit(open: Open<A>): A | null
 
   /** Why an admitted request is not served; null if it is. */
-  refusalOf(admission: A): Problem | null
+  refusalOf(admission: A, request: Request): Problem | null
 
   /** The 2xx answer with this JSON text. */
   answer(open: Open<A>, body: string, status: number): Response
+
+  /** The same with an entity tag; 304 without a body. `isConditional`: the caller may keep it, and ask again with its tag. */
+  taggedAnswer?(open: Open<A>, answer: Tagged, options: { status: number; isConditional: boolean }): Response
 
   /** The headers of an answer that refuses an admitted request. The caller may change them. */
   headersOf(open: Open<A>): Headers

@@ -1,3 +1,4 @@
+import { assert } from '../../lib/assert.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, RouteName } from '../../observability/request-stats.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
@@ -43,6 +44,10 @@ export function admitted<A>(
     if (isProblem(outcome)) return refusal(open, outcome)
     if (outcome instanceof Response) return outcome
     if (outcome.kind === 'refused') return refusal(open, outcome.problem)
+    if (outcome.kind === 'tagged') {
+      assert(admission.taggedAnswer !== undefined, 'Cannot answer with a tag: the surface has none')
+      return admission.taggedAnswer(open, outcome, { status, isConditional: name.method === 'GET' })
+    }
     const response = admission.answer(open, outcome.answer.body, outcome.answer.status)
     response.headers.set('Idempotency-Replayed', 'true')
     return response

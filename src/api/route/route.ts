@@ -46,7 +46,7 @@ export function served<A>(
   return admitted(serving, admission, options, decide)
 
   function decide(open: Open<A>): Outcome | Promise<Outcome> {
-    const refusal = admission.refusalOf(open.admission)
+    const refusal = admission.refusalOf(open.admission, open.request)
     if (refusal !== null) return refuse(open, refusal, NO_PATH)
     const target = readTarget(open.request.url)
     if (target.kind === 'refused') return refuse(open, target.problem, target.path)
@@ -60,7 +60,7 @@ export function served<A>(
     const current = admission.readmit(open)
     if (current === null) return admission.unauthorized
     const now = current === open.admission ? open : ({ ...open, admission: current } as Open<A>)
-    const refusal = admission.refusalOf(current)
+    const refusal = admission.refusalOf(current, open.request)
     if (refusal !== null) return refuse(now, refusal, path)
     return body.kind === 'refused' ? refuse(now, body.problem, path) : handled(now, path, query, body.value)
   }

@@ -56,6 +56,16 @@ export class BookingCommands {
     return this.#directory.peek(unit.id) ?? this.#directory.read({ agencyId: agency.id, unitId: unit.id })
   }
 
+  /** Loads those of the units that are not in memory, many with one statement. Settles when all could be loaded. */
+  async activate(agency: Agency, units: readonly Unit[]): Promise<void> {
+    await this.#directory.activate(units.map(({ id }) => ({ agencyId: agency.id, unitId: id })))
+  }
+
+  /** Rises with every change of the agency's nights and prices, in the same tick (UnitDirectory.appliedTo). */
+  changesOf(agency: Agency): number {
+    return this.#directory.appliedTo(agency.id)
+  }
+
   /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
   quote(agency: Agency, asked: QuoteAsked): QuoteAnswer | Promise<QuoteAnswer> {
     const state = this.#directory.peek(asked.unit.id)
@@ -75,7 +85,7 @@ export class BookingCommands {
    * @throws JournalError, MailboxFullError when it was not written, or the outcome is unknown
    */
   book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
-    const { unit, enforcement } = request
+    const { unit, enforcement, isAgreed } = request
     return this.#writes.run(agency, caller, async (write) => {
       const { limit } = write
       if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
@@ -87,7 +97,7 @@ export class BookingCommands {
           const decision = await this.#withInventory(limit, agency.id, (inventory) => {
             if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
             const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
-            return decideBookStay(state, { booking, tariff: tariffOf(agency, inventory), enforcement })
+            return decideBookStay(state, { booking, tariff: tariffOf(agency, inventory), enforcement, isAgreed })
           })
           if (decision.kind === 'unit_archived') return decision
           return await this.#writes.settle(write, decision, [state], { keep, request })

@@ -27,6 +27,7 @@ export interface BookingRequest {
   readonly expectedUntil?: Night | null
   readonly guest: Omit<GuestDraft, 'guestId'> | null
   readonly enforcement: BookStay['enforcement']
+  readonly isAgreed?: BookStay['isAgreed']
 }
 
 export interface QuoteAsked {

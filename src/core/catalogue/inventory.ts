@@ -1,8 +1,12 @@
 import type { FeeType, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
 
+let inventories = 0
+
 /** The units and fees of one agency. Its values never change: a change creates a new one. */
 export class Inventory {
+  /** No other inventory of this process has it, of any agency: entity tags are made from it. */
+  readonly version = ++inventories
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
   /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */

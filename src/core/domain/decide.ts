@@ -7,7 +7,7 @@ import { assert } from '../../lib/assert.ts'
 import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
 import type { BookingCancelled, BookingCreated } from './event.ts'
 import { type Enforcement, firstStayConflict, nightConflict } from './night-guard.ts'
-import { effectiveMinStay, priceStay } from './pricing.ts'
+import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
 import type { Rejection, VersionChanged } from './rejection.ts'
 import type { FeeType } from './rules.ts'
 import { nightsOf } from './stay.ts'
@@ -26,6 +26,8 @@ export interface BookStay {
   readonly booking: NewBooking
   readonly tariff: Tariff
   readonly enforcement: Enforcement
+  /** Whether the caller has agreed to this price; left out: to any. Pure. */
+  readonly isAgreed?: ((quote: Quote) => boolean) | undefined
 }
 
 export type Decision<Event> =
@@ -37,7 +39,10 @@ export function reject(rejection: Rejection): { readonly kind: 'rejected'; reado
   return { kind: 'rejected', rejection }
 }
 
-/** Order of checks: minimum stay, cleaning block, expected extension, night guard (docs/contract.md#post-bookings, rule 3). */
+/**
+ * Order of checks: minimum stay, cleaning block, expected extension, night guard (docs/contract.md#post-bookings, rule 3), and last the
+ * price (docs/partner-additions.md#5-book-at-the-price-that-was-shown).
+ */
 export function decideBookStay(state: UnitState, command: BookStay): Decision<BookingCreated> {
   const { booking, enforcement } = command
   if (enforcement === 'partner') {
@@ -49,7 +54,9 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
       enforcement === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { enforcement })
     if (conflict !== null) return reject(conflict)
   }
-  const totalAmount = totalOf(state, booking, command.tariff)
+  const quote = quoteOf(state, booking, command.tariff)
+  if (quote !== null && command.isAgreed?.(quote) === false) return reject({ code: 'QUOTE_CHANGED', quote })
+  const totalAmount = quote?.total ?? 0
   return {
     kind: 'accepted',
     event: { kind: 'booking_created', after: { ...booking, totalAmount, updatedAt: booking.createdAt, version: 1 } },
@@ -112,8 +119,12 @@ export function cancelled(booking: Booking, reason: string | null, at: Instant):
 
 /** Only guests pay: owner stays, maintenance and blocks have a total of 0. */
 export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): number {
-  if (booking.type !== 'guest') return 0
+  return quoteOf(state, booking, tariff)?.total ?? 0
+}
+
+function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): Quote | null {
+  if (booking.type !== 'guest') return null
   const { children, extraBed } = booking
   const { feeTypes, currency } = tariff
-  return priceStay({ rules: state.rules, stay: booking, children, extraBed, feeTypes, currency }).total
+  return priceStay({ rules: state.rules, stay: booking, children, extraBed, feeTypes, currency })
 }

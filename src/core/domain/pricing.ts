@@ -102,24 +102,25 @@ function addAdjustedNights(
   const { label, to, price, basisPoints } = run
   let weekday: number = isoWeekday(run.from)
   let lineFrom = run.from
-  let linePrice = adjusted(price, basisPoints[weekday])
+  let linePrice = nightPrice(price, basisPoints[weekday])
   for (let night = run.from + 1; night < to; night++) {
     weekday = weekday === 7 ? 1 : weekday + 1
-    const nightPrice = adjusted(price, basisPoints[weekday])
-    if (nightPrice === linePrice) continue
+    const cost = nightPrice(price, basisPoints[weekday])
+    if (cost === linePrice) continue
     lines.push(nightsLine(label, lineFrom, night as Night, linePrice))
     lineFrom = night as Night
-    linePrice = nightPrice
+    linePrice = cost
   }
   lines.push(nightsLine(label, lineFrom, to, linePrice))
 }
 
-function adjusted(price: MinorUnits, basisPoints: number | undefined): MinorUnits {
+/** The price of a night of its weekday, rounded. `basisPoints`: of the weekday's adjustment, if it has one. */
+export function nightPrice(price: MinorUnits, basisPoints: number | undefined): MinorUnits {
   return basisPoints === undefined || basisPoints === 0 ? price : percentOf(price, 10_000 + basisPoints)
 }
 
 /** Indexed by ISO weekday; index 0 is not used. */
-function basisPointsByWeekday(adjustments: readonly WeekdayAdjustment[]): readonly number[] {
+export function basisPointsByWeekday(adjustments: readonly WeekdayAdjustment[]): readonly number[] {
   const basisPoints = [0, 0, 0, 0, 0, 0, 0, 0]
   for (const adjustment of adjustments) basisPoints[adjustment.weekday] = adjustment.basisPoints
   return basisPoints

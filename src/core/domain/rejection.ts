@@ -1,5 +1,6 @@
 import type { BookingStatus } from './booking.ts'
 import type { Night } from './night.ts'
+import type { Quote } from './pricing.ts'
 
 /** The stay is shorter than the effective minimum of `minStay` nights. */
 export interface BelowMinStay {
@@ -36,6 +37,12 @@ export interface BookingConflict {
   }
 }
 
+/** The caller has agreed to another price. `quote`: the present one. */
+export interface QuoteChanged {
+  readonly code: 'QUOTE_CHANGED'
+  readonly quote: Quote
+}
+
 /** The state machine has no such transition. `possible`: the transitions from `from`. */
 export interface InvalidTransition {
   readonly code: 'INVALID_TRANSITION'
@@ -61,4 +68,4 @@ export interface VersionChanged {
 export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | BookingConflict
 
 /** Why a unit refused a command. A value, never thrown. */
-export type Rejection = BelowMinStay | StayConflict | InvalidTransition | InvalidChange | VersionChanged
+export type Rejection = BelowMinStay | StayConflict | QuoteChanged | InvalidTransition | InvalidChange | VersionChanged

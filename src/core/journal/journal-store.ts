@@ -110,6 +110,11 @@ export interface JournalStore {
   /** @throws CorruptLedgerError when entries were archived, and no snapshot takes their place (S2) */
   loadUnit(agencyId: string, unitId: string): Promise<StoredUnit>
   /**
+   * Many units of an agency in one statement, by id. Leaves out those whose first entry is missing: `loadUnit` says what is the matter
+   * with them.
+   */
+  loadUnits(agencyId: string, unitIds: readonly string[]): Promise<ReadonlyMap<string, StoredUnit>>
+  /**
    * Entries of a unit after `seq`, in order.
    * @throws CorruptLedgerError when some of them were archived (S2)
    */

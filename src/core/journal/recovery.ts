@@ -7,7 +7,7 @@
  */
 import { UnitState } from '../domain/unit-state.ts'
 import { decodeEntry, type StoredEntry } from './entry-codec.ts'
-import type { JournalStore } from './journal-store.ts'
+import type { JournalStore, StoredUnit } from './journal-store.ts'
 import { decodeSnapshot, type StoredSnapshot } from './snapshot-codec.ts'
 
 export interface RecoveredUnit {
@@ -26,7 +26,16 @@ export type OnDefect = (defect: string, snapshot: StoredSnapshot) => void
 
 /** @throws CorruptLedgerError when a journal entry cannot be read: there is nothing older to fall back to */
 export async function recoverUnit(store: JournalStore, unit: UnitAddress, onDefect: OnDefect): Promise<RecoveredUnit> {
-  const stored = await store.loadUnit(unit.agencyId, unit.unitId)
+  return recoverStored(store, unit, await store.loadUnit(unit.agencyId, unit.unitId), onDefect)
+}
+
+/** The same for a unit that is loaded already. @throws CorruptLedgerError as `recoverUnit` does */
+export async function recoverStored(
+  store: JournalStore,
+  unit: UnitAddress,
+  stored: StoredUnit,
+  onDefect: OnDefect,
+): Promise<RecoveredUnit> {
   const [newest, ...older] = stored.snapshots
   if (newest === undefined) return replay(UnitState.empty(unit.unitId), stored.tail)
 

@@ -10,8 +10,9 @@ import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
-import { type OnDefect, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
+import { type OnDefect, type RecoveredUnit, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
 import { encodeSnapshot } from '../journal/snapshot-codec.ts'
+import { recoverTogether } from './recover-together.ts'
 import { UnitActor } from './unit-actor.ts'
 
 export interface DirectoryLimits {
@@ -47,6 +48,8 @@ export interface DirectoryStats {
 const PASSIVATION_SNAPSHOT_MIN = 8
 /** Units per statement when all are snapshotted. */
 const SNAPSHOT_CHUNK = 200
+/** Units per statement when many are activated: the rows of more would hold the event loop for too long (`bench/calendar.ts`). */
+const ACTIVATION_CHUNK = 25
 
 export class UnitDirectory {
   readonly #store: JournalStore
@@ -60,6 +63,8 @@ export class UnitDirectory {
   readonly #activating = new Map<string, Promise<UnitActor>>()
   /** Number of commands waiting for a unit's activation to take their turn (U5). */
   readonly #pendingTurns = new Map<string, number>()
+  /** Events applied since the start, by agency; none for an agency without any. */
+  readonly #applied = new Map<string, number>()
   #refused = 0
   #activations = 0
   #passivations = 0
@@ -115,6 +120,21 @@ export class UnitDirectory {
   }
 
   /**
+   * Makes units resident, many with one statement. A unit that is read later may have been passivated again, if there are more than
+   * `residentMax`. Rejects when one of them cannot be activated; the others are nevertheless.
+   */
+  async activate(units: readonly UnitAddress[]): Promise<void> {
+    const isMissing = ({ unitId }: UnitAddress) => !this.#resident.has(unitId) && !this.#activating.has(unitId)
+    const cold = units.filter(isMissing)
+    for (let i = 0; i < cold.length; i += ACTIVATION_CHUNK) {
+      // Meanwhile others may have activated some of them.
+      const chunk = cold.slice(i, i + ACTIVATION_CHUNK).filter(isMissing)
+      await allActivated(this.#activateTogether(chunk))
+    }
+    await allActivated(units.map(({ unitId }) => this.#activating.get(unitId)))
+  }
+
+  /**
    * Runs `turn` as the only writer of the unit.
    * @throws MailboxFullError when too many commands are already waiting for the unit
    */
@@ -157,11 +177,20 @@ export class UnitDirectory {
       : this.turn(b, (stateB) => this.turn(a, (stateA) => turn(stateA, stateB)))
   }
 
-  /** Counts an event, applied by the holder of the turn, towards the unit's next snapshot. */
+  /** Counts an event, applied by the holder of the turn: towards the unit's next snapshot, and as a change of its agency. */
   noteApplied(unitId: string): void {
     const actor = this.#resident.get(unitId)
     assert(actor !== undefined, 'Cannot note an event: its unit is not resident')
     actor.noteApplied()
+    this.#applied.set(actor.agencyId, this.appliedTo(actor.agencyId) + 1)
+  }
+
+  /**
+   * How many events were applied to units of the agency since the start. It rises in the same tick as the state changes: as long as
+   * it is the same, nothing about the agency's nights and prices has changed.
+   */
+  appliedTo(agencyId: string): number {
+    return this.#applied.get(agencyId) ?? 0
   }
 
   /** Passivates the actors that were idle for `idleMs`, and any above `residentMax`. Called by a timer. */
@@ -197,13 +226,26 @@ export class UnitDirectory {
   #actor(unit: UnitAddress): Promise<UnitActor> {
     const inProgress = this.#activating.get(unit.unitId)
     if (inProgress !== undefined) return inProgress
-    const activation = this.#activate(unit).finally(() => this.#activating.delete(unit.unitId))
+    return this.#activation(unit, recoverUnit(this.#store, unit, this.#onDefect))
+  }
+
+  #activateTogether(units: readonly UnitAddress[]): Promise<UnitActor>[] {
+    const recovered = units.length === 0 ? [] : recoverTogether(this.#store, units, this.#onDefect)
+    return recovered.flatMap((found, i) => {
+      const unit = units[i]
+      return unit === undefined ? [] : [this.#activation(unit, found)]
+    })
+  }
+
+  #activation(unit: UnitAddress, recovered: Promise<RecoveredUnit>): Promise<UnitActor> {
+    const activation = recovered
+      .then((found) => this.#admit(unit, found))
+      .finally(() => this.#activating.delete(unit.unitId))
     this.#activating.set(unit.unitId, activation)
     return activation
   }
 
-  async #activate(unit: UnitAddress): Promise<UnitActor> {
-    const { state, tailLength } = await recoverUnit(this.#store, unit, this.#onDefect)
+  #admit(unit: UnitAddress, { state, tailLength }: RecoveredUnit): UnitActor {
     assert(!this.#resident.has(unit.unitId), 'Cannot activate a unit: it is resident')
     const actor = new UnitActor({
       agencyId: unit.agencyId,
@@ -262,4 +304,9 @@ export class UnitDirectory {
       for (const note of noteWritten) note()
     })
   }
+}
+
+/** Waits for all of them, also when one fails. @throws what the first failed with */
+async function allActivated(activations: readonly (Promise<UnitActor> | undefined)[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(activations)) if (outcome.status === 'rejected') throw outcome.reason
 }

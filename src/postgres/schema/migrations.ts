@@ -14,6 +14,7 @@ import webhooksFromTheLog from '../../../sql/0013_webhooks_from_the_log.sql' wit
 import months from '../../../sql/0014_months.sql' with { type: 'text' }
 import cheaperAppends from '../../../sql/0015_cheaper_appends.sql' with { type: 'text' }
 import accessTokens from '../../../sql/0016_access_tokens.sql' with { type: 'text' }
+import loadUnits from '../../../sql/0017_load_units.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -30,6 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 14, name: 'months', sql: months },
   { version: 15, name: 'cheaper_appends', sql: cheaperAppends },
   { version: 16, name: 'access_tokens', sql: accessTokens },
+  { version: 17, name: 'load_units', sql: loadUnits },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

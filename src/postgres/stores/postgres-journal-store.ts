@@ -4,6 +4,7 @@ import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import { assertHistory, assertNotArchived } from './archived-history.ts'
+import { entryOf, type LoadedRow, storedUnitOf } from './loaded-rows.ts'
 import { PostgresLane } from './postgres-lane.ts'
 
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). A base snapshot, which replaces archived entries, is kept as well. */
@@ -47,15 +48,26 @@ export class PostgresJournalStore implements JournalStore {
       select seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId"
       from load_unit(${uuidOf(unitId)})`
-    const snapshots: StoredSnapshot[] = []
-    const tail: StoredEntry[] = []
-    for (const row of rows) {
-      const { kind } = row
-      if (kind === null) snapshots.unshift(snapshotOf(agencyId, unitId, row))
-      else tail.push(entryOf({ ...row, kind }))
+    const stored = storedUnitOf(agencyId, unitId, rows)
+    if (stored.snapshots.length === 0)
+      await assertHistory(this.#queries, { agencyId, unitId, first: stored.tail[0] ?? null })
+    return stored
+  }
+
+  async loadUnits(agencyId: string, unitIds: readonly string[]): Promise<ReadonlyMap<string, StoredUnit>> {
+    const rows = await this.#queries<(LoadedRow & { ofUnit: string })[]>`
+      select of_unit as "ofUnit", seq::float8 as "seq", format, checksum, payload, kind, unit_id as "unitId",
+             other_unit_id as "otherUnitId", booking_id as "bookingId"
+      from load_units(${`{${unitIds.map(uuidOf).join()}}`}::text::uuid[])`
+    const byUnit = Map.groupBy(rows, ({ ofUnit }) => ofUnit)
+    const units = new Map<string, StoredUnit>()
+    for (const [uuid, ofUnit] of byUnit) {
+      const unitId = idOf('unt', uuid)
+      const stored = storedUnitOf(agencyId, unitId, ofUnit)
+      // The first entry of a unit creates it. If that is missing, entries were archived, which `loadUnit` looks into (S2).
+      if (stored.snapshots.length > 0 || stored.tail[0]?.kind === 'unit_set') units.set(unitId, stored)
     }
-    if (snapshots.length === 0) await assertHistory(this.#queries, { agencyId, unitId, first: tail[0] ?? null })
-    return { snapshots, tail }
+    return units
   }
 
   async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
@@ -107,30 +119,4 @@ interface TakenRow {
   lastMonth: string
   lastLink: Uint8Array
   newestMonth: string
-}
-
-interface LoadedRow {
-  seq: number
-  format: number | null
-  checksum: string
-  payload: string
-  /** Null for a snapshot. */
-  kind: string | null
-  unitId: string
-  otherUnitId: string | null
-  bookingId: string | null
-}
-
-function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSnapshot {
-  return { agencyId, unitId, seq: row.seq, format: row.format ?? 0, hash: row.checksum, state: row.payload }
-}
-
-/** @param row with UUIDs */
-function entryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredEntry): StoredEntry {
-  return {
-    ...{ seq, kind, payload, checksum },
-    unitId: idOf('unt', unitId),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
-  }
 }

@@ -185,6 +185,7 @@ describe('a request', () => {
     ['get_availability', 'read:availability'],
     ['quote_stay', 'read:rates'],
     ['list_bookings', 'read:bookings'],
+    ['get_calendar', 'read:availability'],
   ] as const)('of %s without %s is -32602, names the scope, and the tool is not listed', async (name, scope) => {
     const { ask, key } = await openMemoryMcp()
     const secret = key(SCOPES.filter((other) => other !== scope))
@@ -192,8 +193,23 @@ describe('a request', () => {
     expect(answer.body.error).toMatchObject({ code: -32602, data: { code: 'SCOPE_MISSING', scope } })
     expect(answer.body.error.message).toContain(scope)
     const { tools } = (await ask(secret, rpc('tools/list'))).body.result
-    expect(tools).toHaveLength(3)
+    // Two of the five need read:availability.
+    expect(tools).toHaveLength(scope === 'read:availability' ? 3 : 4)
     expect(tools.map((tool: { name: string }) => tool.name)).not.toContain(name)
+  })
+
+  test('of get_calendar with prices and without read:rates is -32602 and names the scope; without prices it is answered', async () => {
+    const { ask, key } = await openMemoryMcp()
+    const secret = key(['read:availability'])
+    const range = { from: '2027-03-01', to: '2027-03-03' }
+    // Whatever else is wrong: the scope comes first.
+    for (const args of [{ ...range, prices: true }, { prices: true }]) {
+      const { error } = (await ask(secret, toolCall('get_calendar', args))).body
+      expect(error).toMatchObject({ code: -32602, data: { code: 'SCOPE_MISSING', scope: 'read:rates' } })
+      expect(error.message).toContain('read:rates')
+    }
+    const { result } = (await ask(secret, toolCall('get_calendar', { ...range, prices: false }))).body
+    expect(result.structuredContent.units).toEqual([{ unit: 'sea-view', blocked: [] }])
   })
 
   test('for a further page of tools is -32602: there is none', async () => {

@@ -29,7 +29,13 @@ test.each([
   expect(client.getNegotiatedProtocolVersion()).toBe(version)
 
   const { tools } = await client.listTools()
-  expect(tools.map(({ name }) => name)).toEqual(['list_units', 'get_availability', 'quote_stay', 'list_bookings'])
+  expect(tools.map(({ name }) => name)).toEqual([
+    'list_units',
+    'get_availability',
+    'quote_stay',
+    'list_bookings',
+    'get_calendar',
+  ])
 
   const dates = { from: '2027-03-01', to: '2027-03-03' }
   const open = await client.callTool({ name: 'get_availability', arguments: { unit: 'sea-view', ...dates } })

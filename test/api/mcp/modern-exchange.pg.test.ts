@@ -65,7 +65,7 @@ describe('byte by byte', () => {
     expect(answer.headers).toContain('x-request-id: exchange-1')
     expect(answer.headers.filter((line) => line.startsWith('mcp-session-id'))).toEqual([])
     expect(answer.body).toBe(
-      `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",${SERVER_INFO},"ttlMs":300000,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"tools":{}},"instructions":"Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of the currency given with them. Get slugs from list_units, find free nights with get_availability, and quote a price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer long ranges and large pages to many small requests."}}`,
+      `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",${SERVER_INFO},"ttlMs":300000,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26"],"capabilities":{"tools":{}},"instructions":"Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of the currency given with them. Get slugs from list_units, find free nights with get_availability or, for many units at once, get_calendar, and quote a price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer long ranges and large pages to many small requests."}}`,
     )
   })
 
@@ -79,7 +79,7 @@ describe('byte by byte', () => {
       `{"jsonrpc":"2.0","id":"two","result":{"resultType":"complete",${SERVER_INFO},"ttlMs":300000,"cacheScope":"private","tools":[{"name":"get_availability","title":"Get availability","description":"`,
     )
     expect(answer.body).toEndWith(
-      `"annotations":{"title":"Get availability","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}]}}`,
+      `"annotations":{"title":"Get the calendars of many units","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}]}}`,
     )
   })
 

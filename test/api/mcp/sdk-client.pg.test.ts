@@ -41,9 +41,15 @@ describe('the client', () => {
     expect(await client.ping()).toEqual({})
   })
 
-  test('lists the four tools in fixed order', async () => {
+  test('lists all tools in fixed order', async () => {
     const { tools, nextCursor } = await client.listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['list_units', 'get_availability', 'quote_stay', 'list_bookings'])
+    expect(tools.map(({ name }) => name)).toEqual([
+      'list_units',
+      'get_availability',
+      'quote_stay',
+      'list_bookings',
+      'get_calendar',
+    ])
     expect(nextCursor).toBeUndefined()
   })
 
@@ -104,6 +110,20 @@ describe('each tool says what REST says', () => {
   ])('quote_stay, %s', async (_, stay) => {
     const asked = { unit: 'sea-view', ...stay }
     expect(await ask('quote_stay', asked)).toEqual(await rest('/quote', asked))
+  })
+
+  test('get_calendar, with prices and without', async () => {
+    const range = { from: '2027-03-01', to: '2027-03-15' }
+    const { pageSize, ...same } = await ask('get_calendar', range)
+    const { pageSize: restPageSize, ...expected } = (await rest('/calendar?from=2027-03-01&to=2027-03-15')) as {
+      pageSize: number
+    }
+    expect(same).toEqual(expected as object)
+    expect([pageSize, restPageSize, same.units.length]).toEqual([25, 100, 2])
+    const priced = await ask('get_calendar', { ...range, units: 'sea-view', prices: true, page: 1, pageSize: 100 })
+    expect(priced).toEqual(await rest('/calendar?from=2027-03-01&to=2027-03-15&units=sea-view&prices=true'))
+    expect(priced.units[0].blocked).toEqual([{ from: '2027-03-05', to: '2027-03-08' }])
+    expect(priced.units[0].prices).toHaveLength(14)
   })
 
   test('list_bookings', async () => {

@@ -11,18 +11,19 @@ import type { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
 import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
-const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings']
+const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings', 'get_calendar']
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are looked into
 type Schema = any
 
 describe('every tool', () => {
-  test('is one of the four, in fixed order, with the scope that the contract says', () => {
+  test('is one of those of the contract and of the additions, in fixed order, with the scope that they say', () => {
     expect(TOOLS.map(({ name, scope }) => [name, scope])).toEqual([
       ['list_units', 'read:units'],
       ['get_availability', 'read:availability'],
       ['quote_stay', 'read:rates'],
       ['list_bookings', 'read:bookings'],
+      ['get_calendar', 'read:availability'],
     ])
   })
 
@@ -165,6 +166,30 @@ describe('a mistake of the agent is answered with a sentence that says how to co
     ],
     ['a page that is too large', 'list_bookings', { pageSize: 201 }, 'pageSize must be an integer from 1 to 200.'],
     ['page zero', 'list_units', { page: 0 }, 'page must be an integer of at least 1.'],
+    [
+      'an unknown slug among others',
+      'get_calendar',
+      { from: '2027-03-01', to: '2027-03-15', units: 'sea-view,x' },
+      'No such unit: "x". Use a slug from list_units.',
+    ],
+    [
+      'no slug between two commas',
+      'get_calendar',
+      { from: '2027-03-01', to: '2027-03-15', units: 'sea-view,,x' },
+      'units must be 1 to 200 slugs separated by commas.',
+    ],
+    [
+      'a range that is too long',
+      'get_calendar',
+      { from: '2027-03-01', to: '2028-03-02' },
+      'to must be at most 366 days after from (2028-03-01).',
+    ],
+    [
+      'a list as JSON',
+      'get_calendar',
+      { from: '2027-03-01', to: '2027-03-15', units: ['sea-view'] },
+      'units must be a non-empty string.',
+    ],
     [
       'everything at once',
       'get_availability',

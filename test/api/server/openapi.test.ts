@@ -38,11 +38,12 @@ describe('the OpenAPI document', async () => {
     })
     expect(found.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([])
   })
-  test('has exactly the routes of the contract', () => {
+  test('has exactly the routes of the contract and of the additions', () => {
     expect(operations.map(([name]) => name.replace('/partner/v1', '')).sort()).toEqual([
       'GET /availability',
       'GET /bookings',
       'GET /bookings/{id}',
+      'GET /calendar',
       'GET /fee-types',
       'GET /guests',
       'GET /guests/{id}',
@@ -70,6 +71,26 @@ describe('the OpenAPI document', async () => {
         if (status !== '413') expect(String(PROBLEMS[code as keyof typeof PROBLEMS].status)).toBe(status)
       }
     }
+  })
+  test('every conditional read takes If-None-Match, answers with ETag, and can answer 304 without a body', () => {
+    const conditional = operations.filter(([, { responses }]) => responses['304'] !== undefined)
+    expect(conditional.map(([name]) => name.replace('/partner/v1', '')).sort()).toEqual([
+      ...['GET /availability', 'GET /calendar', 'GET /fee-types', 'GET /units', 'GET /units/{slug}'],
+    ])
+    for (const [, { parameters, responses }] of conditional) {
+      expect(JSON.stringify(parameters)).toContain('/IfNoneMatch')
+      expect(Object.keys(responses['200'].headers)).toContain('ETag')
+      expect(Object.keys(responses['304'].headers)).toContain('ETag')
+      expect(responses['304'].content).toBeUndefined()
+    }
+  })
+  test('a quote has an ETag, and creating a booking takes If-Match and can answer 412', () => {
+    const of = (name: string) => operations.find(([each]) => each === name)?.[1]
+    expect(Object.keys(of('POST /partner/v1/quote').responses['200'].headers)).toContain('ETag')
+    const create = of('POST /partner/v1/bookings')
+    expect(JSON.stringify(create.parameters)).toContain('/IfMatch')
+    expect(create.responses['412'].content['application/json'].schema.$ref).toContain('QuoteChangedProblem')
+    expect(JSON.stringify(of('POST /partner/v1/bookings/{id}/cancel').parameters)).not.toContain('/IfMatch')
   })
   test('every operation with a body can answer 413 VALIDATION, and names the limit in bytes', () => {
     const withBody = operations.filter(([, { requestBody }]) => requestBody !== undefined)
@@ -147,6 +168,13 @@ describe('the OpenAPI document', async () => {
           .schema.properties.blockedNights,
       { maxItems: 366 },
     ],
+    [
+      'prices',
+      () => schemaOf('UnitCalendar').properties,
+      { prices: { maxItems: 366 }, minStay: { maxItems: 366, items: { minimum: 1 } } },
+    ],
+    ['prices=', () => queryOf('GET /partner/v1/calendar').prices, { enum: ['true', 'false'], default: 'false' }],
+    ['units=', () => queryOf('GET /partner/v1/calendar').units, { type: 'string', minLength: 1, required: false }],
     ['stays', () => schemaOf('GuestWithStays').properties.stays, { maxItems: 100 }],
   ]
   test.each(LIMITS)('has the limits of %s as constraints', (_, schema, limits) => {

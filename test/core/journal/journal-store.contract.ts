@@ -3,8 +3,8 @@ import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import type { JournalStore, WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
-import { agenciesOfShards, audited, batchOf, booked, unitSet, without } from '../../support/journal-records.ts'
-import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
+import { agenciesOfShards, audited, batchOf, booked, entryOf, unitSet, without } from '../../support/journal-records.ts'
+import { AGENCY, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** A store on an empty ledger, which has the agency `AGENCY`, and a way to look at what it wrote. */
 export interface StoreUnderTest {
@@ -284,6 +284,27 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(loaded.snapshots.map(({ seq }) => seq)).toEqual([1])
       expect(loaded.tail.map(({ seq, kind }) => [seq, kind])).toEqual([[3, 'booking_created']])
       expect((await store.loadEntries(AGENCY.id, UNIT_A, 0)).map(({ seq }) => seq)).toEqual([1, 3])
+    })
+
+    test('loads many units together as it loads each alone; a booking that moved belongs to both, and a unit without a first entry is left out', async () => {
+      const { store } = await open()
+      const term = await store.takeOver('test')
+      const [b, c, nobody] = [sampleId('unt', 'b'), sampleId('unt', 'c'), sampleId('unt', 'nobody')]
+      const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: UNIT_A })
+      const moved = { kind: 'booking_changed', before, after: { ...before, unitId: b, version: 2 } } as const
+      const made = batchOf(term, [unitSet(UNIT_A), unitSet(b), unitSet(c), booked('1', { unitId: UNIT_A })])
+      const move = { agencyId: AGENCY.id, at: before.createdAt, entry: entryOf(moved) }
+      expect(await store.lane(0).appendBatch(made)).toBe('durable')
+      expect(await store.lane(0).appendBatch(batchOf(term, [move], { after: [made] }))).toBe('durable')
+      const state = UnitState.empty(UNIT_A)
+      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, 1)
+      await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
+      const units = await store.loadUnits(AGENCY.id, [c, UNIT_A, nobody, b])
+      expect([...units.keys()].sort()).toEqual([UNIT_A, b, c].sort())
+      for (const [unitId, stored] of units) expect(stored).toEqual(await store.loadUnit(AGENCY.id, unitId))
+      expect(units.get(UNIT_A)?.snapshots.map(({ seq }) => seq)).toEqual([1])
+      expect([UNIT_A, b, c].map((id) => units.get(id)?.tail.map(({ seq }) => seq))).toEqual([[4, 5], [2, 5], [3]])
+      expect((await store.loadUnits(AGENCY.id, [])).size).toBe(0)
     })
 
     test('knows of no past of an unknown unit', async () => {

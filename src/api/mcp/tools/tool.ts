@@ -16,6 +16,8 @@ export interface ToolFault {
 export interface Tool {
   readonly name: string
   readonly scope: Scope
+  /** Another scope that these arguments need, as they were received; null for none. */
+  scopeWith(args: Readonly<Record<string, unknown>>): Scope | null
   /** As `tools/list` shows it. */
   readonly definition: McpTool
   /** @param args as received */
@@ -26,6 +28,8 @@ interface ToolParts<I extends TObject> {
   readonly name: string
   readonly title: string
   readonly scope: Scope
+  /** Left out: the arguments need no other scope. */
+  readonly scopeWith?: Tool['scopeWith']
   readonly description: string
   /** Flat, and closed: an argument that an agent invents is refused rather than ignored. */
   readonly input: I
@@ -34,11 +38,12 @@ interface ToolParts<I extends TObject> {
 }
 
 export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
-  const { name, title, scope, description, input, output } = parts
+  const { name, title, scope, scopeWith = () => null, description, input, output } = parts
   const shape = validator(input, 'arguments')
   return {
     name,
     scope,
+    scopeWith,
     definition: {
       name,
       title,

@@ -1,13 +1,17 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Scope } from '../../../core/catalogue/agency.ts'
 import { GET_AVAILABILITY } from './get-availability.ts'
+import { GET_CALENDAR } from './get-calendar.ts'
 import { LIST_BOOKINGS } from './list-bookings.ts'
 import { LIST_UNITS } from './list-units.ts'
 import { QUOTE_STAY } from './quote-stay.ts'
 import type { Tool } from './tool.ts'
 
-/** Every tool, in the order in which they are listed (docs/contract.md#tool-endpoint). It has no write tools. */
-export const TOOLS: readonly Tool[] = [LIST_UNITS, GET_AVAILABILITY, QUOTE_STAY, LIST_BOOKINGS]
+/**
+ * Every tool, in the order in which they are listed: the contract's (docs/contract.md#tool-endpoint), then those that were added
+ * (docs/partner-additions.md#6-tools). It has no write tools.
+ */
+export const TOOLS: readonly Tool[] = [LIST_UNITS, GET_AVAILABILITY, QUOTE_STAY, LIST_BOOKINGS, GET_CALENDAR]
 
 /** Null for a name that no tool has. */
 export function toolNamed(name: string): Tool | null {

@@ -1,0 +1,75 @@
+import { Type } from '@sinclair/typebox'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
+import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf } from '../json/page.ts'
+import { CalendarsJson, calendarsText } from '../json/read-calendars.ts'
+import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../json/unit-selection.ts'
+import type { Operation } from '../operation.ts'
+import { invalidField, type Problem, unknownUnit } from '../problems/problems.ts'
+import { isHeld, type Outcome, tagged } from '../route/outcome.ts'
+import { choice, dateText, text } from '../schema/text-schema.ts'
+import { partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
+
+const GET_CALENDAR = {
+  id: 'getCalendar',
+  method: 'GET',
+  path: '/partner/v1/calendar',
+  tag: 'Availability and prices',
+  summary: 'Get the calendars of many units',
+  description:
+    'Unavailable nights of every unit in one answer, as runs. `prices=true` adds the price and the minimum stay of every night, and needs the ' +
+    'scope `read:rates` too. Ask again with `If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
+  scope: 'read:availability',
+  scopeWith: { parameter: 'prices', value: 'true', scope: 'read:rates' },
+  isConditional: true,
+  query: Type.Object({
+    from: dateText('Range start, inclusive.'),
+    to: dateText(`Range end, exclusive; at most ${RANGE_DAYS_MAX} days after \`from\`.`),
+    units: Type.Optional(
+      text({
+        minLength: 1,
+        description:
+          `Slugs separated by commas, at most ${UNITS_NAMED_MAX}; the answer has their order. ` +
+          'Left out: every unit that `GET /units` lists.',
+        examples: ['sea-view,garden'],
+      }),
+    ),
+    prices: Type.Optional(choice(['true', 'false'], { default: 'false', description: 'Adds `prices` and `minStay`.' })),
+    page: PAGE_QUERY.page,
+    pageSize: Type.Optional({ ...PAGE_QUERY.pageSize, description: `Units per page, 1 to ${PAGE_SIZE_MAX}.` }),
+  }),
+  answer: { status: 200, description: 'A page of calendars.', schema: CalendarsJson },
+  problems: ['VALIDATION', 'NOT_FOUND'],
+} as const satisfies Operation
+
+const MALFORMED_UNITS = invalidField('units', `must be 1 to ${UNITS_NAMED_MAX} slugs separated by commas`)
+
+export const CALENDAR = [
+  partnerRoute(GET_CALENDAR, ({ ledger, agency, request, query }) => {
+    const range = rangeOf(query)
+    if ('code' in range) return range
+    const { from, to, prices = 'false' } = query
+    const page = pageOf(query)
+    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+      const units = unitsOf(inventory, query.units)
+      if ('code' in units) return units
+      // Taken first: whatever changes while the calendars are read gives another tag to the next request.
+      const versions = `${inventory.version} ${ledger.commands.changesOf(agency)}`
+      const asked = `${from} ${to} ${prices} ${page.page} ${page.pageSize} ${query.units ?? ''}`
+      const tag = ledger.tags.of(`calendar ${versions} ${asked}`)
+      if (isHeld(request, tag)) return tagged(tag, null)
+      const wanted = { range, withPrices: prices === 'true', page }
+      return calendarsText(ledger.commands, agency, units, wanted).then((text) => tagged(tag, text))
+    })
+  }),
+]
+
+function unitsOf(inventory: Inventory, list: string | undefined): readonly Unit[] | Problem {
+  if (list === undefined) return inventory.listed
+  const slugs = slugsOf(list)
+  if (slugs === null) return MALFORMED_UNITS
+  const selected = selectUnits(inventory, slugs)
+  return selected.kind === 'selected' ? selected.units : unknownUnit(selected.slug)
+}

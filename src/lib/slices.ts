@@ -1,0 +1,29 @@
+/**
+ * Long work in slices, so that the event loop answers others in between. Work is counted in steps and not timed: a count is the same on
+ * every machine, and a test can check it. What a step takes is measured in `bench/`.
+ */
+
+/** Settles in a later turn of the event loop, after whatever has arrived meanwhile. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+export class Slices {
+  readonly #stepsMax: number
+  readonly #pause: () => Promise<void>
+  #steps = 0
+
+  /** @param stepsMax steps of one slice; the last piece of work in it may exceed them */
+  constructor(stepsMax: number, pause: () => Promise<void> = nextTurn) {
+    this.#stepsMax = stepsMax
+    this.#pause = pause
+  }
+
+  /** Call it after each piece of work. Null: the slice goes on. Otherwise wait before the next piece. */
+  spend(steps: number): Promise<void> | null {
+    this.#steps += steps
+    if (this.#steps < this.#stepsMax) return null
+    this.#steps = 0
+    return this.#pause()
+  }
+}

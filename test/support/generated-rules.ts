@@ -1,0 +1,41 @@
+import type { IsoWeekday, Night } from '../../src/core/domain/night.ts'
+import { type Rates, ratesProblems, type Season, sortedRates, type UnitRules } from '../../src/core/domain/rules.ts'
+import { assert } from '../../src/lib/assert.ts'
+import type { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { sampleRules } from './samples.ts'
+
+/** Rules that can be stored, with seasons, weekday prices, discounts and minimum stays around `about`: none, few, or many short ones. */
+export function generatedRules(random: SeededRandom, about: Night, change: Partial<UnitRules> = {}): UnitRules {
+  const rates: Rates = {
+    seasons: seasonsAround(random, about),
+    weekdayAdjustments: ([1, 2, 3, 4, 5, 6, 7] as IsoWeekday[])
+      .filter(() => random.chance(0.3))
+      .map((weekday) => ({ weekday, basisPoints: random.pick([-10_000, -333, 1, 1_250, 100_000]) })),
+    lengthOfStayDiscounts: [2, 7, 28]
+      .filter(() => random.chance(0.4))
+      .map((minNights) => ({ minNights, basisPoints: random.int(0, 5_000) })),
+  }
+  const faults = ratesProblems(rates)
+  assert(faults.length === 0, `Cannot generate rates: ${faults[0]?.message}`)
+  return sampleRules({
+    basePrice: random.pick([0, 1, 9_999, 12_345]),
+    minStay: random.int(1, 3),
+    rates: random.chance(0.5) ? sortedRates(rates) : rates,
+    ...change,
+  })
+}
+
+function seasonsAround(random: SeededRandom, about: Night): Season[] {
+  const seasons: Season[] = []
+  const longest = random.pick([1, 10, 90])
+  let from = about - random.int(0, 60)
+  for (let n = random.pick([0, 1, 5, 40]); n > 0; n--) {
+    from += random.pick([0, 0, 1, 9])
+    const to = from + random.int(1, longest)
+    const nightlyPrice = random.pick([0, 5_555, random.int(1, 100_000)])
+    const minStay = random.pick([null, null, random.int(1, 5)])
+    seasons.push({ name: `Season ${n}`, from: from as Night, to: to as Night, nightlyPrice, minStay })
+    from = to
+  }
+  return random.chance(0.5) ? seasons : seasons.reverse()
+}
