@@ -78,4 +78,17 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Open requests with an Idempotency-Key, including those waiting for an earlier request with the same key.',
     read: ({ idempotentRequests }) => only(idempotentRequests),
   },
+  {
+    name: 'nightledger_feed_requests_waiting',
+    type: 'gauge',
+    help: 'Requests for changes that wait for one, by kind: request (long poll) or stream. At most 5,000 together.',
+    labels: ['kind'],
+    read: ({ feed }) => byLabel('kind', { request: feed.waiting.requests, stream: feed.waiting.streams }),
+  },
+  {
+    name: 'nightledger_feed_delay_seconds',
+    type: 'histogram',
+    help: 'Time from a change being durable until an answer to a request that waited for it was ready.',
+    read: ({ feed }) => [{ reading: feed.delayMs, scale: FROM_MS }],
+  },
 ]

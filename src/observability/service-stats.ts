@@ -1,4 +1,5 @@
 import type { AccessStats } from '../access/partner-access.ts'
+import type { FeedStats } from '../changes/change-feed.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/journal-stats.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
@@ -31,6 +32,7 @@ export interface ServiceStats {
   readonly access: AccessStats
   readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
   readonly idempotentRequests: number
+  readonly feed: FeedStats
   readonly journal: JournalStats
   readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */

@@ -6,6 +6,7 @@ import { AVAILABILITY } from './availability.ts'
 import { BOOK } from './book.ts'
 import { BOOKINGS } from './bookings.ts'
 import { CANCEL } from './cancel.ts'
+import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { ME } from './me.ts'
@@ -27,6 +28,7 @@ const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...BOOK,
   ...CANCEL,
   ...GUESTS,
+  ...CHANGES,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
 ]
 

@@ -18,6 +18,7 @@ export type RequestCode =
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
+  | 'CURSOR_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'QUOTA_EXCEEDED'
@@ -166,6 +167,15 @@ export const PROBLEMS = {
     when: 'Another guest of the agency has this e-mail address.',
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
+  },
+  CURSOR_EXPIRED: {
+    status: 410,
+    when: 'The changes after the cursor are no longer kept, or the ledger was restored from a backup without them.',
+    members: {},
+    example: {
+      title:
+        'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
+    },
   },
   MIN_STAY: {
     status: 422,

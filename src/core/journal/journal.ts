@@ -13,6 +13,7 @@ import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
+import type { EncodedEntry } from './entry-codec.ts'
 import { fenced, type JournalError, journalClosed, journalFull, outcomeUnknown, poisoned } from './journal-error.ts'
 import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, NumberedRecord, WriterTerm } from './journal-store.ts'
@@ -54,6 +55,7 @@ export class Journal {
   readonly #sender: BatchSender
   readonly #clock: Clock
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
+  readonly #onDurable: (entries: readonly EncodedEntry[]) => void
   readonly #waiting: WaitingRecords
   /** Called once nothing that was appended is open. */
   readonly #drained: (() => void)[] = []
@@ -80,6 +82,8 @@ export class Journal {
      * has its outcome; this may take as long as `wasWritten`, and longer while the rest of the batch is in doubt.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
+    /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
+    onDurable?: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
   }) {
     const { store, clock, limits, chainKeys } = options
@@ -93,6 +97,7 @@ export class Journal {
     this.#batchLimit = limits.batchMax
     this.#batchMax = limits.batchMax
     this.#onFenced = options.onFenced
+    this.#onDurable = options.onDurable ?? (() => {})
     this.#sender = new BatchSender({ ...options, epochs: shards.map(({ epoch }) => epoch) })
     this.#waiting = new WaitingRecords({ clock, ...limits })
   }
@@ -105,6 +110,13 @@ export class Journal {
   /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
     return this.#sender.epochOf(0)
+  }
+
+  /** The end of the log of the agency's shard: everything that this process knows to be durable. */
+  endOf(agencyId: string): ShardHead {
+    const head = this.#heads[shardOf(agencyId)]
+    assert(head !== undefined, 'Cannot tell the end of a log: there is no such shard')
+    return head
   }
 
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
@@ -232,6 +244,7 @@ export class Journal {
     const entries = sent.flatMap(({ entry }) => entry ?? [])
     this.#counters.countRecords({ records: sent.length, entries: entries.length })
     for (const entry of entries) this.#heads[entry.shard] = headAt(entry)
+    this.#onDurable(entries)
     for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
   }
 

@@ -12,6 +12,10 @@ import shards from '../../../sql/0011_shards.sql' with { type: 'text' }
 import appends from '../../../sql/0012_appends.sql' with { type: 'text' }
 import webhooksFromTheLog from '../../../sql/0013_webhooks_from_the_log.sql' with { type: 'text' }
 import months from '../../../sql/0014_months.sql' with { type: 'text' }
+import reserved15 from '../../../sql/0015_reserved.sql' with { type: 'text' }
+import reserved16 from '../../../sql/0016_reserved.sql' with { type: 'text' }
+import reserved17 from '../../../sql/0017_reserved.sql' with { type: 'text' }
+import changes from '../../../sql/0018_changes.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -26,6 +30,10 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'appends', sql: appends },
   { version: 13, name: 'webhooks_from_the_log', sql: webhooksFromTheLog },
   { version: 14, name: 'months', sql: months },
+  { version: 15, name: 'reserved', sql: reserved15 },
+  { version: 16, name: 'reserved', sql: reserved16 },
+  { version: 17, name: 'reserved', sql: reserved17 },
+  { version: 18, name: 'changes', sql: changes },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */
