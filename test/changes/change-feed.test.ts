@@ -1,0 +1,289 @@
+import { describe, expect, test } from 'bun:test'
+import { type AskedChanges, ChangeFeed, type ChangeStream, HEARTBEAT_MS } from '../../src/changes/change-feed.ts'
+import type { ChangePage } from '../../src/changes/change-page.ts'
+import { Journal } from '../../src/core/journal/journal.ts'
+import type { JournalRecord } from '../../src/core/journal/record.ts'
+import { HOUR_MS } from '../../src/lib/duration.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
+import { agenciesOfShards, booked, unitSet } from '../support/journal-records.ts'
+import { MemoryChangeRows } from '../support/memory-change-rows.ts'
+import { MemoryJournalStore } from '../support/memory-journal-store.ts'
+import { CHAIN_KEYS, sampleId } from '../support/samples.ts'
+
+const [A = '', B = ''] = agenciesOfShards(2)
+const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
+let records = 0
+
+/** The feed over a journal in memory. */
+async function opened() {
+  const clock = new FakeClock()
+  const store = new MemoryJournalStore()
+  const rows = new MemoryChangeRows(store)
+  const start = async () => {
+    const journal: Journal = new Journal({
+      ...{ store, clock, chainKeys: CHAIN_KEYS, term: await store.takeOver() },
+      limits: { waitingMax: 100, batchMax: 10, queuedMsMax: 5_000 },
+      onFenced: () => {},
+      onDurable: (entries) => feed.noteDurable(entries),
+      newRenewalId: () => 'renewal',
+    })
+    const feed = new ChangeFeed({ rows, clock, historyId: HISTORY, endOf: (agencyId) => journal.endOf(agencyId) })
+    return { journal, feed }
+  }
+  const { journal, feed } = await start()
+  const append = (record: JournalRecord) => journal.append(record)
+  const book = (agencyId = A) => append(booked(`${++records}`, { agencyId }))
+  const asked = (after: string | null, change: Partial<AskedChanges> = {}): AskedChanges => ({
+    ...{ agencyId: A, keyId: sampleId('key', ++records), after, limit: 100, isServed: () => true },
+    ...{ signal: new AbortController().signal, ...change },
+  })
+  const page = async (after: string | null, waitMs = 0, change: Partial<AskedChanges> = {}): Promise<ChangePage> =>
+    pageIn(await feed.page({ ...asked(after, change), waitMs }))
+  return { clock, store, rows, journal, feed, start, append, book, asked, page }
+}
+
+function pageIn(answer: Awaited<ReturnType<ChangeFeed['page']>>): ChangePage {
+  if ('kind' in answer) throw new Error(`Expected a page, got ${answer.kind}`)
+  return answer
+}
+
+function streamIn(answer: Awaited<ReturnType<ChangeFeed['stream']>>): ChangeStream {
+  if ('kind' in answer) throw new Error(`Expected a stream, got ${answer.kind}`)
+  return answer
+}
+
+const seqs = ({ changes }: ChangePage) => changes.map(({ json }) => JSON.parse(json).seq as number)
+/** What a promise has given by now. */
+function seen<T>(promise: Promise<T>): { value: T | undefined } {
+  const seen: { value: T | undefined } = { value: undefined }
+  promise.then((value) => {
+    seen.value = value
+  })
+  return seen
+}
+
+describe('reading', () => {
+  test('readers of an agency at the same place share one read, whether they come or are woken', async () => {
+    const { rows, feed, book, page, asked } = await opened()
+    await book()
+    const { cursor } = await page('start')
+    rows.reads.length = 0
+    const waiting = Array.from({ length: 1_000 }, () => page(cursor, 20_000))
+    await settle()
+    expect(feed.stats.waiting.requests).toBe(1_000)
+    expect(rows.reads).toEqual([])
+    await book()
+    expect((await Promise.all(waiting)).map(seqs)).toEqual(Array(1_000).fill([2]))
+    expect(rows.reads.map(({ isAwaited }) => isAwaited)).toEqual([true])
+    expect(feed.stats.waiting.requests).toBe(0)
+    const pages = await Promise.all([1, 2, 3].map(() => feed.page({ ...asked('start'), waitMs: 0 })))
+    expect(pages.map((each) => seqs(pageIn(each)))).toEqual(Array(3).fill([1, 2]))
+    expect(rows.reads).toHaveLength(2)
+  })
+
+  test('at the end of the log costs no read, until there is a change of the agency', async () => {
+    const { rows, append, book, page } = await opened()
+    await book()
+    let { cursor } = await page(null)
+    expect(rows.reads).toEqual([])
+    await append(unitSet(sampleId('unt', 'x'), { agencyId: A }))
+    await book(B)
+    for (let n = 0; n < 5; n++) cursor = (await page(cursor)).cursor
+    expect(rows.reads).toEqual([])
+    await book()
+    expect([seqs(await page(cursor)), rows.reads.length]).toEqual([[3], 1])
+  })
+
+  test('the cursors of a quiet agency go on with the log, so that they do not expire', async () => {
+    const { clock, append, page } = await opened()
+    const { cursor, position } = await page(null)
+    await append(unitSet(sampleId('unt', 'y'), { agencyId: A }))
+    expect((await page(cursor)).position).toEqual(position)
+    await clock.advance(HOUR_MS)
+    const later = await page(cursor)
+    expect([position.seq, later.position.seq]).toEqual([0, 1])
+    expect((await page(later.cursor)).changes).toEqual([])
+  })
+})
+
+describe('waiting', () => {
+  test('F1: a change that becomes durable while an earlier place is read is not missed', async () => {
+    const { rows, book, page } = await opened()
+    await book()
+    const { cursor } = await page('start')
+    await book()
+    // The answer to the first reader, in which the second change is the last, is on its way while the third is made.
+    const held = Promise.withResolvers<void>()
+    rows.delay = () => held.promise
+    const first = page(cursor, 20_000)
+    await settle()
+    await book()
+    rows.delay = async () => {}
+    held.resolve()
+    expect(seqs(await first)).toEqual([2])
+    const second = await page((await first).cursor, 20_000)
+    expect(seqs(second)).toEqual([3])
+  })
+
+  test('F1: what is read while a change becomes durable is read again before anyone waits', async () => {
+    const { rows, book, page, start } = await opened()
+    await book()
+    const { cursor } = await page(null)
+    // A new process has verified nothing.
+    const { feed, journal } = await start()
+    const held = Promise.withResolvers<void>()
+    rows.delay = () => held.promise
+    const isServed = () => true
+    const signal = new AbortController().signal
+    const waiting = seen(
+      feed.page({ agencyId: A, keyId: 'k', after: cursor, limit: 100, waitMs: 20_000, isServed, signal }),
+    )
+    await settle()
+    await journal.append(booked(`${++records}`, { agencyId: A }))
+    rows.delay = async () => {}
+    held.resolve()
+    await settle()
+    expect(waiting.value).toMatchObject({ changes: [{ event: 'booking.created' }] })
+    expect(rows.reads).toHaveLength(2)
+  })
+
+  test('ends empty after the time that was asked for, not earlier', async () => {
+    const { clock, page } = await opened()
+    const { cursor } = await page(null)
+    const waiting = seen(page(cursor, 20_000))
+    await clock.advance(19_999)
+    expect(waiting.value).toBeUndefined()
+    await clock.advance(1)
+    expect(waiting.value).toMatchObject({ changes: [], hasMore: false })
+  })
+
+  test('a change that is announced and then not found, as a database that lost it would do, is not asked for in a loop', async () => {
+    const { clock, store, rows, book, page } = await opened()
+    const { cursor } = await page(null)
+    const waiting = seen(page(cursor, 20_000))
+    await settle()
+    const booking = book()
+    store.journal.push = (...entries) => {
+      entries.length = 0
+      return 0
+    }
+    await booking
+    await clock.advance(19_000)
+    expect(waiting.value).toBeUndefined()
+    expect(rows.reads.length).toBeLessThan(3)
+  })
+
+  test('a change that others know of before this process does is shown once', async () => {
+    const { clock, store, journal, page } = await opened()
+    const { cursor } = await page(null)
+    // The reply to the batch is lost, and the next sends get no answer: its outcome is in doubt.
+    let sends = 0
+    store.fate = () => (sends++ === 0 ? 'lose_reply' : 'refuse_connection')
+    const booking = journal.append(booked(`${++records}`, { agencyId: A }))
+    await clock.advance(100)
+    const shown = await page(cursor, 0, { limit: 3 })
+    // Nothing has told this process of the change: it does not look for it.
+    expect(shown.changes).toEqual([])
+    const fromStart = await page('start')
+    expect(seqs(fromStart)).toEqual([1])
+    const waiting = seen(page(fromStart.cursor, 1_000))
+    await clock.advance(1_000)
+    expect(waiting.value).toMatchObject({ changes: [], position: fromStart.position })
+    const again = seen(page(fromStart.cursor, 20_000))
+    store.fate = () => 'deliver'
+    await clock.advance(100)
+    expect((await booking).seq).toBe(1)
+    await clock.advance(1_000)
+    expect(again.value).toBeUndefined()
+  })
+
+  test('a read that fails is the answer, and gives the place back', async () => {
+    const { rows, feed, book, page } = await opened()
+    const { cursor } = await page(null)
+    const waiting = page(cursor, 20_000).catch((error: Error) => error.message)
+    await settle()
+    rows.delay = () => Promise.reject(new Error('connection lost'))
+    await book()
+    expect(await waiting).toBe('connection lost')
+    expect(feed.stats.waiting.requests).toBe(0)
+    rows.delay = async () => {}
+    expect(seqs(await page(cursor))).toEqual([1])
+  })
+
+  test('ends at once, empty, when the process stops serving; later requests do not begin to wait', async () => {
+    const { feed, asked, page } = await opened()
+    const { cursor } = await page(null)
+    const waiting = page(cursor, 20_000)
+    const stream = streamIn(await feed.stream(asked(cursor)))
+    const next = stream.next()
+    feed.end()
+    expect([(await waiting).changes, await next]).toEqual([[], null])
+    expect((await page(cursor, 20_000)).changes).toEqual([])
+    const late = streamIn(await feed.stream(asked(cursor)))
+    expect(await late.next()).toBeNull()
+  })
+
+  test('ends for a client that is gone', async () => {
+    const { feed, page } = await opened()
+    const { cursor } = await page(null)
+    const leaving = new AbortController()
+    const waiting = page(cursor, 20_000, { signal: leaving.signal })
+    await settle()
+    leaving.abort()
+    expect((await waiting).changes).toEqual([])
+    expect(feed.stats.waiting.requests).toBe(0)
+    expect((await page(cursor, 20_000, { signal: leaving.signal })).changes).toEqual([])
+  })
+})
+
+describe('a stream', () => {
+  test('has a page for each batch of changes, and an empty one every 15 seconds', async () => {
+    const { clock, feed, asked, book } = await opened()
+    const stream = streamIn(await feed.stream(asked(null)))
+    expect(stream.first.changes).toEqual([])
+    let next = seen(stream.next())
+    await clock.advance(HEARTBEAT_MS - 1)
+    expect(next.value).toBeUndefined()
+    await clock.advance(1)
+    expect(next.value).toMatchObject({ changes: [] })
+    next = seen(stream.next())
+    await book()
+    await settle()
+    expect(next.value && seqs(next.value)).toEqual([1])
+  })
+
+  test('that is behind reads on without waiting', async () => {
+    const { clock, feed, asked, book } = await opened()
+    for (let n = 0; n < 5; n++) await book()
+    const stream = streamIn(await feed.stream(asked('start', { limit: 2 })))
+    const read = [stream.first, await stream.next(), await stream.next()]
+    expect(read.map((page) => page && seqs(page))).toEqual([[1, 2], [3, 4], [5]])
+    const next = seen(stream.next())
+    await clock.advance(100)
+    expect(next.value).toBeUndefined()
+  })
+
+  test('takes a place from its beginning until it is closed', async () => {
+    const { feed, asked, book } = await opened()
+    await book()
+    const stream = streamIn(await feed.stream(asked('start')))
+    expect(feed.stats.waiting).toEqual({ requests: 0, streams: 1 })
+    stream.close()
+    expect(feed.stats.waiting).toEqual({ requests: 0, streams: 0 })
+    expect(await stream.next()).toBeNull()
+  })
+
+  test('that cannot begin gives its place back: the cursor is malformed or has expired, or the read fails', async () => {
+    const { feed, asked, page, rows, store, book } = await opened()
+    await book()
+    await book()
+    const { cursor } = await page('start', 0, { limit: 1 })
+    rows.delay = () => Promise.reject(new Error('connection lost'))
+    expect(await feed.stream(asked('start')).catch((error: Error) => error.message)).toBe('connection lost')
+    rows.delay = async () => {}
+    store.journal.length = 0
+    expect(await feed.stream(asked(cursor))).toEqual({ kind: 'expired' })
+    expect(await feed.stream(asked('x'))).toEqual({ kind: 'malformed' })
+    expect(feed.stats.waiting).toEqual({ requests: 0, streams: 0 })
+  })
+})
