@@ -64,9 +64,11 @@ export class AgencyFeed {
    * @param upTo of the page that the reader has got last
    */
   sameAgain(position: LogPosition, upTo: number): ChangePage {
-    const end = this.#lastSeq > upTo ? position : this.#currentEnd()
-    // This process may not know yet of a change that the reader has got: its batch is still in doubt.
-    return this.#emptyPage(end.seq > position.seq ? end : position, upTo)
+    const end = this.#currentEnd()
+    // A change whose batch is still in doubt may be in the log already, and others may have read it. So the reader goes on only to a
+    // place up to which this process knows the log: of a change before it, it would have been told (F1).
+    const isKnown = this.#lastSeq <= upTo && end.seq <= this.#options.endOfLog().seq
+    return this.#emptyPage(isKnown && end.seq > position.seq ? end : position, upTo)
   }
 
   /**

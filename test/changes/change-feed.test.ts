@@ -197,6 +197,25 @@ describe('waiting', () => {
     expect(again.value).toBeUndefined()
   })
 
+  test('F1: a reader does not pass a change that others have read before this process knows of it', async () => {
+    const { clock, store, append, book, page } = await opened()
+    await book()
+    const { cursor } = await page('start')
+    await append(unitSet(sampleId('unt', 'z'), { agencyId: A }))
+    const first = seen(page(cursor, 1_000, { limit: 3 }))
+    await settle()
+    store.fate = () => 'lose_reply'
+    void append(booked(`${++records}`, { agencyId: A }))
+    await clock.advance(5)
+    expect(seqs(await page('start'))).toEqual([1, 3])
+    store.fate = () => 'refuse_connection'
+    await clock.advance(1_000)
+    expect(first.value?.changes).toEqual([])
+    store.fate = () => 'deliver'
+    await clock.advance(100)
+    expect(seqs(await page(first.value?.cursor ?? ''))).toEqual([3])
+  })
+
   test('a read that fails is the answer, and gives the place back', async () => {
     const { rows, feed, book, page } = await opened()
     const { cursor } = await page(null)

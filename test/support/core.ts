@@ -40,6 +40,8 @@ export function openCore(options: {
   onDefect: OfDirectory['onDefect']
   onSnapshotFailure: OfDirectory['onSnapshotFailure']
   onDurable: OfCommands['onDurable']
+  /** Of the journal. */
+  onEntries?: NonNullable<OfJournal['onDurable']>
   /** Puts another one in the journal's place. */
   wrapJournal?: (journal: Journal) => Journal
 }): Core {
@@ -53,6 +55,7 @@ export function openCore(options: {
   const real = new Journal({
     ...{ store, clock, term: options.term, onFenced: options.onFenced, chainKeys: CHAIN_KEYS },
     limits: { ...options.journalLimits, queuedMsMax: QUEUED_MS_MAX },
+    ...(options.onEntries === undefined ? {} : { onDurable: options.onEntries }),
     newRenewalId: () => newId('evt'),
   })
   const journal = options.wrapJournal?.(real) ?? real
