@@ -32,6 +32,8 @@ export interface AskedChanges {
   isServed(): boolean
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
+  /** Called after each wait, with its milliseconds. */
+  onWaited?(ms: number): void
 }
 
 /**
@@ -141,11 +143,11 @@ export class ChangeFeed {
     }
   }
 
-  #reader({ agencyId, after, limit }: AskedChanges): ChangeReader | NoChanges {
+  #reader({ agencyId, after, limit, onWaited = () => {} }: AskedChanges): ChangeReader | NoChanges {
     const from = this.#readFrom(agencyId, after)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
     const onAnswered = (ms: number) => this.#delayMs.count(ms)
-    return new ChangeReader({ feed: this.#feedOf(agencyId), clock: this.#clock, from, limit, onAnswered })
+    return new ChangeReader({ feed: this.#feedOf(agencyId), clock: this.#clock, from, limit, onWaited, onAnswered })
   }
 
   #readFrom(agencyId: string, after: string | null): ReadFrom | null | NoChanges {

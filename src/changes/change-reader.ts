@@ -11,6 +11,8 @@ interface ReaderOptions {
   /** Null: today's end. */
   readonly from: ReadFrom | null
   readonly limit: number
+  /** Called after each wait, with its milliseconds. */
+  readonly onWaited: (ms: number) => void
   /** Called for each page that somebody has waited for, with the milliseconds since its change became durable. */
   readonly onAnswered: (ms: number) => void
 }
@@ -39,17 +41,19 @@ export class ChangeReader {
    * @returns null when the request must end, or as `read` does
    */
   async next(ms: number, place: Place): Promise<ChangePage | null> {
-    const { feed, clock, onAnswered } = this.#options
+    const { feed, clock, onWaited, onAnswered } = this.#options
     const until = clock.monotonicMs() + ms
     for (;;) {
       const hasWaited = !this.#hasMore
       if (hasWaited) {
-        const woken = await feed.wait(this.#upTo, until - clock.monotonicMs(), place)
+        const since = clock.monotonicMs()
+        const woken = await feed.wait(this.#upTo, until - since, place)
+        onWaited(clock.monotonicMs() - since)
         if (woken === 'elapsed') return this.nothing()
       }
       // Looked at again: a key that was revoked while the request waited gets nothing more.
       if (place.isEnded || !place.waiting.isServed()) return null
-      const page = await this.read({ isAwaited: true })
+      const page = await this.read({ isAwaited: hasWaited })
       if (page === null) return null
       if (page.changes.length === 0) continue
       if (hasWaited) onAnswered(clock.monotonicMs() - feed.lastAt)

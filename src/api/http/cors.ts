@@ -1,7 +1,13 @@
 /** CORS is open on every surface that a browser may call: any origin, no credentials (docs/contract.md#conventions). */
 
 /** Request headers a browser may send. */
-export const ALLOWED_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'X-Request-Id'] as const
+export const ALLOWED_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'Last-Event-ID',
+  'X-Request-Id',
+] as const
 
 /** Answer headers a browser's script may read. */
 export const EXPOSED_HEADERS = [

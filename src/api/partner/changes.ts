@@ -105,6 +105,9 @@ export const CHANGES: readonly DescribedRoute<PartnerDependencies>[] = [
           ...{ agencyId: holder.agency.id, keyId: holder.key.id, after: after ?? null, limit },
           isServed: () => access.isServed(holder),
           signal: open.request.signal,
+          onWaited: (ms) => {
+            open.waitedMs = (open.waitedMs ?? 0) + ms
+          },
         }
       }
 

@@ -38,11 +38,12 @@ describe('the OpenAPI document', async () => {
     })
     expect(found.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([])
   })
-  test('has exactly the routes of the contract', () => {
+  test('has exactly the routes of the contract, and those added to it', () => {
     expect(operations.map(([name]) => name.replace('/partner/v1', '')).sort()).toEqual([
       'GET /availability',
       'GET /bookings',
       'GET /bookings/{id}',
+      'GET /changes',
       'GET /fee-types',
       'GET /guests',
       'GET /guests/{id}',
