@@ -140,7 +140,7 @@ export async function openLedger(options: {
   const catalogue = new Catalogue(catalogueStore)
   const rows = new PostgresBookingRows(sql)
 
-  const changeRows = new PostgresChangeRows(sql, lists)
+  const changeRows = new PostgresChangeRows(lists)
   const historyId = await changeRows.historyId()
   const usageRows = new PostgresUsageRows(sql)
   const rateRows = new PostgresRateRows(sql)

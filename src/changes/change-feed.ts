@@ -1,12 +1,11 @@
 /**
  * The feed of changes (docs/design.md#changes): every booking change of an agency in the order of its shard's log, as its webhooks
  * announce them. Requests and streams read through the same readers; what wakes them is the journal.
- *
- * - F2 A change is shown only once it is durable: readers read the log itself, and nothing that is only in memory.
  */
 
 import type { ShardHead } from '../core/journal/batch.ts'
 import type { EncodedEntry } from '../core/journal/entry-codec.ts'
+import { BoundedQueue } from '../lib/bounded-queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 import { AgencyFeed } from './agency-feed.ts'
@@ -18,6 +17,8 @@ import { type NoPlace, type Place, type Waiting, WaitingPlaces, type WaitingStat
 
 /** While there is no change, a stream says at least this often that it is alive. */
 export const HEARTBEAT_MS = 15_000
+/** Changes that are kept in memory for those who wait, of all agencies together. */
+const NOTED_MAX = 4_096
 /** In place of a cursor: from the oldest change that is kept. */
 export const FROM_START = 'start'
 
@@ -65,6 +66,8 @@ export class ChangeFeed {
   readonly #agencies = new Map<string, AgencyFeed>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
+  /** Whose changes they are, in the order in which they were noted. */
+  readonly #noted = new BoundedQueue<AgencyFeed>(NOTED_MAX)
   readonly #delayMs = new Histogram(DELAY_BOUNDS_MS)
 
   constructor(options: {
@@ -88,8 +91,13 @@ export class ChangeFeed {
 
   /** Entries have become durable: whoever waits for one is woken. Cheap for agencies that nobody reads the changes of. */
   noteDurable(entries: readonly EncodedEntry[]): void {
-    for (const { agencyId, seq, isAnnounced } of entries)
-      if (isAnnounced) this.#agencies.get(agencyId)?.noteDurable(seq)
+    for (const entry of entries) {
+      const feed = entry.isAnnounced ? this.#agencies.get(entry.agencyId) : undefined
+      if (feed === undefined) continue
+      feed.noteDurable(entry)
+      if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
+      this.#noted.push(feed)
+    }
   }
 
   /** The process stops serving: what waits ends at once, empty. */

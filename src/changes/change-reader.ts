@@ -21,6 +21,8 @@ interface ReaderOptions {
 export class ChangeReader {
   readonly #options: ReaderOptions
   #from: ReadFrom | null
+  /** The place is from a page, and not from the client. */
+  #isVerified = false
   #upTo = 0
   #hasMore = true
 
@@ -30,9 +32,10 @@ export class ChangeReader {
   }
 
   /** The next page, which may be empty. @returns null when what comes next is not kept, or the place is not in the log */
-  async read({ isAwaited = false } = {}): Promise<ChangePage | null> {
+  async read(): Promise<ChangePage | null> {
     const { feed, limit } = this.#options
-    const page = this.#from === null ? feed.endPage() : await feed.page(this.#from, limit, { isAwaited })
+    const page =
+      this.#from === null ? feed.endPage() : await feed.page(this.#from, limit, { isVerified: this.#isVerified })
     return page === null ? null : this.#passed(page)
   }
 
@@ -53,7 +56,7 @@ export class ChangeReader {
       }
       // Looked at again: a key that was revoked while the request waited gets nothing more.
       if (place.isEnded || !place.waiting.isServed()) return null
-      const page = await this.read({ isAwaited: hasWaited })
+      const page = await this.read()
       if (page === null) return null
       if (page.changes.length === 0) continue
       if (hasWaited) onAnswered(clock.monotonicMs() - feed.lastAt)
@@ -70,6 +73,7 @@ export class ChangeReader {
 
   #passed(page: ChangePage): ChangePage {
     this.#from = page.position
+    this.#isVerified = true
     this.#upTo = page.upTo
     this.#hasMore = page.hasMore
     return page

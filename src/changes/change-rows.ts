@@ -26,11 +26,7 @@ export type ReadFrom = LogPosition | 'start'
 export interface ChangeRows {
   /**
    * The next announced entries of an agency, at most `entriesMax`.
-   * @param isAwaited somebody waits for an entry that has just become durable: it is read before pages of long lists
    * @returns null when `from` is no place in this log, or the entries after it are not kept any more
    */
-  read(
-    agencyId: string,
-    options: { readonly from: ReadFrom; readonly entriesMax: number; readonly isAwaited: boolean },
-  ): Promise<ReadChanges | null>
+  read(agencyId: string, options: { readonly from: ReadFrom; readonly entriesMax: number }): Promise<ReadChanges | null>
 }

@@ -1,6 +1,5 @@
 import type { ChangeEntry, ChangeRows, ReadChanges } from '../../changes/change-rows.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
-import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'
 
@@ -21,18 +20,15 @@ interface ChangeRow {
 
 /** Reads the log for the feed of changes. */
 export class PostgresChangeRows implements ChangeRows {
-  readonly #sql: Sql
   readonly #lists: ListReads
 
-  /** @param sql for reads that somebody waits for; the others are lists */
-  constructor(sql: Sql, lists: ListReads) {
-    this.#sql = sql
+  constructor(lists: ListReads) {
     this.#lists = lists
   }
 
   /** A UUID. */
   async historyId(): Promise<string> {
-    const [row] = await this.#sql<{ historyId: string }[]>`select history_id as "historyId" from ledger`
+    const [row] = await this.#lists.sql<{ historyId: string }[]>`select history_id as "historyId" from ledger`
     if (row === undefined) throw new Error('Cannot read the history id: there is no row')
     return row.historyId
   }
@@ -48,17 +44,14 @@ export class PostgresChangeRows implements ChangeRows {
     return { end: { seq: end.seq, fingerprint: end.fingerprint }, entries: entries.map(entryOf) }
   }
 
-  #rows(
-    agencyId: string,
-    { from, entriesMax, isAwaited }: Parameters<ChangeRows['read']>[1],
-  ): PromiseLike<ChangeRow[]> & Promise<ChangeRow[]> {
+  #rows(agencyId: string, { from, entriesMax }: Parameters<ChangeRows['read']>[1]): Promise<ChangeRow[]> {
     const { seq, fingerprint } = from === 'start' ? { seq: null, fingerprint: null } : from
-    const sql = isAwaited ? this.#sql : this.#lists.sql
+    const { sql } = this.#lists
     const statement = sql<ChangeRow[]>`
       select seq::float8 as "seq", fingerprint, at, entry_id as "entryId", unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId", kind, payload, checksum, source_ref as "sourceRef"
       from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax})`
-    return isAwaited ? statement : this.#lists.read(agencyId, statement)
+    return this.#lists.read(agencyId, statement)
   }
 }
 
