@@ -18,7 +18,7 @@ const SIZE: WorldSize = { agencies: 100, unitsPerAgency: 10, bookingsPerUnit: 0,
 const PER_AGENCY = 10
 const WAITING = SIZE.agencies * PER_AGENCY
 const IDLE_ROUNDS = 3
-const IDLE_MS = 3_000
+const IDLE_MS = 4_000
 const BOOKINGS = 400
 const BESIDE_WRITERS = 16
 const COST_ROUNDS = 5
@@ -83,15 +83,16 @@ async function gone(byAgency: readonly Partner[][]): Promise<void> {
 
 async function waitingNow(): Promise<number> {
   const page = await (await fetch(`${service.baseUrl}/metrics`)).text()
-  const samples = [...page.matchAll(/^nightledger_feed_requests_waiting\{.*\} (\d+)$/gm)]
+  const samples = [...page.matchAll(/^nightledger_feed_(?:requests_waiting|streams_open) (\d+)$/gm)]
   return samples.reduce((sum, [, value]) => sum + Number(value), 0)
 }
 
 const cpu = () => ({ service: cpuSecondsOf(service.pid), postgres: cpuSecondsOfFamily(postgres.postmasterPid) })
 
 /** Thousandths of a core that service and Postgres use while nothing happens. */
-async function idleUse(): Promise<{ service: number; postgres: number }> {
-  await Bun.sleep(500)
+async function idleUse(): Promise<Used> {
+  // What opening the connections has left to do.
+  await Bun.sleep(1_000)
   const before = cpu()
   const since = performance.now()
   await Bun.sleep(IDLE_MS)
@@ -135,7 +136,7 @@ async function delays(byAgency: readonly Partner[][], writers: number): Promise<
 }
 
 /** Microseconds of CPU per booking. */
-async function bookingCost(): Promise<{ service: number; postgres: number }> {
+async function bookingCost(): Promise<Used> {
   const before = cpu()
   let left = COST_BOOKINGS
   const writer = async () => {
@@ -149,13 +150,17 @@ async function bookingCost(): Promise<{ service: number; postgres: number }> {
 }
 
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-const medians = (rows: readonly { service: number; postgres: number }[]) => ({
+const medians = (rows: readonly Used[]) => ({
   service: median(rows.map((row) => row.service)),
   postgres: median(rows.map((row) => row.postgres)),
 })
 
-const idle = { nobody: [] as { service: number; postgres: number }[], requests: [] as never[], streams: [] as never[] }
-const rows: Record<'nobody' | 'requests' | 'streams', { service: number; postgres: number }[]> = idle
+interface Used {
+  readonly service: number
+  readonly postgres: number
+}
+
+const rows: Record<'nobody' | 'requests' | 'streams', Used[]> = { nobody: [], requests: [], streams: [] }
 const memory: number[] = []
 for (let round = 0; round < IDLE_ROUNDS; round++) {
   rows.nobody.push(await idleUse())
@@ -186,7 +191,7 @@ for (const [name, writers] of [
 }
 await gone(open)
 
-const cost: Record<'without' | 'with', { service: number; postgres: number }[]> = { without: [], with: [] }
+const cost: Record<'without' | 'with', Used[]> = { without: [], with: [] }
 await bookingCost()
 for (let round = 0; round < COST_ROUNDS; round++) {
   cost.without.push(await bookingCost())

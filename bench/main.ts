@@ -17,8 +17,8 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, warmMs: 120, runMs: 600 }
 const QUICK: Pace = { rounds: 5, warmMs: 100, runMs: 450 }
-/** Measured alone, not together with the peer. The last two are separate programs. */
-const ALONE = ['growth', 'group-commit', 'storage', 'webhook-fairness', 'micro'] as const
+/** Measured alone, not together with the peer. The last three are separate programs. */
+const ALONE = ['growth', 'group-commit', 'storage', 'webhook-fairness', 'changes', 'micro'] as const
 
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
@@ -40,6 +40,7 @@ if (isWanted('growth')) await measureGrowth(say)
 if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
+if (isWanted('changes')) await runAlone('changes')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()
 

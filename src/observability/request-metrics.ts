@@ -81,9 +81,14 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_feed_requests_waiting',
     type: 'gauge',
-    help: 'Requests for changes that wait for one, by kind: request (long poll) or stream. At most 5,000 together.',
-    labels: ['kind'],
-    read: ({ feed }) => byLabel('kind', { request: feed.waiting.requests, stream: feed.waiting.streams }),
+    help: 'Requests that wait for a change; together with the open streams, at most 5,000.',
+    read: ({ feed }) => only(feed.waiting.requests),
+  },
+  {
+    name: 'nightledger_feed_streams_open',
+    type: 'gauge',
+    help: 'Open streams of changes.',
+    read: ({ feed }) => only(feed.waiting.streams),
   },
   {
     name: 'nightledger_feed_delay_seconds',

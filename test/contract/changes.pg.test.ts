@@ -292,6 +292,15 @@ describe('waiting requests', () => {
     },
   )
 
+  test('end within a second when the plan loses API access; the next request gets 403', async () => {
+    const { cursor } = (await changes()).body
+    const poll = changes({ after: cursor, wait: 20 })
+    await eventually('it waits', () => waiting().requests === 1)
+    service.ledger.catalogue.putAgency({ ...agency, plan: { ...agency.plan, apiAccess: false } })
+    expect(await poll).toMatchObject({ status: 200, body: { changes: [] } })
+    expect(await changes({ after: cursor })).toMatchObject({ status: 403, body: { code: 'FEATURE_DISABLED' } })
+  })
+
   test('a key that was revoked while its request waited is shown no change, however soon it comes', async () => {
     const { cursor } = (await changes()).body
     const poll = changes({ after: cursor, wait: 20 })

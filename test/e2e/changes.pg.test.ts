@@ -17,7 +17,7 @@ afterAll(() => database.drop())
 
 const waitingAt = async ({ baseUrl }: ServiceProcess) => {
   const page = await (await fetch(`${baseUrl}/metrics`)).text()
-  const samples = [...page.matchAll(/^nightledger_feed_requests_waiting\{.*\} (\d+)$/gm)]
+  const samples = [...page.matchAll(/^nightledger_feed_(?:requests_waiting|streams_open) (\d+)$/gm)]
   return samples.reduce((sum, [, value]) => sum + Number(value), 0)
 }
 

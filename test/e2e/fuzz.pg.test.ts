@@ -13,6 +13,7 @@ let service: TestService
 let key: string
 let document: Document
 const bookingIds: string[] = [sampleId('bkg', 'none'), 'bkg_none']
+const cursors = ['start']
 const guestIds: string[] = [sampleId('gst', 'none'), 'gst_none']
 
 beforeAll(async () => {
@@ -36,6 +37,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     'path /partner/v1/bookings/{id}': () => bookingIds,
     'path /partner/v1/bookings/{id}/cancel': () => bookingIds,
     'path /partner/v1/guests/{id}': () => guestIds,
+    after: () => cursors,
   })
   const conformity = new Conformity(document)
   const faults: string[] = []
@@ -53,6 +55,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const answer = JSON.parse(text)
     if (status === 201 && bookingIds.length < 500) bookingIds.push(answer.booking.id)
+    if (status === 200 && answer.changes !== undefined && cursors.length < 500) cursors.push(answer.cursor)
     if (status === 200 && answer.guests !== undefined && guestIds.length < 500)
       guestIds.push(...answer.guests.slice(0, 3).map(({ id }: { id: string }) => id))
     const found = conformity.faultsIn({ method, path, status, headers: response.headers, body: answer })
