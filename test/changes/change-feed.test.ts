@@ -137,6 +137,37 @@ describe('reading', () => {
     expect(feed.stats.waiting.requests).toBe(0)
   })
 
+  test('without a cursor begins after every change there is, also one that came while another reader read', async () => {
+    const { rows, book, page } = await opened()
+    await book()
+    const held = Promise.withResolvers<void>()
+    rows.delay = () => held.promise
+    const reading = page('start')
+    await settle()
+    await book()
+    held.resolve()
+    expect(seqs(await reading)).toEqual([1])
+    const end = await page(null)
+    await book()
+    const later = await page(null)
+    expect([end, later].map(({ position }) => position.seq)).toEqual([2, 3])
+    expect(seqs(await page(end.cursor))).toEqual([3])
+    expect(seqs(await page(later.cursor))).toEqual([])
+  })
+
+  test('a cursor of another log has expired, however new its number is', async () => {
+    const [here, elsewhere] = [await opened(), await opened()]
+    for (const { book, page } of [here, elsewhere]) {
+      await page(null)
+      await book()
+      await book()
+    }
+    const [own] = (await here.page('start')).changes
+    const [other] = (await elsewhere.page('start')).changes
+    expect(seqs(await here.page(own?.cursor ?? ''))).toEqual([2])
+    expect(await here.feed.page({ ...askedFor(A, other?.cursor ?? ''), waitMs: 0 })).toEqual({ kind: 'expired' })
+  })
+
   test('the cursors of a quiet agency go on with the log, so that they do not expire', async () => {
     const { clock, append, page } = await opened()
     const { cursor, position } = await page(null)
