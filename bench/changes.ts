@@ -10,7 +10,7 @@
 import { loadavg } from 'node:os'
 import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
-import { cpuSecondsOf, cpuSecondsOfFamily, residentMbOf, startPostgres, startService } from './support/processes.ts'
+import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
 import { seedLedger } from './world/seed.ts'
 import { saleOf, secretOf, slugOf, type WorldSize } from './world/world.ts'
 
@@ -161,14 +161,11 @@ interface Used {
 }
 
 const rows: Record<'nobody' | 'requests' | 'streams', Used[]> = { nobody: [], requests: [], streams: [] }
-const memory: number[] = []
 for (let round = 0; round < IDLE_ROUNDS; round++) {
   rows.nobody.push(await idleUse())
   for (const kind of ['request', 'stream'] as const) {
-    const before = residentMbOf(service.pid)
     const open = await partners(kind)
     rows[`${kind}s`].push(await idleUse())
-    if (kind === 'stream' && round === IDLE_ROUNDS - 1) memory.push(residentMbOf(service.pid) - before)
     await gone(open)
   }
 }
@@ -211,7 +208,6 @@ await writeResult('changes', {
     loadAfter: loadavg()[0],
     waiting: WAITING,
     cpuPerThousand,
-    megabytes: memory[0],
     delayMs,
     cpuPerBooking,
   },

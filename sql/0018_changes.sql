@@ -35,7 +35,8 @@ begin
   if after_seq is not null then
     select j.link into after_link from journal j
     where j.shard = its_shard and j.seq <= after_seq order by j.seq desc limit 1;
-    if after_seq not between base_before.base and end_seq
+    -- Up to an archived entry there is none, and the fingerprint is not that of the base.
+    if after_seq > end_seq
       or after_fingerprint <> fingerprint_of(coalesce(after_link, base_before.base_link)) then
       return;
     end if;

@@ -1,9 +1,9 @@
 /** See docs/design.md#changes: one test per sentence. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { WAITING_MAX, WAITING_PER_KEY_MAX } from '../../src/changes/waiting-places.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { openStream } from '../support/event-stream.ts'
+import { type OpenStream, openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
@@ -39,8 +39,16 @@ const book = () => {
 }
 const seqs = ({ body }: HttpAnswer) => body.changes.map(({ seq }: { seq: number }) => seq)
 const ids = ({ body }: HttpAnswer) => body.changes.map(({ data }: { data: { id: string } }) => data.id)
-const stream = (headers: Record<string, string> = {}, query = '') =>
-  openStream(`${service.url}/partner/v1/changes${query}`, { authorization: `Bearer ${key}`, ...headers })
+const streams: OpenStream[] = []
+const stream = async (headers: Record<string, string> = {}, query = '') => {
+  const url = `${service.url}/partner/v1/changes${query}`
+  const open = await openStream(url, { authorization: `Bearer ${key}`, ...headers })
+  streams.push(open)
+  return open
+}
+afterEach(() => {
+  for (const open of streams.splice(0)) open.close()
+})
 const waiting = () => service.ledger.changes.stats.waiting
 const nobodyWaits = () => eventually('nobody waits', () => waiting().requests + waiting().streams === 0)
 const invalid = (field: string) => ({ status: 400, body: { code: 'VALIDATION', errors: [{ field }] } })
@@ -230,7 +238,7 @@ describe('waiting requests', () => {
   test(`a key has at most ${WAITING_PER_KEY_MAX}; the next gets 429 with Retry-After: 1, and costs no quota`, async () => {
     const used = () => service.ledger.usage.position(agency.id, 1_000).used
     const { cursor } = (await changes()).body
-    const streams = [await stream(), await stream()]
+    const open = [await stream(), await stream()]
     const polls = fill(cursor, WAITING_PER_KEY_MAX - 2)
     await eventually('all wait', () => waiting().requests === WAITING_PER_KEY_MAX - 2)
     const before = used()
@@ -248,7 +256,7 @@ describe('waiting requests', () => {
     expect((await Promise.all([...polls, otherPoll])).map(seqs)).toEqual(
       Array(WAITING_PER_KEY_MAX - 1).fill([expect.any(Number)]),
     )
-    for (const each of streams) each.close()
+    for (const each of open) each.close()
     await nobodyWaits()
     expect(await changes({ after: cursor, wait: 1 })).toMatchObject({ status: 200 })
   })
