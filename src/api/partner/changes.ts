@@ -72,7 +72,7 @@ const LIST_CHANGES = {
   problems: ['VALIDATION', 'CURSOR_EXPIRED'],
 } as const satisfies Operation
 
-/** Not made with `partnerRoute`: a stream writes its own answer, and goes on failing after it. */
+/** Not made with `partnerRoute`: a stream is an answer of its own, and may fail after it has begun. */
 export const CHANGES: readonly DescribedRoute<PartnerDependencies>[] = [
   {
     operation: LIST_CHANGES,
