@@ -27,6 +27,7 @@ const ALONE = [
   'group-commit',
   'storage',
   'calendar',
+  'changes',
   'webhook-fairness',
   'micro',
 ] as const
@@ -54,6 +55,7 @@ if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('calendar')) await runAlone('calendar')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
+if (isWanted('changes')) await runAlone('changes')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()
 

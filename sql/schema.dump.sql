@@ -635,6 +635,61 @@ begin
     where j.entry_id is distinct from e.entry_id);
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer)
+ RETURNS TABLE(seq bigint, fingerprint text, at timestamp with time zone, entry_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text, payload text, checksum text, source_ref text)
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  its_shard   smallint := shard_of(agency);
+  base_before shard;
+  base_after  shard;
+  end_seq     bigint;
+  end_link    bytea;
+  after_link  bytea;
+begin
+  select * into base_before from shard s where s.shard = its_shard;
+  select j.seq, j.link into end_seq, end_link from journal j where j.shard = its_shard order by j.seq desc limit 1;
+  if end_seq is null or end_seq < base_before.mark then
+    end_seq := base_before.mark;
+  end if;
+  if after_seq is not null then
+    select j.link into after_link from journal j
+    where j.shard = its_shard and j.seq <= after_seq order by j.seq desc limit 1;
+    -- Up to an archived entry there is none, and the fingerprint is not that of the base.
+    if after_seq > end_seq
+      or after_fingerprint <> fingerprint_of(coalesce(after_link, base_before.base_link)) then
+      return;
+    end if;
+  end if;
+
+  return query
+  select end_seq, fingerprint_of(coalesce(end_link, base_before.base_link)), null::timestamptz, null::uuid, null::uuid, null::uuid,
+         null::uuid, null::text, null::text, null::text, null::text;
+  if entries_max > 0 then
+    return query
+    select j.seq, fingerprint_of(j.link), j.at, j.entry_id, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload,
+           j.checksum::text, b.source_ref
+    from (
+      select * from journal j
+      where j.agency_id = agency and j.seq > coalesce(after_seq, 0) and j.seq <= end_seq and j.is_announced
+      order by j.seq limit entries_max) j
+    left join booking b on b.agency_id = agency and b.booking_id = j.booking_id
+    order by j.seq;
+  end if;
+  select * into base_after from shard s where s.shard = its_shard;
+  if base_after.base <> base_before.base then
+    raise exception 'Cannot read changes: a month was archived meanwhile' using errcode = 'serialization_failure';
+  end if;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.check_fence(of_shard smallint, writer_epoch bigint, alone boolean DEFAULT false)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -848,6 +903,12 @@ begin
   end loop;
   return month;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.fingerprint_of(link bytea)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select rpad(encode(substring(link for 8), 'hex'), 16, '0') $function$;
 
 CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, email text, phone text)
  RETURNS text

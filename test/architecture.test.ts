@@ -20,6 +20,8 @@ const LAYERS: readonly string[] = [
   // Calendars of other services are read, ours are written.
   'ical',
   'webhooks',
+  // Lets partners read what webhooks announce.
+  'changes',
   // What the agency and the operator change: agencies, keys, units, fees, guests.
   'admin',
   // Compares everything derived with the journal.
@@ -63,6 +65,7 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   // The core does not depend on its callers, and nothing below the surfaces knows about HTTP.
   'core/catalogue': ['core/journal', 'core/units'],
   webhooks: ['core/bookings', 'ical'],
+  changes: ['core/bookings', 'core/units', 'ical'],
   admin: ['ical', 'webhooks'],
   observability: ['admin'],
   // The service reaches storage through ports only.

@@ -88,6 +88,11 @@ export class PartnerAccess {
     return keyHolder(authorization, this.#catalogue)
   }
 
+  /** Whether a request that waits may still be answered: key, agency and plan as they are now. Counts nothing. */
+  isServed({ key }: KeyHolder): boolean {
+    return validHolder(key.secretSha256, this.#catalogue, this.#clock.now())?.agency.plan.apiAccess === true
+  }
+
   /**
    * Checks key, agency and plan again when the body of a request has arrived, which may be long after its headers. Does not count
    * against any limit. Null and `refusal` as from `admit`; the same object when nothing has changed.

@@ -106,6 +106,16 @@ export class UsageMeter {
     return this.#decision(allowed, counter.used, quota, now)
   }
 
+  /**
+   * Takes back a request that `take` has just counted, because it is refused with 429 after all. A total that was written in between
+   * stays in the database until the agency's requests have exceeded it.
+   */
+  giveBack(agencyId: string): void {
+    this.#advanceTo(this.#clock.now())
+    const counter = this.#counters.get(agencyId)
+    if (counter !== undefined && counter.used > 0) counter.used -= 1
+  }
+
   /** The current usage of the agency, without counting a request. `allowed`: whether a request would pass now. */
   position(agencyId: string, quota: number): UsageDecision {
     const now = this.#advanceTo(this.#clock.now())

@@ -35,7 +35,13 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly body?: B
   readonly isBodyOptional?: boolean
   readonly bodyExample?: unknown
-  readonly answer: { readonly status: 200 | 201; readonly description: string; readonly schema: TSchema }
+  readonly answer: {
+    readonly status: 200 | 201
+    readonly description: string
+    readonly schema: TSchema
+    /** Instead of JSON, for clients that accept this media type only. */
+    readonly stream?: { readonly mediaType: string; readonly description: string }
+  }
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
 }

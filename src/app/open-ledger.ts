@@ -10,6 +10,7 @@ import { EntityTags } from '../api/http/entity-tag.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
 import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
+import { ChangeFeed } from '../changes/change-feed.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -28,6 +29,7 @@ import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
+import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
@@ -142,6 +144,8 @@ export async function openLedger(options: {
   const catalogue = new Catalogue(catalogueStore)
   const rows = new PostgresBookingRows(sql)
 
+  const changeRows = new PostgresChangeRows(lists)
+  const historyId = await changeRows.historyId()
   const usageRows = new PostgresUsageRows(sql)
   const rateRows = new PostgresRateRows(sql)
   const { term, chainKeys, used, passed } = await takeOver({
@@ -159,7 +163,9 @@ export async function openLedger(options: {
     term,
     lanes: APPEND_LANES,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
+    onDurable: (entries) => changes.noteDurable(entries),
     onFenced: (cause, settled) => {
+      changes.end()
       const counted = settled
         .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
         .then(() => refusals.flush())
@@ -168,6 +174,10 @@ export async function openLedger(options: {
     },
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
+  })
+  const changes = new ChangeFeed({
+    ...{ rows: changeRows, clock, historyId },
+    endOf: (agencyId) => journal.endOf(agencyId),
   })
   const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
     watch.onSnapshotDefect({ defect, agencyId, unitId, seq })
@@ -303,6 +313,7 @@ export async function openLedger(options: {
     refusals,
     idempotency,
     tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
+    changes,
     epochOf: (agencyId) => journal.epochOf(agencyId),
     get epoch() {
       return journal.epoch

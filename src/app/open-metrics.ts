@@ -52,6 +52,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     tokenRefusals: throttle.stats,
     refusedWrites: ledger.refusals.stats,
     idempotentRequests: ledger.idempotency.open,
+    feed: ledger.changes.stats,
     journal: ledger.journal.stats,
     units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,

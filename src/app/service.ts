@@ -129,6 +129,7 @@ export class Service {
     // A resource that is still being opened cannot be closed. A step that fails closes what it has opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
+    this.#ledger?.changes.end()
     const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)
     const drained = await Promise.all(this.#listeners.all.map((each) => drain(each, systemClock, ANSWERS_MS_MAX)))
     if (drained.includes(false)) {

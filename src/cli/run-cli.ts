@@ -5,6 +5,7 @@ import { agencies } from './agencies.ts'
 import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
+import { changes } from './changes.ts'
 import { serviceUrl } from './connection.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
@@ -45,7 +46,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const add of [
     ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
-    ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
+    ...[calendar, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
     ...[health, rotateSecretKey],
   ])
     add(program, terminal)

@@ -85,4 +85,22 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Open requests with an Idempotency-Key, including those waiting for an earlier request with the same key.',
     read: ({ idempotentRequests }) => only(idempotentRequests),
   },
+  {
+    name: 'nightledger_feed_requests_waiting',
+    type: 'gauge',
+    help: 'Requests that wait for a change; together with the open streams, at most 5,000.',
+    read: ({ feed }) => only(feed.waiting.requests),
+  },
+  {
+    name: 'nightledger_feed_streams_open',
+    type: 'gauge',
+    help: 'Open streams of changes.',
+    read: ({ feed }) => only(feed.waiting.streams),
+  },
+  {
+    name: 'nightledger_feed_delay_seconds',
+    type: 'histogram',
+    help: 'Time from a change being durable until an answer to a request that waited for it was ready.',
+    read: ({ feed }) => [{ reading: feed.delayMs, scale: FROM_MS }],
+  },
 ]

@@ -38,6 +38,8 @@ export interface OpenRequest {
   readonly requestId: string
   /** With the holder of its API key, if it came with one. Null: it was not admitted, or needs no credentials. */
   readonly admission: { readonly holder?: KeyHolder } | null
+  /** How long it has waited because it asked to, milliseconds: no part of its latency. */
+  waitedMs?: number
 }
 
 /** Called for each request of one route. */
@@ -107,7 +109,7 @@ class RouteStats implements RouteWatch {
   }
 
   answered(request: OpenRequest, status: number): void {
-    this.count(status, this.#clock.monotonicMs() - request.arrivedMs)
+    this.count(status, this.#clock.monotonicMs() - request.arrivedMs - (request.waitedMs ?? 0))
   }
 
   count(status: number, latencyMs: number): void {
@@ -142,12 +144,13 @@ class LoggedRoute implements RouteWatch {
   }
 
   /** Of the caller, only ids: a name or an e-mail would be personal data, a path or a query may hold a secret. */
-  answered({ arrivedMs, requestId, admission }: OpenRequest, status: number): void {
-    const latencyMs = this.#clock.monotonicMs() - arrivedMs
+  answered({ arrivedMs, requestId, admission, waitedMs = 0 }: OpenRequest, status: number): void {
+    const latencyMs = this.#clock.monotonicMs() - arrivedMs - waitedMs
     this.#requestStats.count(status, latencyMs)
     const holder = admission?.holder
     const who = holder === undefined ? {} : { agencyId: holder.agency.id, keyId: holder.key.id }
     const durationMs = Math.round(latencyMs * 1_000) / 1_000
-    this.#log.debug({ route: this.#route, status, durationMs, requestId, ...who }, 'request answered')
+    const waited = waitedMs === 0 ? {} : { waitedMs: Math.round(waitedMs) }
+    this.#log.debug({ route: this.#route, status, durationMs, ...waited, requestId, ...who }, 'request answered')
   }
 }

@@ -1,5 +1,6 @@
 import type { AccessStats } from '../access/partner-access.ts'
 import type { TokenRefusalStats } from '../access/wrong-token-throttle.ts'
+import type { FeedStats } from '../changes/change-feed.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/journal-stats.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
@@ -33,6 +34,7 @@ export interface ServiceStats {
   readonly tokenRefusals: TokenRefusalStats
   readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
   readonly idempotentRequests: number
+  readonly feed: FeedStats
   readonly journal: JournalStats
   readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */

@@ -38,18 +38,23 @@ export function webhookBody({ id, kind, at, seq, booking, sourceRef, envelope }:
   })
 }
 
+/** An entry of the journal as webhook events are made from it. */
+export type AnnouncedEntry = StoredEntry & { readonly id: string; readonly at: Instant }
+
 /**
  * The body of the webhook event that an entry of the journal fires.
  * @throws CorruptLedgerError when the entry is not as it was written, or fires none
  */
-export function bodyOfEntry(
-  entry: StoredEntry & { readonly id: string; readonly at: Instant },
-  sourceRef: string | null,
-): string {
+export function bodyOfEntry(entry: AnnouncedEntry, sourceRef: string | null): string {
+  return webhookBody(eventOfEntry(entry, sourceRef))
+}
+
+/** The webhook event that an entry of the journal fires. @throws CorruptLedgerError as `bodyOfEntry` does */
+export function eventOfEntry(entry: AnnouncedEntry, sourceRef: string | null): WebhookEvent {
   const event: LoggedEvent = decodeEntry(entry)
   const kind = webhookEventOf(event)
   if (event.kind === 'unit_set' || kind === null)
     throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq} as a webhook event: it fires none`)
   const { id, at, seq } = entry
-  return webhookBody({ id, kind, at, seq, booking: event.after, sourceRef, envelope: envelopeIn(entry) })
+  return { id, kind, at, seq, booking: event.after, sourceRef, envelope: envelopeIn(entry) }
 }

@@ -28,6 +28,33 @@ function taken(meter: UsageMeter, { requests, quota }: { requests: number; quota
   return allowed
 }
 
+describe('a request that is given back', () => {
+  test('costs nothing, and lets another pass', () => {
+    const { meter } = openMeter()
+    expect(taken(meter, { requests: 3, quota: 3 })).toBe(3)
+    meter.giveBack('agc_a')
+    expect(meter.position('agc_a', 3)).toMatchObject({ used: 2, remaining: 1, allowed: true })
+    expect(taken(meter, { requests: 2, quota: 3 })).toBe(1)
+  })
+
+  test('is not written as used', async () => {
+    const { meter, writes } = openMeter()
+    taken(meter, { requests: 2, quota: 9 })
+    meter.giveBack('agc_a')
+    await meter.flush()
+    expect(writes.flat()).toMatchObject([{ used: 1 }])
+  })
+
+  test('of an agency that has used nothing changes nothing', () => {
+    const { meter } = openMeter()
+    meter.giveBack('agc_a')
+    taken(meter, { requests: 1, quota: 9 })
+    meter.giveBack('agc_a')
+    meter.giveBack('agc_a')
+    expect(meter.position('agc_a', 9).used).toBe(0)
+  })
+})
+
 describe('the quota', () => {
   test('200 requests at 49,990 of 50,000 let exactly 10 pass', () => {
     const { meter } = openMeter()

@@ -121,6 +121,21 @@ describe('isolation', () => {
       expect([path, answer.status]).toEqual([path, 200])
     }
   })
+  test('the changes of B open to no key of A, whatever cursor it brings', async () => {
+    const { body } = await service.call('/changes?after=start', { key: keyOfB })
+    expect(body.changes).toHaveLength(4)
+    const [readAll = '', ...others] = keysOfA
+    for (const { cursor } of [...body.changes, body]) {
+      const answer = await service.call(`/changes?after=${cursor}`, { key: readAll })
+      const mangled = await service.call(`/changes?after=${cursor.slice(1)}A`, { key: readAll })
+      expect(comparable(answer)).toEqual({ ...comparable(mangled), status: 400 })
+    }
+    const own = await service.call('/changes?after=start&limit=500', { key: readAll })
+    expect(own.body.changes.map(({ data }: { data: { unitSlug: string } }) => data.unitSlug)).toEqual(
+      Array(2).fill('own-villa'),
+    )
+    for (const key of others) expect((await service.call('/changes?after=start', { key })).status).toBeOneOf([200, 403])
+  })
   test("B's bookings are as they were", async () => {
     const { body } = await service.call('/bookings', { key: keyOfB })
     expect(body.bookings.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('confirmed'))

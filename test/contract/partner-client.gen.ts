@@ -238,6 +238,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/partner/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List booking changes, without gaps
+         * @description Every booking change of the agency in one order: exactly the webhook events. A change that was returned is returned again to everyone who asks from before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` the same changes come as server-sent events: `id` is the cursor, `event` the kind, `data` the change; the header `Last-Event-ID` takes precedence over `after`. A key can have 20 waiting requests and streams.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/partner/v1/openapi.json": {
         parameters: {
             query?: never;
@@ -466,6 +486,28 @@ export interface components {
             /** @description Increases from event to event: sort by it. */
             seq: number;
             data: components["schemas"]["BookingEventData"];
+        };
+        Change: {
+            /** @description Opaque. Reading goes on after it. */
+            cursor: string;
+            /** @description Unique per event: treat repeated ids as duplicates. */
+            id: string;
+            /** @enum {string} */
+            event: "booking.created" | "booking.updated" | "booking.cancelled";
+            /** Format: date-time */
+            occurredAt: string;
+            /** @description Increases from event to event: sort by it. */
+            seq: number;
+            data: components["schemas"]["BookingEventData"];
+        };
+        /** @description The changes after the cursor are no longer kept, or the ledger was restored from a backup without them. */
+        CursorExpiredProblem: {
+            /** @constant */
+            code: "CURSOR_EXPIRED";
+            /** @description Human-readable. Branch on `code` instead. */
+            title: string;
+            /** @description Same as the `X-Request-Id` header. */
+            requestId: string;
         };
         /** @description The current guest is expected to extend their stay into the requested nights. */
         ExpectedExtensionConflictProblem: {
@@ -2728,6 +2770,138 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NotFoundProblem"];
+                };
+            };
+            /** @description Rate limit or quota exceeded */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimitedProblem"] | components["schemas"]["QuotaExceededProblem"];
+                };
+            };
+            /** @description Service failure */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalProblem"];
+                };
+            };
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description A cursor from an earlier answer; `start`: from the beginning. Left out: no changes, only today's end. */
+                after?: string;
+                /** @description Changes per answer, at most. */
+                limit?: number;
+                /** @description Seconds to wait when there is no change yet. Ignored without `after`. */
+                wait?: number;
+            };
+            header?: {
+                /** @description Your own id for the request: 1 to 128 letters, digits and `. _ : + / = -`. Any other value is replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The changes after the cursor. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description In the order of `seq`. */
+                        changes: components["schemas"]["Change"][];
+                        /** @description Opaque. Reading goes on after it. */
+                        cursor: string;
+                        /** @description There are more changes already: ask again without waiting. */
+                        hasMore: boolean;
+                    };
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationProblem"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnauthorizedProblem"];
+                };
+            };
+            /** @description Not permitted */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureDisabledProblem"] | components["schemas"]["ScopeMissingProblem"];
+                };
+            };
+            /** @description No longer there */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CursorExpiredProblem"];
                 };
             };
             /** @description Rate limit or quota exceeded */

@@ -6,14 +6,18 @@ import { startTestService, type TestService } from '../support/test-service.ts'
 import { DOCUMENT_HASH, type operations, type paths } from './partner-client.gen.ts'
 
 let service: TestService
-let client: ReturnType<typeof createClient<paths>>
+// Changes also come as a stream: a client says which of the two it takes.
+let client: ReturnType<typeof createClient<paths, 'application/json'>>
 beforeAll(async () => {
   service = await startTestService()
   const agency = await service.agency()
   const { secret } = await service.key(agency)
   await service.unit(agency, { slug: 'sea-view' })
   await service.feeType(agency)
-  client = createClient<paths>({ baseUrl: service.url, headers: { Authorization: `Bearer ${secret}` } })
+  client = createClient<paths, 'application/json'>({
+    baseUrl: service.url,
+    headers: { Authorization: `Bearer ${secret}` },
+  })
 })
 afterAll(() => service.close())
 
@@ -77,6 +81,14 @@ test('every operation answers a generated client, with the types it was promised
     await client.POST('/partner/v1/bookings/{id}/cancel', { ...byId, body: { reason: 'ill' } }),
   )
   expect(cancelled.booking.status).toBe('cancelled')
+  const fromStart = { params: { query: { after: 'start', limit: 1 } } }
+  const first = of('listChanges', await client.GET('/partner/v1/changes', fromStart))
+  expect([first.changes[0]?.data.id, first.changes[0]?.event, first.hasMore]).toEqual([
+    ...[booking.id, 'booking.created', true],
+  ])
+  const rest = { params: { query: { after: first.cursor, wait: 1 } } }
+  const { changes } = of('listChanges', await client.GET('/partner/v1/changes', rest))
+  expect(changes.map(({ event, data }) => [event, data.version])).toEqual([['booking.cancelled', 2]])
   expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
 
   const document = JSON.parse(await partnerDocumentText())

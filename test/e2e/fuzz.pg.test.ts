@@ -15,6 +15,7 @@ let document: Document
 const bookingIds: string[] = [sampleId('bkg', 'none'), 'bkg_none']
 /** Of answers to reads, and of quotes. */
 const tags: string[] = []
+const cursors = ['start']
 const guestIds: string[] = [sampleId('gst', 'none'), 'gst_none']
 
 beforeAll(async () => {
@@ -41,6 +42,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     'path /partner/v1/bookings/{id}': () => bookingIds,
     'path /partner/v1/bookings/{id}/cancel': () => bookingIds,
     'path /partner/v1/guests/{id}': () => guestIds,
+    after: () => cursors,
   })
   const conformity = new Conformity(document)
   const faults: string[] = []
@@ -61,6 +63,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     // Only the newest: an older one is seldom current.
     if (tag !== null && status === 200 && tags.push(tag) > 20) tags.shift()
     if (status === 201 && bookingIds.length < 500) bookingIds.push(answer.booking.id)
+    if (status === 200 && answer?.changes !== undefined && cursors.length < 500) cursors.push(answer.cursor)
     if (status === 200 && answer?.guests !== undefined && guestIds.length < 500)
       guestIds.push(...answer.guests.slice(0, 3).map(({ id }: { id: string }) => id))
     const found = conformity.faultsIn({ method, path, status, headers: response.headers, body: answer })

@@ -51,6 +51,16 @@ describe('counts', () => {
     expect(requestStats.counts().map(({ statuses }) => statuses)).toEqual([[{ status: 200, count: 2 }]])
   })
 
+  test('hold no time that a request waited because it asked to', async () => {
+    const { clock, lines, requestStats } = opened({ isLogged: true })
+    const open = request({ arrivedMs: clock.monotonicMs() })
+    await clock.advance(20_003)
+    open.waitedMs = 20_000
+    requestStats.route(ROUTE).answered(open, 200)
+    expect(requestStats.counts()[0]?.latencies.sum).toBe(3)
+    expect(lines).toMatchObject([{ fields: { durationMs: 3, waitedMs: 20_000 } }])
+  })
+
   test('of a route that nobody asked for are empty', () => {
     const { requestStats } = opened()
     requestStats.route(ROUTE)

@@ -4,6 +4,7 @@ import { Journal } from '../../src/core/journal/journal.ts'
 import type { BatchToAppend, NumberedRecord } from '../../src/core/journal/journal-store.ts'
 import type { JournalRecord } from '../../src/core/journal/record.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
+import { sleep } from '../../src/lib/clock.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { brokenPromises } from './oracle.ts'
 import type { Build, BuildFaults } from './sim-process.ts'
@@ -199,6 +200,28 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
   'does not look for what was in doubt when its shard was fenced': [
     () => ({ changeStore: denyFenced }),
     /was denied and is there$/,
+  ],
+  'takes the end of the log after it has read the changes': [
+    () => ({
+      wrapChangeRows: (rows, clock) => ({
+        read: async (agencyId, asked) => {
+          const read = await rows.read(agencyId, asked)
+          await sleep(clock, 20)
+          const later = await rows.read(agencyId, { ...asked, from: 'start' })
+          return read === null || later === null ? read : { ...read, end: later.end }
+        },
+      }),
+    }),
+    /^F1: .* was shown/,
+  ],
+  'does not tell its readers of one change in ten': [
+    () => ({
+      changeFeed: (feed) => {
+        const note = feed.noteDurable.bind(feed)
+        feed.noteDurable = (entries) => note(entries.filter(({ seq }) => seq % 10 !== 0))
+      },
+    }),
+    /^F1: .* was shown/,
   ],
   'leaves one change in ten unannounced': [
     () => ({

@@ -28,6 +28,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...fencedWrongly(world),
     ...sentWrongly(world),
     ...undelivered(world),
+    ...unlikeFeed(world),
     ...(await unlikeReplay(world, entries)),
   ]
 }
@@ -126,6 +127,18 @@ function undelivered({ store, webhooks }: SimWorld): string[] {
     return bodies.every((body) => body === expected) ? [] : [`W3: ${row.id} was sent with other bytes`]
   })
   return [...missing, ...webhooks.untimely]
+}
+
+/** Every reader of the feed was shown every change of its agency, once and in order. */
+function unlikeFeed({ store, partners }: SimWorld): string[] {
+  return partners.readers.flatMap(({ name, agencyId, shown, faults }) => {
+    const seqs = store.announced.filter((row) => row.agencyId === agencyId).map(({ seq }) => seq)
+    const isSame = shown.length === seqs.length && shown.every((seq, i) => seq === seqs[i])
+    return [
+      ...faults.map((fault) => `F1: ${name} was answered ${fault}`),
+      ...(isSame ? [] : [`F1: ${name} was shown ${shown.join(' ')} of ${seqs.join(' ')}`]),
+    ]
+  })
 }
 
 /** No process has found one of its own invariants broken. */

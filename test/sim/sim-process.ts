@@ -1,3 +1,5 @@
+import type { ChangeFeed } from '../../src/changes/change-feed.ts'
+import type { ChangeRows } from '../../src/changes/change-rows.ts'
 import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
@@ -10,6 +12,7 @@ import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
 import { AppendWatch } from './append-watch.ts'
 import { AGENCIES, unitsOf } from './sim-agencies.ts'
+import type { SimReaders } from './sim-readers.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
 
@@ -17,6 +20,8 @@ import type { SimWebhooks } from './sim-webhooks.ts'
 export interface BuildFaults {
   readonly changeStore?: (store: SimStore) => void
   readonly wrapJournal?: (journal: Journal, build: Build) => Journal
+  readonly wrapChangeRows?: (rows: ChangeRows, clock: Clock) => ChangeRows
+  readonly changeFeed?: (feed: ChangeFeed) => void
 }
 
 /** What the journal of a simulated process is made of, besides its limits. */
@@ -37,6 +42,7 @@ interface ProcessOptions {
   readonly webhooks: SimWebhooks
   /** Of its journal. */
   readonly lanes: number
+  readonly partners: SimReaders
   /** What it takes over: all shards unless given. */
   readonly shards?: readonly number[]
 }
@@ -46,6 +52,7 @@ export class SimProcess {
   readonly commands: BookingCommands
   readonly directory: UnitDirectory
   readonly journal: Journal
+  readonly feed: ChangeFeed
   readonly name: string
   readonly #taken: ReadonlySet<number>
   readonly #holdTimer: HoldTimer
@@ -62,10 +69,11 @@ export class SimProcess {
   private constructor(options: ProcessOptions, parts: (process: SimProcess) => Parts) {
     this.name = options.name
     this.#taken = new Set(options.shards ?? ALL_SHARDS)
-    const { commands, directory, journal, holdTimer } = parts(this)
+    const { commands, directory, journal, holdTimer, feed } = parts(this)
     this.commands = commands
     this.directory = directory
     this.journal = journal
+    this.feed = feed
     this.#holdTimer = holdTimer
   }
 
@@ -138,18 +146,24 @@ export class SimProcess {
   }
 }
 
-type Parts = Core & { holdTimer: HoldTimer }
+type Parts = Core & { holdTimer: HoldTimer; feed: ChangeFeed }
 
 function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm): Parts {
   const { faults } = options
   const clock = clockOf(process, options.clock)
   const store = storeSeenBy(process, options.store)
-  const onFenced = () => process.fence(options.store)
+  const feed = options.partners.feedOf(process, clock, () => core.journal)
+  faults.changeFeed?.(feed)
+  const onFenced = () => {
+    process.fence(options.store)
+    feed.end()
+  }
   const core = openCore({
     ...{ store, clock, term, agencies: AGENCIES, units: unitsOf, newId: options.newId, lanes: options.lanes },
     journalLimits: { waitingMax: 200, batchMax: 8 },
     unitLimits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onFenced,
+    onEntries: (entries) => feed.noteDurable(entries),
     onDefect: () => {},
     onSnapshotFailure: () => {},
     onDurable: ({ after }, agency) => {
@@ -176,7 +190,7 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
       },
     },
   })
-  return { ...core, holdTimer }
+  return { ...core, holdTimer, feed }
 }
 
 /** The world's clock, whose timers fire only while the process runs. */

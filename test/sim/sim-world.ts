@@ -10,6 +10,7 @@ import { FakeClock, settle } from '../support/fake-clock.ts'
 import { night, sampleId } from '../support/samples.ts'
 import { AGENCIES, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
+import { SimReaders } from './sim-readers.ts'
 import { POISON, SimStore } from './sim-store.ts'
 import { SimWebhooks } from './sim-webhooks.ts'
 
@@ -36,6 +37,7 @@ export class SimWorld {
   readonly dice: SeededRandom
   readonly store: SimStore
   readonly webhooks: SimWebhooks
+  readonly partners: SimReaders
   readonly acknowledged: Acknowledgement[] = []
   /** References of bookings and cancellations whose client was told that nothing was written. */
   readonly denied: string[] = []
@@ -55,6 +57,11 @@ export class SimWorld {
         void this.#start([this.dice.pick(shards).shard])
     }
     this.#faults = faults
+    this.partners = new SimReaders({
+      ...{ clock: this.clock, store: this.store, wrapRows: faults.wrapChangeRows },
+      // Of its own, so that what partners read changes nothing else.
+      dice: new SeededRandom(seed + 1_000_000),
+    })
   }
 
   static async run(seed: number, steps: number, faults: BuildFaults = {}): Promise<SimWorld> {
@@ -82,6 +89,13 @@ export class SimWorld {
     await this.clock.advance(1_000)
     await Promise.all(set)
     this.store.troublePercent = 5 + this.dice.below(40)
+    this.partners.start((agencyId) => this.#processFor(agencyId))
+  }
+
+  /** What a partner's request of this agency reaches. A process that was fenced refuses it. */
+  #processFor(agencyId: string): SimProcess | null {
+    const process = this.processes.findLast((each) => each.hasTaken(agencyId)) ?? this.last
+    return process.isRunning ? process : null
   }
 
   /** The network heals, the clock is set right, all other processes die, and the one left has three minutes to settle. */
@@ -97,7 +111,14 @@ export class SimWorld {
   async #start(shards?: readonly number[]): Promise<SimProcess> {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
-      ...{ clock: this.clock, store: this.store, webhooks: this.webhooks, newId, faults: this.#faults },
+      ...{
+        clock: this.clock,
+        store: this.store,
+        webhooks: this.webhooks,
+        partners: this.partners,
+        newId,
+        faults: this.#faults,
+      },
       name: `process ${++this.#starts}`,
       lanes: 1 + this.dice.below(3),
       ...(shards === undefined ? {} : { shards }),

@@ -45,6 +45,8 @@ export function openCore(options: {
   onDefect: OfDirectory['onDefect']
   onSnapshotFailure: OfDirectory['onSnapshotFailure']
   onDurable: OfCommands['onDurable']
+  /** Of the journal. */
+  onEntries?: NonNullable<OfJournal['onDurable']>
   /** Puts another one in the journal's place. */
   wrapJournal?: (journal: Journal) => Journal
 }): Core {
@@ -60,6 +62,7 @@ export function openCore(options: {
     ...{ store, clock, term: options.term, onFenced: options.onFenced, chainKeys: CHAIN_KEYS },
     limits: { ...options.journalLimits, queuedMsMax: QUEUED_MS_MAX },
     lanes: options.lanes ?? LANES,
+    ...(options.onEntries === undefined ? {} : { onDurable: options.onEntries }),
     newRenewalId: () => newId('evt'),
   })
   const journal = options.wrapJournal?.(real) ?? real

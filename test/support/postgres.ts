@@ -18,18 +18,31 @@ export async function testDatabase({
 }: {
   template?: 'migrated' | 'empty'
 } = {}): Promise<TestDatabase> {
+  return databaseFrom(template === 'empty' ? 'template1' : TEMPLATE_DATABASE)
+}
+
+/** A copy of a database that nothing but its own `sql` is connected to, as a restored backup is one. Ends `sql` for a moment. */
+export async function copyOf(database: TestDatabase): Promise<TestDatabase> {
+  await database.sql.end({ timeout: 1 })
+  const name = new URL(database.url).pathname.slice(1)
+  const copy = await databaseFrom(name)
+  database.sql = connect(database.url, { purpose: 'queries' })
+  return copy
+}
+
+async function databaseFrom(template: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await asAdmin((admin) => createFrom(admin, name, template === 'empty' ? 'template1' : TEMPLATE_DATABASE))
+  await asAdmin((admin) => createFrom(admin, name, template))
   const url = serverUrl(name)
-  const sql = connect(url, { purpose: 'queries' })
-  return {
+  const database = {
     url,
-    sql,
+    sql: connect(url, { purpose: 'queries' }),
     drop: async () => {
-      await sql.end({ timeout: 0 })
+      await database.sql.end({ timeout: 0 })
       await asAdmin((admin) => admin.unsafe(`drop database if exists ${name} with (force)`))
     },
   }
+  return database
 }
 
 /** The URL of a database on the server of this test run. */

@@ -11,6 +11,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'Conflict',
+  410: 'No longer there',
   412: 'Precondition failed',
   413: `Body larger than ${BODY_BYTES_MAX} bytes`,
   422: 'Request cannot be carried out',
@@ -69,7 +70,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
     [answer.status]: {
       description: answer.description,
       ...headersOf(operation, surface, answer.status),
-      content: { 'application/json': { schema: answer.schema } },
+      content: { 'application/json': { schema: answer.schema }, ...streamOf(answer) },
     },
   }
   if (operation.isConditional === true)
@@ -88,6 +89,11 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
   if (isOpen) responses['4XX'] = { description: 'Malformed HTTP request; the response has no body.' }
   if (body !== undefined) responses[413] = problemResponse(operation, surface, 413, ['VALIDATION'])
   return responses
+}
+
+function streamOf({ stream }: Operation['answer']): object {
+  if (stream === undefined) return {}
+  return { [stream.mediaType]: { schema: { type: 'string', description: stream.description } } }
 }
 
 function problemResponse(

@@ -18,7 +18,7 @@ const {
   totalAmount,
 } = BookingJson.properties
 
-const DATA = Type.Object(
+export const EVENT_DATA = Type.Object(
   {
     ...{ id, unitSlug, unitName, type, status, source, sourceRef, arrival, departure, nights, adults, children },
     totalAmount,
@@ -34,15 +34,23 @@ const EVENTS = {
   'booking.cancelled': 'A booking was cancelled and its nights were released.',
 } as const
 
+const EVENT_KIND = Type.Unsafe<keyof typeof EVENTS>({ type: 'string', enum: Object.keys(EVENTS) })
+
+/** What an event has beside its data. */
+export const EVENT_MEMBERS = {
+  id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
+  event: EVENT_KIND,
+  occurredAt: Type.String({ format: 'date-time' }),
+  seq: Type.Integer({ description: 'Increases from event to event: sort by it.' }),
+}
+
 function envelope(event: string) {
   const name = event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())
   return Type.Object(
     {
-      id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
+      ...EVENT_MEMBERS,
       event: Type.Literal(event),
-      occurredAt: Type.String({ format: 'date-time' }),
-      seq: Type.Integer({ description: 'Increases from event to event: sort by it.' }),
-      data: DATA,
+      data: EVENT_DATA,
     },
     { $id: `${name}Event` },
   )

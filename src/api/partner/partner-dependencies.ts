@@ -1,6 +1,7 @@
 import type { PartnerAccess } from '../../access/partner-access.ts'
 import type { RefusalCounter } from '../../access/refusal-counter.ts'
 import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { ChangeFeed } from '../../changes/change-feed.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../core/bookings/booking-list.ts'
 import type { BookingRows } from '../../core/bookings/booking-rows.ts'
@@ -27,6 +28,7 @@ export interface PartnerLedger {
   readonly refusals: RefusalCounter
   readonly idempotency: IdempotentWrites
   readonly tags: EntityTags
+  readonly changes: ChangeFeed
 }
 
 /** What every partner route needs. */

@@ -7,6 +7,7 @@ import { BOOK } from './book.ts'
 import { BOOKINGS } from './bookings.ts'
 import { CALENDAR } from './calendar.ts'
 import { CANCEL } from './cancel.ts'
+import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { ME } from './me.ts'
@@ -29,6 +30,7 @@ const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...BOOK,
   ...CANCEL,
   ...GUESTS,
+  ...CHANGES,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
 ]
 

@@ -21,6 +21,7 @@ export type RequestCode =
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
+  | 'CURSOR_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'QUOTA_EXCEEDED'
@@ -199,6 +200,15 @@ export const PROBLEMS = {
           },
         ],
       },
+    },
+  },
+  CURSOR_EXPIRED: {
+    status: 410,
+    when: 'The changes after the cursor are no longer kept, or the ledger was restored from a backup without them.',
+    members: {},
+    example: {
+      title:
+        'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
     },
   },
   MIN_STAY: {

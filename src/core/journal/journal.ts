@@ -8,7 +8,9 @@
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { ShardHead } from './batch.ts'
 import { BatchLimit } from './batch-limit.ts'
+import type { EncodedEntry } from './entry-codec.ts'
 import { fenced, type JournalError, journalClosed, journalFull } from './journal-error.ts'
 import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, WriterTerm } from './journal-store.ts'
@@ -77,6 +79,8 @@ export class Journal {
      * has its outcome; this may take as long as `wasWritten`, and longer while the rest of a batch is in doubt.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
+    /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
+    onDurable?: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
   }) {
     const { store, clock, limits } = options
@@ -93,6 +97,7 @@ export class Journal {
           ...{ counters: this.#counters, newRenewalId: options.newRenewalId },
           fence: () => (this.#state.kind === 'fenced' ? this.#state : null),
           onFenced: (cause) => this.#stopServing(cause),
+          onDurable: options.onDurable ?? (() => {}),
         }),
     )
   }
@@ -105,6 +110,11 @@ export class Journal {
   /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
     return this.#logs.epochOf(0)
+  }
+
+  /** The end of the log of the agency's shard: everything that this process knows to be durable. */
+  endOf(agencyId: string): ShardHead {
+    return this.#logs.headOf(shardOf(agencyId))
   }
 
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */

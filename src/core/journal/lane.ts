@@ -11,6 +11,7 @@ import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
+import type { EncodedEntry } from './entry-codec.ts'
 import { fenced, type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
 import type { JournalCounters } from './journal-stats.ts'
 import type { LaneStore, NumberedRecord } from './journal-store.ts'
@@ -44,6 +45,7 @@ export class Lane {
   readonly #counters: JournalCounters
   readonly #fence: () => Fence
   readonly #onFenced: (cause: unknown) => void
+  readonly #onDurable: (entries: readonly EncodedEntry[]) => void
   #inFlight: InFlight | null = null
 
   constructor(options: {
@@ -57,6 +59,8 @@ export class Lane {
     fence: () => Fence
     /** Called for every fence that this lane meets, immediately. */
     onFenced: (cause: unknown) => void
+    /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
+    onDurable: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
   }) {
     this.#store = options.store
@@ -68,6 +72,7 @@ export class Lane {
     this.#counters = options.counters
     this.#fence = options.fence
     this.#onFenced = options.onFenced
+    this.#onDurable = options.onDurable
   }
 
   /** Null while nothing is sent, and while it is decided what becomes of a batch that was sent. */
@@ -131,6 +136,7 @@ export class Lane {
     const entries = sent.flatMap(({ entry }) => entry ?? [])
     this.#counters.countRecords({ records: sent.length, entries: entries.length })
     for (const entry of entries) this.#logs.advance(entry)
+    this.#onDurable(entries)
     for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
   }
 

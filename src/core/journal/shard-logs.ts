@@ -38,6 +38,13 @@ export class ShardLogs {
     return epoch
   }
 
+  /** The end of the shard's log: everything that this process knows to be durable. */
+  headOf(shard: number): ShardHead {
+    const head = this.#heads[shard]
+    assert(head !== undefined, `Cannot tell the end of a log: there is no shard ${shard}`)
+    return head
+  }
+
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
   setNewestMonth(month: Month): void {
     if (month > this.#newestMonth) this.#newestMonth = month

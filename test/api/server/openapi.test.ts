@@ -44,6 +44,7 @@ describe('the OpenAPI document', async () => {
       'GET /bookings',
       'GET /bookings/{id}',
       'GET /calendar',
+      'GET /changes',
       'GET /fee-types',
       'GET /guests',
       'GET /guests/{id}',

@@ -1,0 +1,205 @@
+/**
+ * The feed of changes (docs/design.md#changes): every booking change of an agency in the order of its shard's log, as its webhooks
+ * announce them. Requests and streams read through the same readers; what wakes them is the journal.
+ */
+
+import type { ShardHead } from '../core/journal/batch.ts'
+import type { EncodedEntry } from '../core/journal/entry-codec.ts'
+import { BoundedQueue } from '../lib/bounded-queue.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Histogram, type HistogramReading } from '../lib/histogram.ts'
+import { AgencyFeed } from './agency-feed.ts'
+import type { ChangePage } from './change-page.ts'
+import { ChangeReader } from './change-reader.ts'
+import type { ChangeRows, ReadFrom } from './change-rows.ts'
+import { Cursors, fingerprintOf } from './cursor.ts'
+import { type NoPlace, type Place, type Waiting, WaitingPlaces, type WaitingStats } from './waiting-places.ts'
+
+/** While there is no change, a stream says at least this often that it is alive. */
+export const HEARTBEAT_MS = 15_000
+/** Changes that are kept in memory for those who wait, of all agencies together. */
+const NOTED_MAX = 4_096
+/** In place of a cursor: from the oldest change that is kept. */
+export const FROM_START = 'start'
+
+const DELAY_BOUNDS_MS = [1, 2, 3, 5, 7.5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const
+
+export interface AskedChanges {
+  readonly agencyId: string
+  readonly keyId: string
+  /** As it was sent; null: from today's end. */
+  readonly after: string | null
+  readonly limit: number
+  isServed(): boolean
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  /** Called after each wait, with its milliseconds. */
+  onWaited?(ms: number): void
+}
+
+/**
+ * `malformed`: the cursor is of another agency, or not one of ours. `expired`: what comes after it is not kept, or it is of a history
+ * that was given up.
+ */
+export type NoChanges = { readonly kind: 'malformed' | 'expired' | NoPlace }
+
+export interface FeedStats {
+  readonly waiting: WaitingStats
+  /** From the moment a change was durable until the answer to a request that waited for it was ready, milliseconds. */
+  readonly delayMs: HistogramReading
+}
+
+/** An open stream. */
+export interface ChangeStream {
+  /** Where it begins. */
+  readonly first: ChangePage
+  /** The next changes, or an empty page every 15 seconds; null at the end. */
+  next(): Promise<ChangePage | null>
+  close(): void
+}
+
+export class ChangeFeed {
+  readonly #rows: ChangeRows
+  readonly #clock: Clock
+  readonly #historyId: string
+  readonly #endOf: (agencyId: string) => ShardHead
+  readonly #agencies = new Map<string, AgencyFeed>()
+  readonly #cursors = new Map<string, Cursors>()
+  readonly #places: WaitingPlaces
+  /** Whose changes they are, in the order in which they were noted. */
+  readonly #noted = new BoundedQueue<AgencyFeed>(NOTED_MAX)
+  readonly #delayMs = new Histogram(DELAY_BOUNDS_MS)
+
+  constructor(options: {
+    rows: ChangeRows
+    clock: Clock
+    /** Of the ledger, a UUID. */
+    historyId: string
+    /** The end of the log of the agency's shard, as this process knows it (Journal.endOf). */
+    endOf: (agencyId: string) => ShardHead
+  }) {
+    this.#rows = options.rows
+    this.#clock = options.clock
+    this.#historyId = options.historyId
+    this.#endOf = options.endOf
+    this.#places = new WaitingPlaces(options.clock)
+  }
+
+  get stats(): FeedStats {
+    return { waiting: this.#places.stats, delayMs: this.#delayMs.read() }
+  }
+
+  /** Entries have become durable: whoever waits for one is woken. Cheap for agencies that nobody reads the changes of. */
+  noteDurable(entries: readonly EncodedEntry[]): void {
+    for (const entry of entries) {
+      const feed = entry.isAnnounced ? this.#agencies.get(entry.agencyId) : undefined
+      if (feed === undefined) continue
+      feed.noteDurable(entry)
+      if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
+      this.#noted.push(feed)
+    }
+  }
+
+  /** The process stops serving: what waits ends at once, empty. */
+  end(): void {
+    this.#places.endAll()
+  }
+
+  /**
+   * The changes after a cursor. If there are none, waits for one.
+   * @throws what the database rejects with
+   */
+  async page(asked: AskedChanges & { readonly waitMs: number }): Promise<ChangePage | NoChanges> {
+    const reader = this.#reader(asked)
+    if ('kind' in reader) return reader
+    const first = await reader.read()
+    if (first === null) return { kind: 'expired' }
+    // Without a cursor, today's end is the answer.
+    if (first.changes.length > 0 || asked.waitMs === 0 || asked.after === null) return first
+    const place = this.#take(asked, 'request')
+    if ('kind' in place) return place
+    try {
+      return (await reader.next(asked.waitMs, place)) ?? reader.nothing()
+    } finally {
+      place.release()
+    }
+  }
+
+  /**
+   * A stream of the changes after a cursor. It takes a place until it is closed.
+   * @throws what the database rejects with
+   */
+  async stream(asked: AskedChanges): Promise<ChangeStream | NoChanges> {
+    const reader = this.#reader(asked)
+    if ('kind' in reader) return reader
+    const place = this.#take(asked, 'stream')
+    if ('kind' in place) return place
+    let first: ChangePage | null = null
+    try {
+      first = await reader.read()
+    } finally {
+      if (first === null) place.release()
+    }
+    if (first === null) return { kind: 'expired' }
+    return {
+      first,
+      next: () => reader.next(HEARTBEAT_MS, place),
+      close: () => {
+        place.end()
+        place.release()
+      },
+    }
+  }
+
+  #reader({ agencyId, after, limit, onWaited = () => {} }: AskedChanges): ChangeReader | NoChanges {
+    const from = this.#readFrom(agencyId, after)
+    if (from !== null && typeof from === 'object' && 'kind' in from) return from
+    const onAnswered = (ms: number) => this.#delayMs.count(ms)
+    return new ChangeReader({ feed: this.#feedOf(agencyId), clock: this.#clock, from, limit, onWaited, onAnswered })
+  }
+
+  #readFrom(agencyId: string, after: string | null): ReadFrom | null | NoChanges {
+    if (after === null || after === FROM_START) return after
+    const cursor = this.#cursorsOf(agencyId).read(after)
+    switch (cursor.kind) {
+      case 'read':
+        return cursor.position
+      case 'malformed':
+        return { kind: 'malformed' }
+      case 'of_another_history':
+        return { kind: 'expired' }
+    }
+  }
+
+  #take({ keyId, isServed, signal }: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
+    const place = this.#places.take({ keyId, kind, isServed })
+    if (typeof place === 'string') return { kind: place }
+    const leave = (): void => {
+      place.end()
+      place.release()
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    return place
+  }
+
+  #cursorsOf(agencyId: string): Cursors {
+    const cursors = this.#cursors.get(agencyId) ?? new Cursors(this.#historyId, agencyId)
+    this.#cursors.set(agencyId, cursors)
+    return cursors
+  }
+
+  #feedOf(agencyId: string): AgencyFeed {
+    const known = this.#agencies.get(agencyId)
+    if (known !== undefined) return known
+    const feed = new AgencyFeed({
+      ...{ agencyId, rows: this.#rows, cursors: this.#cursorsOf(agencyId), clock: this.#clock },
+      endOfLog: () => {
+        const { lastSeq, lastLink } = this.#endOf(agencyId)
+        return { seq: lastSeq, fingerprint: fingerprintOf(lastLink) }
+      },
+    })
+    this.#agencies.set(agencyId, feed)
+    return feed
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The requests that wait for changes, and the open streams: how many there may be, and when they must end (docs/design.md#changes).
+ * Nothing here costs anything per request while it waits: keys are looked at twice a second, each once, however many wait with it.
+ */
+import type { Clock } from '../lib/clock.ts'
+
+/** Of one API key. */
+export const WAITING_PER_KEY_MAX = 20
+/** Of the process. */
+export const WAITING_MAX = 5_000
+/** At most this long after its key was revoked or has expired, or the agency was suspended, a request ends. */
+const CHECK_EVERY_MS = 500
+
+/** Who waits. */
+export interface Waiting {
+  readonly keyId: string
+  readonly kind: 'request' | 'stream'
+  /** Whether the key still opens the feed. */
+  isServed(): boolean
+}
+
+export type NoPlace = 'key_full' | 'process_full'
+
+export interface WaitingStats {
+  readonly requests: number
+  readonly streams: number
+}
+
+/** The place of one request. It is taken until `release`. */
+export class Place {
+  readonly #release: (place: Place) => void
+  readonly waiting: Waiting
+  #isEnded = false
+  /** Called once when the request must end. */
+  onEnd: (() => void) | null = null
+
+  constructor(waiting: Waiting, release: (place: Place) => void) {
+    this.waiting = waiting
+    this.#release = release
+  }
+
+  /** The request must end, or nobody reads its answer any more. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.onEnd?.()
+  }
+
+  /** Can be called more than once. */
+  release(): void {
+    this.#release(this)
+  }
+}
+
+export class WaitingPlaces {
+  readonly #clock: Clock
+  readonly #byKey = new Map<string, Set<Place>>()
+  readonly #taken = { request: 0, stream: 0 }
+  #isEnded = false
+  #isChecking = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get stats(): WaitingStats {
+    return { requests: this.#taken.request, streams: this.#taken.stream }
+  }
+
+  /** After `endAll`, the place has ended already. */
+  take(waiting: Waiting): Place | NoPlace {
+    const { keyId, kind } = waiting
+    const places = this.#byKey.get(keyId) ?? new Set()
+    if (places.size >= WAITING_PER_KEY_MAX) return 'key_full'
+    if (this.#taken.request + this.#taken.stream >= WAITING_MAX) return 'process_full'
+    const place = new Place(waiting, (released) => this.#release(released))
+    if (this.#isEnded) {
+      place.end()
+      return place
+    }
+    this.#byKey.set(keyId, places.add(place))
+    this.#taken[kind] += 1
+    this.#check()
+    return place
+  }
+
+  /** The process stops serving: all requests end now, and later ones at once. */
+  endAll(): void {
+    this.#isEnded = true
+    for (const places of this.#byKey.values()) for (const place of [...places]) place.end()
+  }
+
+  #release(place: Place): void {
+    const { keyId, kind } = place.waiting
+    const places = this.#byKey.get(keyId)
+    if (places?.delete(place) !== true) return
+    if (places.size === 0) this.#byKey.delete(keyId)
+    this.#taken[kind] -= 1
+  }
+
+  #check(): void {
+    if (this.#isChecking) return
+    this.#isChecking = true
+    this.#clock.after(CHECK_EVERY_MS, () => {
+      this.#isChecking = false
+      for (const places of this.#byKey.values()) {
+        const [first] = places
+        if (first?.waiting.isServed() === false) for (const place of [...places]) place.end()
+      }
+      if (this.#byKey.size > 0) this.#check()
+    })
+  }
+}

@@ -1,0 +1,68 @@
+import type { ChangeEntry, ChangeRows, ReadChanges } from '../../changes/change-rows.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
+import { classifyDatabaseError } from '../client/database-error.ts'
+import type { ListReads } from './list-reads.ts'
+
+interface ChangeRow {
+  seq: number
+  fingerprint: string
+  at: Date
+  entryId: string
+  unitId: string
+  otherUnitId: string | null
+  bookingId: string | null
+  /** Null for the end of the log. */
+  kind: string | null
+  payload: string
+  checksum: string
+  sourceRef: string | null
+}
+
+/** Reads the log for the feed of changes. */
+export class PostgresChangeRows implements ChangeRows {
+  readonly #lists: ListReads
+
+  constructor(lists: ListReads) {
+    this.#lists = lists
+  }
+
+  /** A UUID. */
+  async historyId(): Promise<string> {
+    const [row] = await this.#lists.sql<{ historyId: string }[]>`select history_id as "historyId" from ledger`
+    if (row === undefined) throw new Error('Cannot read the history id: there is no row')
+    return row.historyId
+  }
+
+  async read(agencyId: string, options: Parameters<ChangeRows['read']>[1]): Promise<ReadChanges | null> {
+    const rows = await this.#rows(agencyId, options).catch((error) => {
+      // A month was archived in this moment.
+      if (classifyDatabaseError(error) === 'retry') return this.#rows(agencyId, options)
+      throw error
+    })
+    const [end, ...entries] = rows
+    if (end === undefined) return null
+    return { end: { seq: end.seq, fingerprint: end.fingerprint }, entries: entries.map(entryOf) }
+  }
+
+  #rows(agencyId: string, { from, entriesMax }: Parameters<ChangeRows['read']>[1]): Promise<ChangeRow[]> {
+    const { seq, fingerprint } = from === 'start' ? { seq: null, fingerprint: null } : from
+    const { sql } = this.#lists
+    const statement = sql<ChangeRow[]>`
+      select seq::float8 as "seq", fingerprint, at, entry_id as "entryId", unit_id as "unitId", other_unit_id as "otherUnitId",
+             booking_id as "bookingId", kind, payload, checksum, source_ref as "sourceRef"
+      from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax})`
+    return this.#lists.read(agencyId, statement)
+  }
+}
+
+function entryOf({ at, kind, entryId, unitId, otherUnitId, bookingId, ...row }: ChangeRow): ChangeEntry {
+  return {
+    ...row,
+    kind: kind ?? '',
+    id: idOf('evt', entryId),
+    at: at.getTime(),
+    unitId: idOf('unt', unitId),
+    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
+    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+  }
+}

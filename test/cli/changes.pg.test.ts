@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { runCli } from '../../src/cli/run-cli.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
+import { eventually } from '../support/eventually.ts'
+import { CALLER } from '../support/samples.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
+
+const MAIN = join(import.meta.dir, '../../src/main.ts')
+
+let service: TestService
+let agency: Agency
+let unit: Unit
+let key: string
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  agency = await service.agency()
+  unit = await service.unit(agency, { slug: 'sea-view' })
+  key = (await service.key(agency)).secret
+})
+
+async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', '']
+  const code = await runCli(['changes', '--url', service.url, ...args], {
+    env: {},
+    isTty: false,
+    out: (text) => {
+      out += text
+    },
+    err: (text) => {
+      err += text
+    },
+    readInput: async () => '',
+  })
+  return { code, out, err }
+}
+
+describe('nightledger changes', () => {
+  test('lists the changes from the beginning, and says how to go on', async () => {
+    const { id } = await service.book(agency, unit, '2027-03-01', '2027-03-04')
+    await service.ledger.commands.cancel(agency, { bookingId: id, reason: null }, CALLER)
+    const first = await cli('--key', key, '--limit', '1')
+    expect(first.code).toBe(0)
+    expect(first.out.split('\n').map((line) => line.split(/ +/).slice(1))).toEqual([
+      ['EVENT', 'BOOKING', 'UNIT', 'ARRIVAL', 'DEPARTURE', 'STATUS'],
+      ['booking.created', id, 'sea-view', '2027-03-01', '2027-03-04', 'confirmed'],
+      [],
+    ])
+    const cursor = /^There are more: go on with --after (\S+)\n$/.exec(first.err)?.[1] ?? ''
+    const rest = await cli('--key', key, '--after', cursor, '--json')
+    expect(JSON.parse(rest.out).changes.map(({ event }: { event: string }) => event)).toEqual(['booking.cancelled'])
+  })
+
+  test('needs a key, and says so when it is refused', async () => {
+    expect(await cli()).toMatchObject({ code: 2, err: expect.stringContaining('--key') })
+    expect(await cli('--key', 'hr_live_wrong')).toMatchObject({ code: 3, err: expect.stringContaining('API key') })
+    expect(await cli('--key', 'hr_live_wrong', '--follow')).toMatchObject({ code: 3 })
+    expect(await cli('--key', key, '--after', 'x')).toMatchObject({ code: 3, err: expect.stringContaining('after') })
+    expect(await cli('--key', key, '--after', 'x', '--follow')).toMatchObject({ code: 3 })
+  })
+
+  test('--follow prints changes as they happen, over a lost connection', async () => {
+    const env = { PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: service.url, NIGHTLEDGER_KEY: key }
+    const child = Bun.spawn([process.execPath, 'run', MAIN, 'changes', '--follow', '--json'], { env, stderr: 'pipe' })
+    let out = ''
+    void (async () => {
+      for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) out += part
+    })()
+    const { changes } = service.ledger
+    await eventually('it follows', () => changes.stats.waiting.streams === 1)
+    await service.book(agency, unit, '2027-03-01', '2027-03-02')
+    await eventually('one line', () => out.split('\n').length === 2)
+    // What a revoked key would do: the stream ends. Only this one place is taken.
+    service.ledger.catalogue.putAgency({ ...agency, status: 'suspended' })
+    await eventually('it has ended', () => changes.stats.waiting.streams === 0)
+    service.ledger.catalogue.putAgency(agency)
+    await service.book(agency, unit, '2027-03-02', '2027-03-03')
+    await eventually('it follows again', () => changes.stats.waiting.streams === 1)
+    await service.book(agency, unit, '2027-03-03', '2027-03-04')
+    await eventually('three lines', () => out.split('\n').length === 4)
+    child.kill('SIGTERM')
+    await child.exited
+    const seqs = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).seq)
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
+  })
+})
