@@ -35,10 +35,15 @@ beforeAll(async () => {
   expect((await service.ask(path, { method: 'DELETE', token: TEST_PORTAL_TOKEN })).status).toBe(200)
 })
 afterAll(async () => {
-  service.kill('SIGTERM')
-  await service.exited
+  await end(service)
   await database.drop()
 })
+
+/** One that is fenced out while idle would only notice at its next write, and outlive the test. */
+async function end(ended: ServiceProcess): Promise<void> {
+  ended.kill('SIGTERM')
+  await ended.exited
+}
 
 /** Asks for an agency's units, through a proxy on this machine that says who asks. */
 function ask(client: string, token: string | null, to = service): Promise<HttpAnswer> {
@@ -103,12 +108,11 @@ describe('the address is', () => {
   })
 
   test('that of the connection when no proxy is trusted', async () => {
+    await end(service)
     const own = await startServiceOn(database.url)
     await statuses(WRONG_TOKENS_PER_MINUTE, (i) => `198.51.100.${i}`, WRONG, own)
     expect((await ask('203.0.113.7', WRONG, own)).status).toBe(429)
-    own.kill('SIGTERM')
-    await own.exited
-    // It has fenced out the other.
+    await end(own)
     service = await startServiceOn(database.url, { TRUSTED_PROXIES: '127.0.0.1' })
   })
 })
