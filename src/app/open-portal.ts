@@ -49,7 +49,10 @@ export function openPortal(
   const usageRows = new PostgresUsageRows(sql)
   return {
     ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency },
-    agencies: new AgencyCommands({ catalogue, store, clock, newId }),
+    agencies: new AgencyCommands({
+      ...{ catalogue, store, clock, newId },
+      onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+    }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({
       ...{ catalogue, store, clock, newId },

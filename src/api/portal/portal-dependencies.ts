@@ -66,10 +66,12 @@ export interface PortalDependencies {
   readonly ledger: PortalLedger
   readonly access: PortalAccess
   /**
-   * Counts a request without a valid token.
+   * Counts a request without a valid token, by what its headers say.
    * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
    */
   throttled(request: Request): number | null
+  /** The same for a wrong token in a body. */
+  throttledSignIn(request: Request): number | null
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }
