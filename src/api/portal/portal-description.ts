@@ -3,6 +3,7 @@ import type { SurfaceDescription } from '../openapi/surface-description.ts'
 import { isWrite } from '../operation.ts'
 
 const PORTAL_PARAMETERS = {
+  IfNoneMatch: PARAMETER_COMPONENTS.IfNoneMatch,
   IdempotencyKey: {
     ...PARAMETER_COMPONENTS.IdempotencyKey,
     description:
@@ -55,6 +56,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
   },
   components: { parameters: PORTAL_PARAMETERS },
   requestHeaders: (operation) => [
+    ...(operation.isConditional === true ? ['IfNoneMatch'] : []),
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
   ],

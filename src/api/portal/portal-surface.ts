@@ -15,6 +15,7 @@ import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
+import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
 import { USAGE } from './usage.ts'
@@ -36,6 +37,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...AUDIT,
   ...USAGE,
   ...VERIFICATION,
+  ...TAPE,
   ...UNIT_CALENDAR,
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
