@@ -2,11 +2,8 @@
 import createClient from 'openapi-fetch'
 import { connection } from '../session/connection.ts'
 import { sessionEnded } from '../session/session.ts'
-import type { components, paths } from './portal.gen.ts'
+import type { paths } from './portal.gen.ts'
 import { noAnswer, Problem } from './problem.ts'
-
-/** JSON shapes of the portal: `Schema<'Booking'>`. */
-export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
 export const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const

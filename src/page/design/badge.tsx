@@ -2,8 +2,6 @@ import './badge.css'
 import type { ComponentChildren } from 'preact'
 import { STATUS_LOOKS, type Status, type StayType, TYPE_LOOKS } from './status-looks.ts'
 
-export type BadgeTone = 'neutral' | 'good' | 'warn' | 'bad' | 'info' | 'accent'
-
 /** A word about something. */
 export function Badge({ tone = 'neutral', children }: { tone?: BadgeTone; children: ComponentChildren }) {
   return <span class={`badge badge-${tone}`}>{children}</span>

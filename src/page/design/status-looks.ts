@@ -1,9 +1,10 @@
 /** How statuses and types of stays look: the same shape, tone and word on every screen. */
-import type { Schema } from '../api/client.ts'
-import type { BadgeTone } from './badge.tsx'
+import type { Schema } from '../api/schema.ts'
 
 export type Status = Schema<'Booking'>['status']
 export type StayType = Schema<'Booking'>['type']
+
+export type BadgeTone = 'neutral' | 'good' | 'warn' | 'bad' | 'info' | 'accent'
 
 export interface Look {
   readonly label: string

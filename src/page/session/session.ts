@@ -1,6 +1,6 @@
 /** Who is signed in, and to which agency. The token itself is only in the HttpOnly cookie. */
-import type { Schema } from '../api/client.ts'
 import type { Problem } from '../api/problem.ts'
+import type { Schema } from '../api/schema.ts'
 import { Store } from '../data/store.ts'
 
 export type Actor = Schema<'Actor'>
