@@ -9,7 +9,7 @@ import { type RequiredRole, suffices } from '../../core/catalogue/access-token.t
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
 import type { Actor, Caller } from '../../core/journal/record.ts'
-import { plainHeaders } from '../http/answer.ts'
+import { plainHeaders, plainTaggedAnswer } from '../http/answer.ts'
 import { decodeStrictly } from '../http/query-string.ts'
 import { targetOf } from '../http/request-target.ts'
 import { isWrite, pathParameters, routeNameOf } from '../operation.ts'
@@ -17,6 +17,7 @@ import type { Failure } from '../problems/problem-of-failure.ts'
 import { notFound, type Problem, problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from '../route/admission.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import type { Tagged } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -93,6 +94,15 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   answer({ requestId }: Open<PortalAdmitted>, body: string, status: number): Response {
     return new Response(body, { status, headers: plainHeaders(requestId) })
+  }
+
+  taggedAnswer(
+    { requestId }: Open<PortalAdmitted>,
+    { tag, body }: Tagged,
+    { status, isConditional }: { status: number; isConditional: boolean },
+  ): Response {
+    if (body === null) return plainTaggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, requestId })
+    return plainTaggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, requestId })
   }
 
   headersOf({ requestId }: Open<PortalAdmitted>): Headers {

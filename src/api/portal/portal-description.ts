@@ -4,6 +4,7 @@ import { isWrite } from '../operation.ts'
 import { PAGE_HEADER, SESSION_COOKIE } from './session-cookie.ts'
 
 const PORTAL_PARAMETERS = {
+  IfNoneMatch: PARAMETER_COMPONENTS.IfNoneMatch,
   IdempotencyKey: {
     ...PARAMETER_COMPONENTS.IdempotencyKey,
     description:
@@ -67,6 +68,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
   ],
   components: { parameters: PORTAL_PARAMETERS },
   requestHeaders: (operation) => [
+    ...(operation.isConditional === true ? ['IfNoneMatch'] : []),
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
   ],

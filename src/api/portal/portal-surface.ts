@@ -16,6 +16,7 @@ import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
+import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
 import { USAGE } from './usage.ts'
@@ -37,6 +38,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...AUDIT,
   ...USAGE,
   ...VERIFICATION,
+  ...TAPE,
   ...UNIT_CALENDAR,
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
