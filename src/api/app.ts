@@ -98,7 +98,7 @@ export function createAdminApp({
   const { onFailure, notFound, fault } = fallbackAnswers(portal.ledger, requestStats, watch)
   const app = new Elysia({ ...ELYSIA_OPTIONS, serve: SERVE_OPTIONS })
     .onError(({ code, error, request }) => (code === 'NOT_FOUND' ? notFound(request, null) : fault(request, error)))
-    .use(portalRoutes({ ...portal, requestStats, onFailure }, { hasCalendars: false }))
+    .use(portalRoutes({ ...portal, requestStats, onFailure }, { isPublic: false }))
   for (const routes of operating) app.use(routes)
   return app
 }
