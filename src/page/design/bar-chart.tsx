@@ -4,9 +4,13 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 export interface Bar {
   /** Below the bar. */
   readonly label: string
+  /** Left out: `label` says it all. */
+  readonly fullLabel?: string
   readonly value: number
   /** The value in words: `€ 1,240`. */
   readonly text: string
+  /** Above the bar, if `text` is too long for that. */
+  readonly shortText?: string
   /** Not yet settled, such as a month to come: hatched. */
   readonly isOpen?: boolean
   readonly isCurrent?: boolean
@@ -57,16 +61,16 @@ export function BarChart({
             y2={TOP + full * part + 0.5}
           />
         ))}
-        {bars.map(({ label, value, text, isOpen = false, isCurrent = false }, index) => {
+        {bars.map(({ label, fullLabel = label, value, text, shortText = text, isOpen, isCurrent }, index) => {
           const middle = step * (index + 0.5)
           const height = value <= 0 ? 0 : Math.max(2, (full * Math.min(value, top)) / top)
           const y = TOP + full - height
           return (
-            <g key={label} class="bar-group">
-              <title>{`${label}: ${text}`}</title>
+            <g key={fullLabel} class="bar-group">
+              <title>{`${fullLabel}: ${text}`}</title>
               <rect class="bar-area" x={step * index} y="0" width={step} height={HEIGHT} />
               <rect
-                class={isOpen ? 'bar bar-open' : 'bar'}
+                class={isOpen === true ? 'bar bar-open' : 'bar'}
                 x={middle - thickness / 2}
                 y={y}
                 width={thickness}
@@ -75,10 +79,10 @@ export function BarChart({
               />
               {step >= 44 && (
                 <text class="bar-value" x={middle} y={y - 5}>
-                  {text}
+                  {shortText}
                 </text>
               )}
-              <text class={isCurrent ? 'bar-label bar-label-current' : 'bar-label'} x={middle} y={HEIGHT - 6}>
+              <text class={isCurrent === true ? 'bar-label bar-label-current' : 'bar-label'} x={middle} y={HEIGHT - 6}>
                 {label}
               </text>
             </g>
@@ -94,9 +98,9 @@ export function BarChart({
           </tr>
         </thead>
         <tbody>
-          {bars.map(({ label, text }) => (
-            <tr key={label}>
-              <th scope="row">{label}</th>
+          {bars.map(({ label, fullLabel = label, text }) => (
+            <tr key={fullLabel}>
+              <th scope="row">{fullLabel}</th>
               <td>{text}</td>
             </tr>
           ))}
