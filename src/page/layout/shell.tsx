@@ -23,7 +23,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
     <div class="shell">
       <a
         class="skip-link"
-        href={`#/${screen.path}`}
+        href="#main"
         onClick={(event) => {
           event.preventDefault()
           main.current?.focus()
@@ -32,7 +32,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
         Skip to content
       </a>
       <SideNav current={screen} />
-      <main ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
+      <main id="main" ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
         <ConnectionMark />
         {children}
       </main>
