@@ -13,7 +13,7 @@ export function relativeTime(instant: string | number, now: number = Date.now(),
   const distance = (typeof instant === 'number' ? instant : Date.parse(instant)) - now
   const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
   for (const [unit, length] of UNITS) {
-    if (Math.abs(distance) >= length) return format.format(Math.trunc(distance / length), unit)
+    if (Math.abs(distance) >= length) return format.format(Math.round(distance / length), unit)
   }
   return format.format(0, 'second')
 }
@@ -36,4 +36,10 @@ export function timeLeft(instant: string | number, now: number = Date.now()): st
 export function instantText(instant: string | number, timezone: string, locale?: string): string {
   const at = typeof instant === 'number' ? instant : Date.parse(instant)
   return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: timezone }).format(at)
+}
+
+/** `1 Mar 2027`: the day it was in the agency's time zone. */
+export function dateText(instant: string | number, timezone: string, locale?: string): string {
+  const at = typeof instant === 'number' ? instant : Date.parse(instant)
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: timezone }).format(at)
 }

@@ -21,6 +21,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
   }, [screen.path])
   return (
     <div class="shell">
+      {/* biome-ignore lint/a11y/useValidAnchor: a link to a place on the page; its address belongs to the screens */}
       <a
         class="skip-link"
         href="#main"

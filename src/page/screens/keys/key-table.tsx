@@ -3,7 +3,7 @@ import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { instantText, relativeTime } from '../../format/instants.ts'
+import { dateText, instantText } from '../../format/instants.ts'
 import { useSession } from '../../session/use-session.ts'
 import { type Key, keyName, keyState } from './key-state.ts'
 import { SCOPES } from './scopes.ts'
@@ -38,9 +38,9 @@ export function KeyTable({
       head: 'May',
       cell: ({ scopes }) => (
         <span class="key-scopes">
-          {SCOPES.filter(({ scope }) => scopes.includes(scope)).map(({ scope, label }) => (
+          {SCOPES.filter(({ scope }) => scopes.includes(scope)).map(({ scope, short }) => (
             <Badge key={scope} tone={scope === 'write:bookings' || scope === 'read:guests' ? 'accent' : 'neutral'}>
-              {label}
+              {short}
             </Badge>
           ))}
           {scopes.length === 0 && <span class="muted">Nothing</span>}
@@ -53,7 +53,7 @@ export function KeyTable({
       isMinor: true,
       cell: ({ createdAt }) => (
         <time dateTime={createdAt} title={instantText(createdAt, agency.timezone)}>
-          {relativeTime(createdAt, now)}
+          {dateText(createdAt, agency.timezone)}
         </time>
       ),
     },
@@ -89,13 +89,13 @@ function Expiry({ apiKey, now }: { apiKey: Key; now: number }) {
   if (revokedAt !== null) {
     return (
       <span title={instantText(revokedAt, agency.timezone)}>
-        <Badge tone="bad">Revoked</Badge> {relativeTime(revokedAt, now)}
+        <Badge tone="bad">Revoked</Badge> {dateText(revokedAt, agency.timezone)}
       </span>
     )
   }
   if (expiresAt === null) return <span class="muted">Never</span>
   const left = Date.parse(expiresAt) - now
-  const text = <span title={instantText(expiresAt, agency.timezone)}>{relativeTime(expiresAt, now)}</span>
+  const text = <span title={instantText(expiresAt, agency.timezone)}>{dateText(expiresAt, agency.timezone)}</span>
   if (left <= 0) {
     return (
       <>
