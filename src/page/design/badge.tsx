@@ -1,6 +1,6 @@
 import './badge.css'
 import type { ComponentChildren } from 'preact'
-import { STATUS_LOOKS, type Status, type StayType, TYPE_LOOKS } from './status-looks.ts'
+import { type BadgeTone, STATUS_LOOKS, type Status, type StayType, TYPE_LOOKS } from './status-looks.ts'
 
 /** A word about something. */
 export function Badge({ tone = 'neutral', children }: { tone?: BadgeTone; children: ComponentChildren }) {
