@@ -243,8 +243,10 @@ describe('whoever waits', () => {
 
   const ENDINGS: Record<string, (cookie: string) => unknown> = {
     'his token is revoked': () => service.delete(`${a}/access-tokens/${viewer.token.id}`),
-    'his token expires': () =>
-      service.ledger.catalogue.putAccessToken({ ...viewer.token, expiresAt: Date.now() + 200 }),
+    'his token expires': async () => {
+      service.ledger.catalogue.putAccessToken({ ...viewer.token, expiresAt: Date.now() + 100 })
+      await Bun.sleep(110)
+    },
     'the agency is suspended': () => service.patch(a, { status: 'suspended' }),
     'he signs out': (cookie) => signOut(service.url, cookie),
   }
