@@ -1,5 +1,5 @@
 import { problemOf } from '../api/problem.ts'
-import { useStore } from '../data/store.ts'
+import { useStore } from '../data/use-store.ts'
 import { Icon } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
 import { toast } from '../design/toast.tsx'
