@@ -55,6 +55,7 @@ describe("the portal's document", () => {
       'POST {a}/keys',
       'POST {a}/units',
       'POST {a}/units/{unitSlug}/calendar-feed',
+      'POST {a}/units/{unitSlug}/rates/preview',
       'POST {a}/webhook-endpoints',
       'POST {a}/webhook-endpoints/{endpointId}/ping',
       'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
