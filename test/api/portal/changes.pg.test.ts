@@ -271,6 +271,19 @@ describe('whoever waits', () => {
     },
   )
 
+  test('does not keep his session alive: a page asks for changes by itself', async () => {
+    const { cookie } = await signIn(service.url, viewer.secret)
+    const headers = { cookie }
+    const seenAt = () => service.ledger.sessions.find(cookie.split('=')[1] ?? '')?.seenAt
+    const opened = seenAt()
+    await Bun.sleep(5)
+    await service.ask(`${a}/changes`, undefined, { token: null, headers })
+    await stream(headers)
+    expect(seenAt()).toBe(opened as number)
+    await service.ask(`${a}/units`, undefined, { token: null, headers })
+    expect(seenAt()).toBeGreaterThan(opened as number)
+  })
+
   test('with a session that others of the token outlive is the only one sent away', async () => {
     const [one, two] = [
       (await signIn(service.url, viewer.secret)).cookie,
