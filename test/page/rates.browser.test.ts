@@ -20,7 +20,7 @@ describeInBrowser('rates', () => {
   })
   afterAll(() => portal.close())
 
-  const path = (unit: string) => `/agencies/tejo-stays/units/${unit}`
+  const path = (unit: string) => `/agencies/demo/units/${unit}`
   const setRates = (unit: string, json: object) =>
     portal.service.ask(`/portal/v1${path(unit)}/rates`, { method: 'PUT', token: portal.database.tokens.manager, json })
   const partnerQuote = async (unit: string, arrival: string, departure: string) => {
@@ -197,7 +197,7 @@ describeInBrowser('rates', () => {
       await page.getByRole('gridcell').first().waitFor()
       await fields(page).getByLabel('Fri', { exact: true }).fill('18')
       await saveBar(page).waitFor()
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      const overflow = await page.locator('html').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(overflow).toBe(0)
       await expectAccessible(page)
       await snapshot(page, 'rates-phone', { isWhole: true })

@@ -37,6 +37,8 @@ const STYLES = {
   shortMonthYear: { month: 'short', year: 'numeric' },
   /** `Mar` */
   shortMonth: { month: 'short' },
+  /** `M` */
+  narrowWeekday: { weekday: 'narrow' },
   /** `Mon` */
   weekday: { weekday: 'short' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>
