@@ -35,6 +35,8 @@ const STYLES = {
   month: { month: 'long', year: 'numeric' },
   /** `Mar 2027` */
   shortMonthYear: { month: 'short', year: 'numeric' },
+  /** `2027` */
+  year: { year: 'numeric' },
   /** `Mar` */
   shortMonth: { month: 'short' },
   /** `M` */

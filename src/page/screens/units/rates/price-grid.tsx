@@ -132,6 +132,7 @@ function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow
       {/* biome-ignore lint/a11y/useFocusableInteractive: only nights can be chosen */}
       <span class="price-row-label" role="rowheader">
         {row.label}
+        {row.year !== null && <span class="price-row-year"> {row.year}</span>}
       </span>
       {row.cells.map((cell) => (
         <Cell key={cell.day} cell={cell} isTabStop={cell.day === tabStop} pointed={pointed} {...grid} />
