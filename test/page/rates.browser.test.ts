@@ -61,7 +61,6 @@ describeInBrowser('rates', () => {
   test('the price of a stay in the preview is what partners quote once the rates are saved', async () => {
     await portal.visit({ as: 'manager', at: `${AT}&arrival=${YEAR}-07-30&departure=${YEAR}-08-08` }, async (page) => {
       await page.getByText('Length-of-stay discount').waitFor()
-      await expectAccessible(page)
       await snapshot(page, 'rates', { isWhole: true })
       await addSeason(page, { name: 'Regatta', from: `${YEAR}-07-28`, to: `${YEAR}-08-03`, price: '150,50' })
       await fields(page).getByLabel('Sun', { exact: true }).fill('-12.5')
@@ -137,7 +136,7 @@ describeInBrowser('rates', () => {
       await page.getByText('Managers and owners of the agency can change rates.').waitFor()
       expect(await page.getByLabel('Base price per night').isDisabled()).toBe(true)
       await page.getByRole('button', { name: 'Show month' }).click()
-      await grid.getByRole('gridcell').nth(30).waitFor()
+      await grid.getByRole('gridcell').nth(27).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'rates-month', { isWhole: true })
     })

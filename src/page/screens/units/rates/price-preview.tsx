@@ -67,7 +67,8 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
         <div class="price-body">
           {errors.size > 0 && (
             <p class="price-behind" role="status">
-              The prices are those before your last change: complete the marked fields first.
+              These are the prices before your last change. Complete or correct the fields of the draft to see the new
+              ones.
             </p>
           )}
           <ErrorNote problem={problem} />
