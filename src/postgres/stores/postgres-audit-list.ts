@@ -3,6 +3,7 @@ import type { Listed } from '../../core/bookings/booking-list.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { ofBooking } from './entries-of-booking.ts'
 import type { ListReads } from './list-reads.ts'
 
 /**
@@ -122,20 +123,6 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.keyId === null ? sql`` : sql`and actor_kind = 'key' and actor_id = ${uuidIn('key', filter.keyId)}::text::uuid`}
     ${filter.tokenId === null ? sql`` : sql`and actor_kind = 'access_token' and actor_id = ${uuidIn('tok', filter.tokenId)}::text::uuid`}
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
-}
-
-/** The entries of a booking are those of the units it has been in, which have an index. */
-function ofBooking(sql: Sql, agencyId: string, bookingId: string): Fragment {
-  const booking = sql`${uuidIn('bkg', bookingId)}::text::uuid`
-  return sql`
-    and booking_id = ${booking}
-    and unit_id = any (array(
-      with recursive stayed_in as (
-        select unit_id from booking where agency_id = ${uuidOf(agencyId)} and booking_id = ${booking}
-        union
-        select j.other_unit_id from stayed_in s
-        join journal j on j.unit_id = s.unit_id and j.booking_id = ${booking} and j.other_unit_id is not null)
-      select unit_id from stayed_in))`
 }
 
 function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine): AuditEntry {
