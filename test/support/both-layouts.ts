@@ -57,8 +57,8 @@ function asText(table: string, column: string, value: unknown): unknown {
   return `${prefix}_${value.replaceAll('-', '')}`
 }
 
-/** What the audit trail shows, without the ids of its lines: that of an entry is now another one. */
-export type ShownLine = Omit<AuditEntry, 'id'>
+/** What the audit trail shows, without the ids of its lines: that of an entry is now another one. Both journals have the events. */
+export type ShownLine = Omit<AuditEntry, 'id' | 'event'>
 
 export async function oldAuditTrail(sql: Sql, agencyId: string): Promise<ShownLine[]> {
   const rows = await sql<{ line: ShownLine & { at: string } }[]>`

@@ -1,10 +1,14 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
+import type { LoggedEvent } from '../../core/domain/event.ts'
+import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
+import { decodeEntry } from '../../core/journal/entry-codec.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { ofBooking } from './entries-of-booking.ts'
 import type { ListReads } from './list-reads.ts'
+import { entryOf as storedEntryOf } from './loaded-rows.ts'
 
 /**
  * The audit trail: the entries of the journal, and the lines that have none. Both have an index on (agency, newest), and the two
@@ -42,6 +46,13 @@ interface StoredLine {
   readonly isEntry: boolean
   readonly requestId: string | null
   readonly count: number
+  /** These are null unless it is an entry. */
+  readonly seq: number | null
+  readonly unitId: string
+  readonly otherUnitId: string | null
+  readonly kind: string
+  readonly payload: string
+  readonly checksum: string
 }
 
 /** One page and the count of all; a page beyond the end has only the count. */
@@ -105,12 +116,14 @@ function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
       ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
     entryColumns: sql`
       at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
-      true as "isEntry", request_id as "requestId", 1::float8 as "count"`,
+      true as "isEntry", request_id as "requestId", 1::float8 as "count", seq::float8 as "seq", unit_id as "unitId",
+      other_unit_id as "otherUnitId", kind, payload, checksum::text as "checksum"`,
     lines: sql`
       ${common}
       ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
       ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
-    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8`,
+    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8,
+      null, null, null, null, null, null`,
   }
 }
 
@@ -125,15 +138,25 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
 }
 
-function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine): AuditEntry {
+function entryOf(row: StoredLine): AuditEntry {
+  const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId } = row
   return {
-    id: idOf('aud', line.id),
-    route: line.route,
-    outcome: line.outcome,
-    bookingId: line.bookingId !== null && isEntry ? idOf('bkg', line.bookingId) : line.bookingId,
-    requestId: line.requestId,
-    count: line.count,
+    ...{ route, outcome, requestId, count },
+    id: idOf('aud', id),
+    bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
     actor: actorOf(actorKind, actorId),
-    at: line.at.getTime(),
+    at: row.at.getTime(),
+    event: eventOf(row),
+  }
+}
+
+/** A damaged entry is the verification's to report; its line in the trail is shown as far as it can be. */
+function eventOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredLine): LoggedEvent | null {
+  if (seq === null) return null
+  try {
+    return decodeEntry(storedEntryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }))
+  } catch (error) {
+    if (error instanceof CorruptLedgerError) return null
+    throw error
   }
 }

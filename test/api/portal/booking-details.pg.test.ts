@@ -60,3 +60,20 @@ test('a booking that has moved shows the deliveries of both units to every endpo
   const of = (await service.get(`${path}/webhook-endpoints/${webhookEndpoints[0].id}/deliveries`)).body.deliveries
   expect(of.filter(({ bookingId }: { bookingId: string }) => bookingId === booking.id)).toHaveLength(2)
 })
+
+test('the audit trail of a booking says what was different before each change', async () => {
+  const { path, unit, other } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, status: 'option' })).body
+  await service.patch(`${path}/bookings/${booking.id}`, { unit: other, departure: '2027-03-06' })
+  await service.ask(`${path}/bookings/${booking.id}/cancel`, { reason: 'Guest fell ill' })
+
+  const { audit } = (await service.get(`${path}/audit?booking=${booking.id}`)).body
+  const changes = audit.map(({ change }: { change: Record<string, unknown> }) => change)
+  const stay = { ...STAY, unitSlug: unit, status: 'option', type: 'guest', totalAmount: booking.totalAmount }
+  expect(changes).toMatchObject([
+    { kind: 'booking_cancelled', before: { status: 'option' }, after: { status: 'cancelled', holdExpiresAt: null } },
+    { kind: 'booking_changed', before: stay, after: { ...STAY, unitSlug: other, departure: '2027-03-06' } },
+    { kind: 'booking_created', unitSlug: unit, before: null, after: stay },
+  ])
+  expect(JSON.stringify(audit)).not.toContain('fell ill')
+})
