@@ -121,31 +121,13 @@ async function signIn(
   database: DemoDatabase,
   { as }: VisitOptions,
 ): Promise<void> {
-  await withoutSessions(context, baseUrl)
   if (as === undefined) return
   const token = as === 'operator' ? TEST_PORTAL_TOKEN : database.tokens[as]
-  tokens.set(context, token)
-}
-
-const tokens = new WeakMap<BrowserContext, string>()
-
-/** Stands in for the sessions of the service. */
-async function withoutSessions(context: BrowserContext, baseUrl: string): Promise<void> {
-  await context.route(`${baseUrl}/portal/session`, async (route) => {
-    if (route.request().method() === 'DELETE') {
-      tokens.delete(context)
-      return route.fulfill({ status: 204 })
-    }
-    const { token } = route.request().postDataJSON()
-    const answer = await fetch(`${baseUrl}/portal/v1/me`, { headers: { authorization: `Bearer ${token}` } })
-    if (answer.ok) tokens.set(context, token)
-    return route.fulfill({ status: answer.status, contentType: 'application/json', body: await answer.text() })
+  const answer = await context.request.post(`${baseUrl}/portal/session`, {
+    data: { token },
+    headers: { Origin: baseUrl, 'X-Nightledger-Page': '1' },
   })
-  await context.route(`${baseUrl}/portal/v1/**`, (route) => {
-    const token = tokens.get(context)
-    const own = route.request().headers()
-    return route.continue({ headers: token === undefined ? own : { ...own, authorization: `Bearer ${token}` } })
-  })
+  if (!answer.ok()) throw new Error(`Cannot sign in as ${as} in a test: ${answer.status()} ${await answer.text()}`)
 }
 
 declare const axe: {

@@ -6,12 +6,12 @@ import type { paths } from './portal.gen.ts'
 import { noAnswer, Problem } from './problem.ts'
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
-export const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
+const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
 
 const TIMEOUT_MS = 30_000
 
 /** Sends a request with the session's cookie. @throws Problem when no answer arrives */
-export async function send(request: Request): Promise<Response> {
+async function send(request: Request): Promise<Response> {
   const limit = AbortSignal.timeout(TIMEOUT_MS)
   try {
     const response = await fetch(request, { signal: AbortSignal.any([request.signal, limit]) })
@@ -48,6 +48,6 @@ export async function answerOf<T>(
   return data
 }
 
-export function bodyOf(error: unknown): Record<string, unknown> {
+function bodyOf(error: unknown): Record<string, unknown> {
   return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {}
 }

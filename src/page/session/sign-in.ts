@@ -1,13 +1,11 @@
 /** Signing in and out, and finding out who is signed in. */
-import { answerOf, bodyOf, client, PAGE_HEADER, send } from '../api/client.ts'
+import { answerOf, client } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
 import { resources } from '../data/resources.ts'
 import { type Actor, type Agency, session } from './session.ts'
 
 /** Of the operator: the agency that was chosen last. */
 const AGENCY_KEY = 'nightledger.agency'
-
-const SESSION_PATH = '/portal/session'
 
 /** Reads who is signed in by the cookie. Never throws. */
 export async function openSession(): Promise<void> {
@@ -25,21 +23,13 @@ export async function openSession(): Promise<void> {
  * @throws Problem when the token is refused or the service does not answer
  */
 export async function signIn(token: string): Promise<void> {
-  const response = await send(
-    new Request(SESSION_PATH, {
-      method: 'POST',
-      headers: { ...PAGE_HEADER, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ token }),
-    }),
-  )
-  const body = bodyOf(await response.json().catch(() => null))
-  if (!response.ok) throw new Problem(response.status, body)
-  await enter(body['actor'] as Actor)
+  const { actor } = await answerOf(client.POST('/portal/session', { body: { token } }))
+  await enter(actor)
 }
 
 /** Ends the session at the service. @throws Problem when it does not answer: the session then goes on */
 export async function signOut(): Promise<void> {
-  await send(new Request(SESSION_PATH, { method: 'DELETE', headers: PAGE_HEADER }))
+  await answerOf(client.DELETE('/portal/session'))
   resources.clear()
   session.set({ kind: 'signed_out' })
 }

@@ -47,7 +47,7 @@ export function TokenForm() {
         isCode
         value={token}
         onChange={setToken}
-        error={isWrong ? 'This token is not valid: it may be mistyped, expired or revoked.' : hint}
+        error={isWrong ? problem.message : hint}
       />
       {!isWrong && <ErrorNote problem={problem} />}
       <Button type="submit" tone="primary" isBusy={isBusy}>
