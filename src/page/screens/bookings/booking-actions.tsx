@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks'
+import { Button } from '../../design/button.tsx'
+import { Menu, type MenuItem } from '../../design/menu.tsx'
+import { dayOf, todayIn } from '../../format/days.ts'
+import { useSession } from '../../session/use-session.ts'
+import type { Booking } from '../../stays/stay-name.ts'
+import { CancelDialog } from './cancel-dialog.tsx'
+import { ExtensionDialog } from './extension-dialog.tsx'
+import { HoldDialog } from './hold-dialog.tsx'
+import { MoveDialog } from './move-dialog.tsx'
+import { type Step, StepDialog, stepAfter } from './step-dialog.tsx'
+
+type Open = 'step' | 'move' | 'hold' | 'extension' | 'cancel'
+
+/** What can be done with a booking now: its next step as a button, the rest in a menu. */
+export function BookingActions({ booking }: { booking: Booking }) {
+  const { may, agency } = useSession()
+  const [open, setOpen] = useState<Open | null>(null)
+  if (booking.status === 'cancelled') return <span class="muted">Cancelled: its nights are free again.</span>
+  if (!may('desk')) return <span class="muted">You may look, but not change: that takes the desk role.</span>
+  const step = stepAfter(booking)
+  const close = () => setOpen(null)
+  return (
+    <>
+      <Button icon="calendar" onClick={() => setOpen('move')}>
+        Change dates or unit
+      </Button>
+      {step !== null && (
+        <Button
+          tone={isDue(step, booking, todayIn(agency.timezone)) ? 'primary' : 'plain'}
+          icon={step.icon}
+          onClick={() => setOpen('step')}
+        >
+          {step.action}
+        </Button>
+      )}
+      <Menu label="More actions" items={moreActions(booking, setOpen)} />
+      {open === 'step' && step !== null && <StepDialog step={step} booking={booking} onClose={close} />}
+      {open === 'move' && <MoveDialog booking={booking} onClose={close} />}
+      {open === 'hold' && <HoldDialog booking={booking} onClose={close} />}
+      {open === 'extension' && <ExtensionDialog booking={booking} onClose={close} />}
+      {open === 'cancel' && <CancelDialog booking={booking} onClose={close} />}
+    </>
+  )
+}
+
+function moreActions({ status, type }: Booking, open: (which: Open) => void): MenuItem[] {
+  const isHold = status === 'option' || status === 'draft'
+  const cancel = isHold ? 'Release the hold' : type === 'guest' ? 'Cancel the booking' : 'Remove it'
+  return [
+    ...(isHold ? [{ label: 'Extend the hold', icon: 'clock' as const, onSelect: () => open('hold') }] : []),
+    ...(status === 'checked_in'
+      ? [{ label: 'Expected extension', icon: 'clock' as const, onSelect: () => open('extension') }]
+      : []),
+    { label: cancel, icon: 'close', isDanger: true, onSelect: () => open('cancel') },
+  ]
+}
+
+/** Whether the step is what the booking waits for today. A hold always waits. */
+function isDue({ to }: Step, { arrival, departure }: Booking, today: number): boolean {
+  if (to === 'confirmed') return true
+  return today >= dayOf(to === 'checked_in' ? arrival : departure)
+}

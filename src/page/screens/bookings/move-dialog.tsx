@@ -1,0 +1,83 @@
+import { useState } from 'preact/hooks'
+import { DateInput, FieldRow, Select } from '../../design/inputs.tsx'
+import { toast } from '../../design/toast.tsx'
+import { plural } from '../../format/count.ts'
+import { dayOf, isoOf } from '../../format/days.ts'
+import { money } from '../../format/money.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { useUnits } from '../../stays/use-units.ts'
+import { ActionDialog } from './action-dialog.tsx'
+import { type BookingPatch, patchBooking } from './patch-booking.ts'
+import { useVersionedWrite } from './versioned-write.ts'
+
+/** Other dates, another unit, or both. */
+export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
+  const { currency } = useSession()
+  const units = useUnits().data ?? []
+  const [unit, setUnit] = useState(booking.unitSlug)
+  const [arrival, setArrival] = useState(booking.arrival)
+  const [departure, setDeparture] = useState(booking.departure)
+  const write = useVersionedWrite<BookingPatch>({
+    booking,
+    send: patchBooking,
+    onDone: (changed) => {
+      const price = changed.type === 'guest' ? `, ${money(changed.totalAmount, currency)}` : ''
+      toast({ tone: 'good', text: `${stayName(changed)}: ${changed.unitName}, ${stayDates(changed)}${price}` })
+      onClose()
+    },
+  })
+  const nights = arrival === '' || departure === '' ? 0 : dayOf(departure) - dayOf(arrival)
+  const change: BookingPatch = {
+    ...(unit === booking.unitSlug ? {} : { unit }),
+    ...(arrival === booking.arrival ? {} : { arrival }),
+    ...(departure === booking.departure ? {} : { departure }),
+  }
+  const isChanged = Object.keys(change).length > 0
+  const options = units
+    .filter(({ slug, status }) => status !== 'archived' || slug === booking.unitSlug)
+    .map(({ slug, name }) => ({ value: slug, label: name }))
+  return (
+    <ActionDialog
+      title={`Change dates or unit: ${stayName(booking)}`}
+      action="Change the booking"
+      width="m"
+      write={write}
+      canSubmit={isChanged && nights > 0}
+      onSubmit={() => write.run(change)}
+      onClose={onClose}
+    >
+      <p>
+        Now {booking.unitName}, {stayDates(booking)}
+        {booking.type === 'guest' && `, ${money(booking.totalAmount, currency)}`}.
+      </p>
+      <Select
+        label="Unit"
+        value={unit}
+        onChange={setUnit}
+        options={options.length === 0 ? [{ value: booking.unitSlug, label: booking.unitName }] : options}
+      />
+      <FieldRow>
+        <DateInput
+          label="Arrival"
+          value={arrival}
+          onChange={(value) => {
+            // The stay keeps its length until the departure is changed too.
+            if (value !== '' && nights > 0) setDeparture(isoOf(dayOf(value) + nights))
+            setArrival(value)
+          }}
+          error={write.problem?.of('arrival')}
+        />
+        <DateInput
+          label="Departure"
+          value={departure}
+          min={arrival === '' ? '' : isoOf(dayOf(arrival) + 1)}
+          onChange={setDeparture}
+          hint={nights > 0 ? plural(nights, 'night') : undefined}
+          error={nights <= 0 ? 'The departure must be after the arrival.' : write.problem?.of('departure')}
+        />
+      </FieldRow>
+      {booking.type === 'guest' && <p class="muted">Other dates or another unit are priced anew.</p>}
+    </ActionDialog>
+  )
+}
