@@ -65,7 +65,7 @@ export function changedMembers(
   const then = membersOf(before, context)
   return now.flatMap(({ label, text }, index) => {
     const was = then[index]?.text ?? null
-    return was === text ? [] : [{ label, before: was ?? 'none', after: text ?? 'none' }]
+    return was === text ? [] : [{ label, before: was, after: text ?? 'no longer' }]
   })
 }
 

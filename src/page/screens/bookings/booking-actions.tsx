@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Menu, type MenuItem } from '../../design/menu.tsx'
+import { useIsPhone } from '../../design/use-media.ts'
 import { dayOf, todayIn } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
@@ -10,11 +11,14 @@ import { HoldDialog } from './hold-dialog.tsx'
 import { MoveDialog } from './move-dialog.tsx'
 import { type Step, StepDialog, stepAfter } from './step-dialog.tsx'
 
+const MOVE = 'Change dates or unit'
+
 type Open = 'step' | 'move' | 'hold' | 'extension' | 'cancel'
 
 /** What can be done with a booking now: its next step as a button, the rest in a menu. */
 export function BookingActions({ booking }: { booking: Booking }) {
   const { may, agency } = useSession()
+  const isPhone = useIsPhone()
   const [open, setOpen] = useState<Open | null>(null)
   if (booking.status === 'cancelled') return <span class="muted">Cancelled: its nights are free again.</span>
   if (!may('desk')) return <span class="muted">You may look, but not change: that takes the desk role.</span>
@@ -22,9 +26,11 @@ export function BookingActions({ booking }: { booking: Booking }) {
   const close = () => setOpen(null)
   return (
     <>
-      <Button icon="calendar" onClick={() => setOpen('move')}>
-        Change dates or unit
-      </Button>
+      {!isPhone && (
+        <Button icon="calendar" onClick={() => setOpen('move')}>
+          {MOVE}
+        </Button>
+      )}
       {step !== null && (
         <Button
           tone={isDue(step, booking, todayIn(agency.timezone)) ? 'primary' : 'plain'}
@@ -34,7 +40,15 @@ export function BookingActions({ booking }: { booking: Booking }) {
           {step.action}
         </Button>
       )}
-      <Menu label="More actions" items={moreActions(booking, setOpen)} />
+      <span class="booking-menu">
+        <Menu
+          label="More actions"
+          items={[
+            ...(isPhone ? [{ label: MOVE, icon: 'calendar' as const, onSelect: () => setOpen('move') }] : []),
+            ...moreActions(booking, setOpen),
+          ]}
+        />
+      </span>
       {open === 'step' && step !== null && <StepDialog step={step} booking={booking} onClose={close} />}
       {open === 'move' && <MoveDialog booking={booking} onClose={close} />}
       {open === 'hold' && <HoldDialog booking={booking} onClose={close} />}

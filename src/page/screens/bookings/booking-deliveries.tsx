@@ -43,10 +43,10 @@ export function BookingDeliveries({ booking: { id, version } }: { booking: Booki
         <DeliveryList deliveries={deliveries} about={({ endpointId }) => nameOf(endpointId)} />
       )}
       {data !== undefined && deliveries.length === 0 && (
-        <EmptyState icon="webhooks" title="Nobody was told">
+        <EmptyState icon="webhooks" title="Nothing was sent">
           {endpoints.length === 0
-            ? 'There is no webhook endpoint. Once one is registered, it is told of every change from then on.'
-            : 'It was last changed before the endpoints were registered. They are told of the next change.'}
+            ? 'No webhook endpoint is registered. One that is gets every change from then on.'
+            : 'It has not changed since the endpoints were registered. They get its next change.'}
         </EmptyState>
       )}
     </Card>

@@ -1,7 +1,7 @@
 import { Card } from '../../design/card.tsx'
 import { CopyButton } from '../../design/copy-button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
-import { STATUS_LOOKS, TYPE_LOOKS } from '../../design/status-looks.ts'
+import { TYPE_LOOKS } from '../../design/status-looks.ts'
 import { dayOf, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
@@ -13,14 +13,13 @@ type Item = readonly [name: string, value: preact.ComponentChildren]
 export function BookingFacts({ booking }: { booking: Booking }) {
   const { agency } = useSession()
   const at = (instant: string) => instantText(instant, agency.timezone)
-  const { status, holdExpiresAt, expectedUntil, cancelledAt, cancelReason, sourceRef } = booking
+  const { holdExpiresAt, expectedUntil, cancelledAt, cancelReason, sourceRef } = booking
   const items: (Item | null)[] = [
     ['Unit', <a href={hashOf(['units', booking.unitSlug])}>{booking.unitName}</a>],
     ['Arrival', dayText(dayOf(booking.arrival), 'long')],
     ['Departure', dayText(dayOf(booking.departure), 'long')],
     expectedUntil === null ? null : ['Expected to stay until', dayText(dayOf(expectedUntil), 'long')],
     booking.type === 'guest' ? null : ['Type', TYPE_LOOKS[booking.type].label],
-    ['Status', STATUS_LOOKS[status].label],
     holdExpiresAt === null ? null : ['Held until', `${at(holdExpiresAt)} (${timeLeft(holdExpiresAt)} left)`],
     cancelledAt === null ? null : ['Cancelled', at(cancelledAt)],
     cancelledAt === null ? null : ['Reason', cancelReason === 'hold_expired' ? 'The hold ran out' : cancelReason],

@@ -26,8 +26,9 @@ export function BookingFilters({ filter }: { filter: BookingFilter }) {
   const count = filterCount(filter)
   const [isOpen, setOpen] = useState(count > 0)
   const showsAll = !isPhone || isOpen
+  const isSet = count > 0 || filter.search !== ''
   return (
-    <search class="bookings-filters">
+    <search class={isSet ? 'bookings-filters bookings-filters-set' : 'bookings-filters'}>
       <div class="bookings-search">
         <SearchInput search={filter.search} />
         {isPhone && (
@@ -44,7 +45,7 @@ export function BookingFilters({ filter }: { filter: BookingFilter }) {
           <SourceInput key={filter.source} source={filter.source} />
           <DateInput label="Stays from" value={filter.from} max={filter.to} onChange={change('from')} />
           <DateInput label="Stays until" value={filter.to} min={filter.from} onChange={change('to')} />
-          {count + Number(filter.search !== '') > 0 && (
+          {isSet && (
             <Button tone="quiet" icon="close" onClick={() => setQuery(NO_FILTER, { replace: true })}>
               Clear
             </Button>
@@ -77,7 +78,7 @@ function SearchInput({ search }: { search: string }) {
     <TextInput
       label="Search"
       type="search"
-      placeholder="Guest, reference or booking id"
+      placeholder="Guest, reference or id"
       value={typed}
       onChange={setTyped}
       autocomplete="off"

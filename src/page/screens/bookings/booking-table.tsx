@@ -1,5 +1,6 @@
 import { StatusBadge } from '../../design/badge.tsx'
 import { type Column, Table } from '../../design/table.tsx'
+import { useIsPhone } from '../../design/use-media.ts'
 import { plural } from '../../format/count.ts'
 import { timeLeft } from '../../format/instants.ts'
 import { type Currency, money } from '../../format/money.ts'
@@ -21,7 +22,7 @@ export function BookingTable({
   return (
     <Table
       caption={caption}
-      columns={columnsOf(currency).filter(({ key }) => !hides.includes(key))}
+      columns={columnsOf(currency, useIsPhone()).filter(({ key }) => !hides.includes(key))}
       rows={bookings}
       rowKey={({ id }) => id}
       rowHref={({ id }) => hashOf(['bookings', id])}
@@ -30,13 +31,14 @@ export function BookingTable({
   )
 }
 
-function columnsOf(currency: Currency): Column<Booking>[] {
+function columnsOf(currency: Currency, isPhone: boolean): Column<Booking>[] {
   return [
     { key: 'name', head: 'Guest', cell: stayName },
     { key: 'unit', head: 'Unit', cell: ({ unitName }) => unitName },
     { key: 'stay', head: 'Stay', cell: (booking) => <span class="numeric">{stayDates(booking)}</span> },
     { key: 'nights', head: 'Nights', align: 'end', isMinor: true, cell: ({ nights }) => nights },
-    { key: 'status', head: 'Status', cell: (booking) => <Standing booking={booking} /> },
+    // Beside the name on a phone.
+    { key: 'status', head: 'Status', isActions: isPhone, cell: (booking) => <Standing booking={booking} /> },
     {
       key: 'source',
       head: 'Source',

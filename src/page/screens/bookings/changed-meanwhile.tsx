@@ -14,7 +14,7 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
     <Note tone="warn" role="alert">
       <p>
         <strong>{by === null ? 'Someone else' : by.who.name}</strong> changed this booking{' '}
-        {by === null ? 'meanwhile' : relativeTime(by.at)}, so nothing of yours was written.
+        {by === null ? 'meanwhile' : agoText(by.at)}, so nothing of yours was written.
       </p>
       {members.length > 0 && (
         <dl class="booking-diff">
@@ -22,8 +22,13 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
             <div key={label}>
               <dt>{label}</dt>
               <dd>
-                <del>{before}</del> <span class="visually-hidden">is now</span>
-                <span aria-hidden="true">→</span> <strong>{after}</strong>
+                {before !== null && (
+                  <>
+                    <del>{before}</del> <span class="visually-hidden">is now</span>
+                    <span aria-hidden="true">→</span>{' '}
+                  </>
+                )}
+                <strong>{after}</strong>
               </dd>
             </div>
           ))}
@@ -32,4 +37,10 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
       <p>Your entries are still here. Apply them to the booking as it is now, or leave it.</p>
     </Note>
   )
+}
+
+function agoText(instant: string): string {
+  const now = Date.now()
+  // Clocks differ a little: what has just happened may seem to come.
+  return now - Date.parse(instant) < 60_000 ? 'just now' : relativeTime(instant, now)
 }

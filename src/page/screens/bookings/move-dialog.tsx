@@ -15,9 +15,10 @@ import { useVersionedWrite } from './versioned-write.ts'
 export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
   const { currency } = useSession()
   const units = useUnits().data ?? []
-  const [unit, setUnit] = useState(booking.unitSlug)
-  const [arrival, setArrival] = useState(booking.arrival)
-  const [departure, setDeparture] = useState(booking.departure)
+  // Null: as the booking has it, also when a colleague has changed that meanwhile.
+  const [newUnit, setUnit] = useState<string | null>(null)
+  const [newArrival, setArrival] = useState<string | null>(null)
+  const [newDeparture, setDeparture] = useState<string | null>(null)
   const write = useVersionedWrite<BookingPatch>({
     booking,
     send: patchBooking,
@@ -27,15 +28,19 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
       onClose()
     },
   })
+  const { base } = write
+  const unit = newUnit ?? base.unitSlug
+  const arrival = newArrival ?? base.arrival
+  const departure = newDeparture ?? base.departure
   const nights = arrival === '' || departure === '' ? 0 : dayOf(departure) - dayOf(arrival)
   const change: BookingPatch = {
-    ...(unit === booking.unitSlug ? {} : { unit }),
-    ...(arrival === booking.arrival ? {} : { arrival }),
-    ...(departure === booking.departure ? {} : { departure }),
+    ...(unit === base.unitSlug ? {} : { unit }),
+    ...(arrival === base.arrival ? {} : { arrival }),
+    ...(departure === base.departure ? {} : { departure }),
   }
   const isChanged = Object.keys(change).length > 0
   const options = units
-    .filter(({ slug, status }) => status !== 'archived' || slug === booking.unitSlug)
+    .filter(({ slug, status }) => status !== 'archived' || slug === base.unitSlug)
     .map(({ slug, name }) => ({ value: slug, label: name }))
   return (
     <ActionDialog
@@ -48,14 +53,14 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
       onClose={onClose}
     >
       <p>
-        Now {booking.unitName}, {stayDates(booking)}
-        {booking.type === 'guest' && `, ${money(booking.totalAmount, currency)}`}.
+        Now {base.unitName}, {stayDates(base)}
+        {base.type === 'guest' && `, ${money(base.totalAmount, currency)}`}.
       </p>
       <Select
         label="Unit"
         value={unit}
         onChange={setUnit}
-        options={options.length === 0 ? [{ value: booking.unitSlug, label: booking.unitName }] : options}
+        options={options.length === 0 ? [{ value: base.unitSlug, label: base.unitName }] : options}
       />
       <FieldRow>
         <DateInput

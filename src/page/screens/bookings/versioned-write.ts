@@ -18,6 +18,8 @@ export interface Conflict {
 export interface VersionedWrite<Input> {
   /** Sends it, based on the booking that was seen; after a conflict, on the booking as it is now. */
   run(input: Input): void
+  /** The booking that it is based on. */
+  readonly base: Booking
   readonly isRunning: boolean
   /** Why it was refused, unless that is told by `conflict`. */
   readonly problem: Problem | null
@@ -67,6 +69,7 @@ export function useVersionedWrite<Input>({
   const isConflict = mutation.problem?.code === 'VERSION_CHANGED'
   return {
     run: (input) => void mutation.run({ input, version: seen.version }),
+    base: seen,
     isRunning: mutation.isRunning,
     problem: isConflict && conflict !== null ? null : mutation.problem,
     conflict: isConflict ? conflict : null,
