@@ -8,6 +8,7 @@ import { BOOKING_QUOTE } from './booking-quote.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
 import { BOOKINGS } from './bookings.ts'
 import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
+import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
@@ -16,6 +17,7 @@ import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
+import { RATES_PREVIEW } from './rates-preview.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -32,10 +34,12 @@ const ROUTES: readonly PortalRoute[] = [
   ...KEYS,
   ...UNITS,
   ...RATES,
+  ...RATES_PREVIEW,
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,
   ...BOOKING_QUOTE,
+  ...CHANGES,
   ...GUESTS,
   ...AUDIT,
   ...USAGE,

@@ -16,6 +16,8 @@ export interface NightPriceRun {
   readonly prices: readonly MinorUnits[]
   /** The effective minimum stay of an arrival on any of these nights. */
   readonly minStay: number
+  /** The name of the season; null outside of all. */
+  readonly season: string | null
 }
 
 /** Calls `visit` for each run of the nights `[from, to)`, in order. Together the runs cover them all. */
@@ -33,6 +35,7 @@ export function forEachNightPriceRun(
     to: end,
     prices: pricesFrom(first, season?.nightlyPrice ?? rules.basePrice, basisPoints),
     minStay: season?.minStay ?? rules.minStay,
+    season: season?.name ?? null,
   })
   let night = from
   for (const season of seasonsIn(seasons, from, to)) {

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { LoggedEvent } from '../../core/domain/event.ts'
+import type { LoggedEvent, Pricing } from '../../core/domain/event.ts'
 import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
 import { decodeEntry } from '../../core/journal/entry-codec.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
@@ -46,6 +46,7 @@ interface StoredLine {
   readonly isEntry: boolean
   readonly requestId: string | null
   readonly count: number
+  readonly pricing: Pricing | null
   /** These are null unless it is an entry. */
   readonly seq: number | null
   readonly unitId: string
@@ -116,15 +117,26 @@ function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
       ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
     entryColumns: sql`
       at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
-      true as "isEntry", request_id as "requestId", 1::float8 as "count", seq::float8 as "seq", unit_id as "unitId",
+      true as "isEntry", request_id as "requestId", 1::float8 as "count", ${pricingOf(sql)} as "pricing",
+      seq::float8 as "seq", unit_id as "unitId",
       other_unit_id as "otherUnitId", kind, payload, checksum::text as "checksum"`,
     lines: sql`
       ${common}
       ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
       ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
     lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8,
-      null, null, null, null, null, null`,
+      null, null, null, null, null, null, null`,
   }
+}
+
+/** The last member of the payload (entry-codec.ts). The text is not parsed: the trail is shown even if an entry is damaged. */
+function pricingOf(sql: Sql): Fragment {
+  return sql`
+    case
+      when kind <> 'booking_changed' then null
+      when payload like '%,"pricing":"keep"}' then 'keep'
+      when payload like '%,"pricing":"reprice"}' then 'reprice'
+    end`
 }
 
 function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragment {
@@ -139,9 +151,9 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
 }
 
 function entryOf(row: StoredLine): AuditEntry {
-  const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId } = row
+  const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId, pricing } = row
   return {
-    ...{ route, outcome, requestId, count },
+    ...{ route, outcome, requestId, count, pricing },
     id: idOf('aud', id),
     bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
     actor: actorOf(actorKind, actorId),

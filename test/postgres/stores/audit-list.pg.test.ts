@@ -95,7 +95,7 @@ describe('the audit trail', () => {
     const { event, ...line } = rows.at(-2) ?? { event: null }
     expect(line).toEqual({
       ...{ id: entryIds[1]?.replace('evt', 'aud') ?? '', at: T0 + 3, actor, route, requestId },
-      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1 },
+      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1, pricing: null },
     })
     expect(rows.at(-1)?.actor).toEqual({ kind: 'system', id: null })
     expect([event?.kind, rows.at(-1)?.event?.kind]).toEqual(['booking_created', 'unit_set'])
