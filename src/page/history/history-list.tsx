@@ -41,6 +41,7 @@ function HistoryLine({ entry }: { entry: AuditEntry }) {
             ))}
           </ul>
         )}
+        {entry.pricing === 'keep' && <p class="muted">The price was kept as it was.</p>}
         <time class="history-time" dateTime={entry.at} title={instantText(entry.at, agency.timezone)}>
           {relativeTime(entry.at)} · {instantText(entry.at, agency.timezone)}
         </time>

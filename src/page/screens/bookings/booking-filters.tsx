@@ -1,15 +1,13 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Field } from '../../design/field.tsx'
-import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
+import { DateInput, Select } from '../../design/inputs.tsx'
+import { SearchInput } from '../../design/search-input.tsx'
 import { STATUS_LOOKS, TYPE_LOOKS } from '../../design/status-looks.ts'
 import { useIsPhone } from '../../design/use-media.ts'
 import { setQuery } from '../../route/router.ts'
 import { useUnits } from '../../stays/use-units.ts'
 import { type BookingFilter, filterCount, NO_FILTER } from './booking-filter.ts'
-
-/** Between the last letter and the search. */
-const TYPING_MS = 250
 
 const ANY = { value: '', label: 'Any' }
 const STATUSES = [ANY, ...Object.entries(STATUS_LOOKS).map(([value, { label }]) => ({ value, label }))]
@@ -30,7 +28,7 @@ export function BookingFilters({ filter }: { filter: BookingFilter }) {
   return (
     <search class={isSet ? 'bookings-filters bookings-filters-set' : 'bookings-filters'}>
       <div class="bookings-search">
-        <SearchInput search={filter.search} />
+        <SearchInput search={filter.search} placeholder="Guest, reference or id" />
         {isPhone && (
           <Button icon="filter" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             {count === 0 ? 'Filters' : `Filters (${count})`}
@@ -53,37 +51,6 @@ export function BookingFilters({ filter }: { filter: BookingFilter }) {
         </>
       )}
     </search>
-  )
-}
-
-function SearchInput({ search }: { search: string }) {
-  const [typed, setTyped] = useState(search)
-  const sent = useRef(search)
-  useEffect(() => {
-    // The address has changed otherwise: cleared, or gone back to.
-    if (search !== sent.current) {
-      sent.current = search
-      setTyped(search)
-    }
-  }, [search])
-  useEffect(() => {
-    if (typed.trim() === sent.current) return
-    const timer = setTimeout(() => {
-      sent.current = typed.trim()
-      change('search')(typed.trim())
-    }, TYPING_MS)
-    return () => clearTimeout(timer)
-  }, [typed])
-  return (
-    <TextInput
-      label="Search"
-      type="search"
-      placeholder="Guest, reference or id"
-      value={typed}
-      onChange={setTyped}
-      autocomplete="off"
-      spellcheck={false}
-    />
   )
 }
 

@@ -8,21 +8,21 @@ import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
 import { type Booking, sourceText, stayDates, stayName } from '../../stays/stay-name.ts'
 
-/** Bookings, each a link to its page. `hides`: what every row has in common. */
+/** Bookings, each a link to its page. `nameBy`: what tells one from the others. */
 export function BookingTable({
   bookings,
   caption,
-  hides = [],
+  nameBy = 'guest',
 }: {
   bookings: readonly Booking[]
   caption: string
-  hides?: readonly string[]
+  nameBy?: 'guest' | 'unit'
 }) {
   const { currency } = useSession()
   return (
     <Table
       caption={caption}
-      columns={columnsOf(currency, useIsPhone()).filter(({ key }) => !hides.includes(key))}
+      columns={columnsOf(currency, useIsPhone()).filter(({ key }) => nameBy === 'guest' || key !== 'name')}
       rows={bookings}
       rowKey={({ id }) => id}
       rowHref={({ id }) => hashOf(['bookings', id])}

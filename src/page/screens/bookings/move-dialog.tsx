@@ -8,6 +8,7 @@ import { useSession } from '../../session/use-session.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
 import { useUnits } from '../../stays/use-units.ts'
 import { ActionDialog } from './action-dialog.tsx'
+import { MovePrice, type Pricing } from './move-price.tsx'
 import { type BookingPatch, patchBooking } from './patch-booking.ts'
 import { useVersionedWrite } from './versioned-write.ts'
 
@@ -19,6 +20,7 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
   const [newUnit, setUnit] = useState<string | null>(null)
   const [newArrival, setArrival] = useState<string | null>(null)
   const [newDeparture, setDeparture] = useState<string | null>(null)
+  const [pricing, setPricing] = useState<Pricing>('reprice')
   const write = useVersionedWrite<BookingPatch>({
     booking,
     send: patchBooking,
@@ -38,7 +40,7 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
     ...(arrival === base.arrival ? {} : { arrival }),
     ...(departure === base.departure ? {} : { departure }),
   }
-  const isChanged = Object.keys(change).length > 0
+  const isMoved = Object.keys(change).length > 0 && nights > 0
   const options = units
     .filter(({ slug, status }) => status !== 'archived' || slug === base.unitSlug)
     .map(({ slug, name }) => ({ value: slug, label: name }))
@@ -48,8 +50,8 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
       action="Change the booking"
       width="m"
       write={write}
-      canSubmit={isChanged && nights > 0}
-      onSubmit={() => write.run(change)}
+      canSubmit={isMoved}
+      onSubmit={() => write.run(base.type === 'guest' ? { ...change, pricing } : change)}
       onClose={onClose}
     >
       <p>
@@ -82,7 +84,7 @@ export function MoveDialog({ booking, onClose }: { booking: Booking; onClose: ()
           error={nights <= 0 ? 'The departure must be after the arrival.' : write.problem?.of('departure')}
         />
       </FieldRow>
-      {booking.type === 'guest' && <p class="muted">Other dates or another unit are priced anew.</p>}
+      <MovePrice booking={base} change={isMoved ? change : null} pricing={pricing} onPricing={setPricing} />
     </ActionDialog>
   )
 }

@@ -8,6 +8,7 @@ export interface BookingPatch {
   readonly arrival?: string
   readonly departure?: string
   readonly unit?: string
+  readonly pricing?: 'reprice' | 'keep'
   /** ISO 8601. */
   readonly holdExpiresAt?: string
   readonly expectedUntil?: string | null
