@@ -39,13 +39,24 @@ describeInBrowser('bookings', () => {
     await portal.visit({ as: 'desk', at: '#/bookings' }, async (page) => {
       await page.getByText('Newest arrival first').waitFor()
       await snapshot(page, 'bookings')
-      const b = await book({ status: 'option', guest: { firstName: 'Ada', lastName: 'Byron', email: 'ada@example.com', phone: '+351 21 000 0000' }, notes: 'Arrives late, leave the key with the porter.\nAllergic to feathers.', sourceRef: 'ADA-77', children: 1, extraBed: true })
+      const b = await book({
+        status: 'option',
+        guest: { firstName: 'Ada', lastName: 'Byron', email: 'ada@example.com', phone: '+351 21 000 0000' },
+        notes: 'Arrives late, leave the key with the porter.\nAllergic to feathers.',
+        sourceRef: 'ADA-77',
+        children: 1,
+        extraBed: true,
+      })
       await ask(`/bookings/${b.id}`, { departure: '2028-03-07' }, 'PATCH')
       await open(page, b.id)
       await page.getByText('moved').or(page.getByText('changed its dates')).first().waitFor()
       await snapshot(page, 'booking', { isWhole: true })
       await page.setViewportSize({ width: 1440, height: 900 })
-      await page.getByRole('button', { name: 'Extend' }).or(page.getByRole('button', { name: 'More actions' })).first().click()
+      await page
+        .getByRole('button', { name: 'Extend' })
+        .or(page.getByRole('button', { name: 'More actions' }))
+        .first()
+        .click()
       await page.getByRole('menuitem', { name: 'Extend the hold' }).click()
       await snapshot(page, 'booking-hold')
       await page.getByRole('button', { name: 'Back' }).click()

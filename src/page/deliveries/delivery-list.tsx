@@ -12,26 +12,36 @@ import { useSession } from '../session/use-session.ts'
 import { Attempts } from './attempts.tsx'
 import { attemptWords, DELIVERY_LOOKS, type Delivery, EVENT_WORDS, isAccepted } from './delivery-looks.ts'
 
-/** Deliveries, each of which opens to show its attempts. `about`: what tells it from the others. */
+/** Deliveries, each of which opens to show its attempts. `about`: what tells it from the others; `link`: where it leads. */
 export function DeliveryList({
   deliveries,
   about,
+  link,
 }: {
   deliveries: readonly Delivery[]
   about: (delivery: Delivery) => ComponentChildren
+  link: (delivery: Delivery) => ComponentChildren
 }) {
   return (
     <ul class="deliveries">
       {deliveries.map((delivery) => (
         <li key={delivery.id}>
-          <DeliveryDetails delivery={delivery} about={about(delivery)} />
+          <DeliveryDetails delivery={delivery} about={about(delivery)} link={link(delivery)} />
         </li>
       ))}
     </ul>
   )
 }
 
-function DeliveryDetails({ delivery, about }: { delivery: Delivery; about: ComponentChildren }) {
+function DeliveryDetails({
+  delivery,
+  about,
+  link,
+}: {
+  delivery: Delivery
+  about: ComponentChildren
+  link: ComponentChildren
+}) {
   const { agency } = useSession()
   const { event, status, createdAt, attempts } = delivery
   const look = DELIVERY_LOOKS[status]
@@ -60,7 +70,10 @@ function DeliveryDetails({ delivery, about }: { delivery: Delivery; about: Compo
       </summary>
       <div class="delivery-body">
         <Attempts delivery={delivery} />
-        <Resend delivery={delivery} />
+        <div class="delivery-foot">
+          <Resend delivery={delivery} />
+          {link}
+        </div>
       </div>
     </details>
   )
@@ -85,10 +98,8 @@ function Resend({ delivery: { id, event, status } }: { delivery: Delivery }) {
   if (event === 'ping') return null
   if (!may('manager')) return <p class="muted delivery-role">Sending it again takes the role of a manager.</p>
   return (
-    <div>
-      <Button size="s" icon="refresh" isBusy={isRunning} onClick={() => void run(id)}>
-        {status === 'pending' ? 'Send now' : 'Send again'}
-      </Button>
-    </div>
+    <Button size="s" icon="refresh" isBusy={isRunning} onClick={() => void run(id)}>
+      {status === 'pending' ? 'Send now' : 'Send again'}
+    </Button>
   )
 }

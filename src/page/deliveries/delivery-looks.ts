@@ -45,8 +45,8 @@ const STATUS_HINTS: Readonly<Record<number, string>> = {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  'endpoint address is not publicly routable': 'the address leads to a private network, where nothing is sent',
+  'endpoint address is not publicly routable': 'was not called: the address leads to a private network',
   'endpoint not reachable': 'could not be reached: wrong name, closed port or faulty certificate',
   'no answer within 10s': 'did not answer within 10 seconds',
-  'event could not be read': 'the event could not be read',
+  'event could not be read': 'was not called: the event could not be read',
 }

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
+import type { Schema } from '../../api/schema.ts'
 import { Badge } from '../../design/badge.tsx'
+import { STATUS_LOOKS, TYPE_LOOKS } from '../../design/status-looks.ts'
 import { type Column, Table } from '../../design/table.tsx'
 import { count } from '../../format/count.ts'
 import { instantText, relativeTime } from '../../format/instants.ts'
@@ -71,9 +73,19 @@ function titleOf({ change, route, outcome }: AuditEntry): string {
   if (reason !== null) return capital(`tried to ${deedWords(route).plain}, but ${reason}`)
   if (route === 'hold timer') return 'The hold ran out'
   if (change === null) return capital(deedWords(route).past)
+  if (change.kind === 'unit_set') return capital(deedWords(route).past)
+  if (change.before === null && change.after !== null) return createdTitle(change.after)
   // Here the entry is not read beside its booking.
-  const words = change.kind === 'unit_set' ? deedWords(route).past : changeDeed(change)
-  return capital(words.replace(/\bits dates\b/, 'the dates of a booking').replace(/\bit\b/, 'a booking'))
+  const words = changeDeed(change)
+    .replace(/\bits dates\b/, 'the dates of a booking')
+    .replace(/\bit\b/, 'a booking')
+  return capital(words)
+}
+
+function createdTitle({ type, status }: Schema<'AuditedStay'>): string {
+  if (type !== 'guest') return `Entered ${TYPE_LOOKS[type].label.toLowerCase()}`
+  if (status === 'option' || status === 'draft') return 'Put nights on hold'
+  return status === 'confirmed' ? 'Made a booking' : `Entered a booking: ${STATUS_LOOKS[status].label.toLowerCase()}`
 }
 
 /** What the entry is about, by name; null when the journal says nothing of it. */

@@ -6,6 +6,7 @@ import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { count } from '../../format/count.ts'
+import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
@@ -40,7 +41,15 @@ export function BookingDeliveries({ booking: { id, version } }: { booking: Booki
       <ErrorNote problem={error} onRetry={refresh} />
       {data === undefined && error === null && <Skeleton lines={2} />}
       {data !== undefined && deliveries.length > 0 && (
-        <DeliveryList deliveries={deliveries} about={({ endpointId }) => nameOf(endpointId)} />
+        <DeliveryList
+          deliveries={deliveries}
+          about={({ endpointId }) => nameOf(endpointId)}
+          link={({ endpointId }) =>
+            endpoints.some(({ id: known }) => known === endpointId) && (
+              <a href={hashOf(['webhooks', endpointId])}>Open the endpoint</a>
+            )
+          }
+        />
       )}
       {data !== undefined && deliveries.length === 0 && (
         <EmptyState icon="webhooks" title="Nothing was sent">

@@ -1,8 +1,8 @@
-import { useId } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { useSettled } from '../../data/use-settled.ts'
 import { ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Radio } from '../../design/radio.tsx'
 import { money } from '../../format/money.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
@@ -50,13 +50,15 @@ export function MovePrice({
       ) : (
         <fieldset class="booking-choice">
           <legend class="field-label">Price</legend>
-          <Choice
+          <Radio
+            group="pricing"
             isChosen={pricing === 'reprice'}
             onChoose={() => onPricing('reprice')}
             label={`Price it anew: ${money(quote.total, currency)}`}
             hint={`${money(Math.abs(difference), currency)} ${difference > 0 ? 'more' : 'less'} than now`}
           />
-          <Choice
+          <Radio
+            group="pricing"
             isChosen={pricing === 'keep'}
             onChoose={() => onPricing('keep')}
             label={`Keep ${money(booking.totalAmount, currency)}`}
@@ -69,28 +71,5 @@ export function MovePrice({
         <Lines lines={quote.lines} total={quote.total} currency={currency} />
       </details>
     </>
-  )
-}
-
-function Choice({
-  isChosen,
-  onChoose,
-  label,
-  hint,
-}: {
-  isChosen: boolean
-  onChoose: () => void
-  label: string
-  hint: string
-}) {
-  const id = useId()
-  return (
-    <div class="checkbox">
-      <input id={id} type="radio" checked={isChosen} aria-describedby={`${id}-hint`} onChange={onChoose} />
-      <label for={id}>{label}</label>
-      <div class="field-hint" id={`${id}-hint`}>
-        {hint}
-      </div>
-    </div>
   )
 }
