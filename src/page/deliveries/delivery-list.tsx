@@ -64,7 +64,9 @@ function DeliveryDetails({
         </span>
         {last !== undefined && !isAccepted(last) && (
           <span class="delivery-trouble">
-            {plural(attempts.length, 'attempt')}; the last {attemptWords(last)}
+            {attempts.length === 1
+              ? `The receiver ${attemptWords(last)}`
+              : `${plural(attempts.length, 'attempt')}; at the last, the receiver ${attemptWords(last)}`}
           </span>
         )}
       </summary>

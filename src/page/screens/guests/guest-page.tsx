@@ -1,4 +1,5 @@
 import '../bookings/booking-page.css'
+import './guests.css'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
@@ -73,7 +74,7 @@ function Known({ guest }: { guest: Guest }) {
           )
         }
       />
-      <div class="booking-columns">
+      <div class="booking-columns guest-columns">
         <GuestStays guestId={guest.id} />
         <Card title="Contact">
           <DescriptionList

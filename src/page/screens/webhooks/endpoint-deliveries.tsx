@@ -9,7 +9,7 @@ import { count } from '../../format/count.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
-import { stayName } from '../../stays/stay-name.ts'
+import { stayDates, stayName } from '../../stays/stay-name.ts'
 
 const PAGE_SIZE = 20
 const POLL_MS = 4_000
@@ -70,5 +70,5 @@ function BookingName({ id }: { id: string }) {
       }),
     ),
   )
-  return data === undefined ? '…' : `${stayName(data.booking)}, ${data.booking.unitName}`
+  return data === undefined ? '…' : `${stayName(data.booking)}, ${data.booking.unitName}, ${stayDates(data.booking)}`
 }

@@ -126,7 +126,10 @@ function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() 
             <strong>It was switched off.</strong> {endpoint.disabledReason ?? 'Too many deliveries in a row failed'}.
           </p>
           <p>
-            {endpoint.waitingEvents === 0 ? 'No event waits' : `${waitingText(endpoint)} wait`} for it.{' '}
+            {endpoint.waitingEvents === 0
+              ? 'No event waits'
+              : `${waitingText(endpoint)} ${endpoint.waitingEvents === 1 ? 'waits' : 'wait'}`}{' '}
+            for it.{' '}
             {onSwitchOn === undefined
               ? 'An owner of the agency can switch it on again.'
               : 'Mend the receiver, send a test, then switch it on again.'}
@@ -155,7 +158,9 @@ function Facts({ endpoint }: { endpoint: Endpoint }) {
             'Failures in a row',
             consecutiveFailures === 0
               ? 'None'
-              : `${consecutiveFailures}; after ${FAILURES_IN_A_ROW_MAX} it is switched off`,
+              : endpoint.status === 'disabled'
+                ? consecutiveFailures
+                : `${consecutiveFailures}; after ${FAILURES_IN_A_ROW_MAX} it is switched off`,
           ],
           ['Waiting', endpoint.waitingEvents === 0 ? 'Nothing' : waitingText(endpoint)],
           ...(hasOldSecret

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { Attempts } from '../../deliveries/attempts.tsx'
 import { attemptWords, type Delivery, isAccepted } from '../../deliveries/delivery-looks.ts'
 import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
 import { Button } from '../../design/button.tsx'
@@ -66,7 +65,6 @@ export function Ping({ endpoint, onClose }: { endpoint: Endpoint; onClose: () =>
               )}
             </p>
           </Note>
-          <Attempts delivery={delivery} />
           <p class="muted">A test does not count among the failures, whatever the answer.</p>
         </div>
       )}
