@@ -63,9 +63,12 @@ export function changedMembers(
     return now.filter(({ label, text }) => shown.includes(label) && text !== null).map(added)
   }
   const then = membersOf(before, context)
+  const isOtherStatus = before.status !== after.status
   return now.flatMap(({ label, text }, index) => {
     const was = then[index]?.text ?? null
-    return was === text ? [] : [{ label, before: was, after: text ?? 'no longer' }]
+    // What ends with the status needs no line of its own.
+    if (was === text || (text === null && isOtherStatus)) return []
+    return [{ label, before: was, after: text ?? 'no longer' }]
   })
 }
 

@@ -83,7 +83,9 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
           isTaken ? (
             <>
               Each address belongs to one guest.{' '}
-              <a href={hashOf('guests', { search: typed.email.trim() })}>See who has it</a>
+              <a href={hashOf('guests', { search: typed.email.trim() })} target="_blank" rel="noopener">
+                See who has it
+              </a>
             </>
           ) : (
             'A stay booked under this address is added to this guest.'
