@@ -31,7 +31,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],
   'hold timer': ['ended a hold that ran out', 'end a hold'],
-  demo: ['made the demo data', 'make the demo data'],
+  demo: ['set up the demo', 'set up the demo'],
 }
 
 /** @param route method and path template, `POST /partner/v1/bookings` */

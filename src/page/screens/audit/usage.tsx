@@ -16,7 +16,10 @@ type Month = Schema<'UsageMonth'>
 const SHOWN = 12
 /** From this share of the quota on, the person should act. */
 const NEARLY_ALL = 0.8
+/** From this share of the quota on, the chart shows it. */
+const QUOTA_SHOWN_FROM = 0.25
 /** Before that, too little of the month has passed to say how it ends. */
+const PACE_MIN = 100
 const PACE_MS_MIN = 3 * 86_400_000
 
 /** How many requests partners make, and how many the plan allows. */
@@ -49,11 +52,29 @@ export function Usage() {
                 Give a partner an API key. What it asks is counted here.
               </EmptyState>
             ) : (
-              <BarChart title="Requests by month" valueHead="Requests" bars={barsOf(data.usage)} />
+              <Chart months={data.usage} />
             )}
           </Card>
         </div>
       )}
+    </>
+  )
+}
+
+/** The quota is the top of the chart once the months come near it; before, it would flatten them. */
+function Chart({ months }: { months: readonly Month[] }) {
+  const quota = months[0]?.quota ?? null
+  const most = Math.max(...months.map(({ used }) => used))
+  const isNear = quota !== null && most >= quota * QUOTA_SHOWN_FROM
+  return (
+    <>
+      <BarChart
+        title="Requests by month"
+        valueHead="Requests"
+        bars={barsOf(months)}
+        {...(isNear ? { max: Math.max(quota, most) } : {})}
+      />
+      {isNear && most <= quota && <p class="muted usage-legend">The upper line is the quota of {count(quota)}.</p>}
     </>
   )
 }
@@ -74,7 +95,7 @@ function ThisMonth({ month: { month, used, quota, resetsAt }, now }: { month: Mo
           {quota !== null && (
             <span class="muted">
               {' '}
-              of {count(quota)} requests, {percent(share)}
+              of {count(quota)} requests, {shareText(share)}
             </span>
           )}
         </p>
@@ -113,6 +134,10 @@ function ThisMonth({ month: { month, used, quota, resetsAt }, now }: { month: Mo
   )
 }
 
+function shareText(share: number): string {
+  return share > 0 && share < 0.01 ? `less than ${percent(0.01)}` : percent(share)
+}
+
 /** What the month will come to if it goes on like this, to two figures; null while it is too early to say. */
 function paceOf({ month, used, now }: { month: string; used: number; now: number }): number | null {
   const start = dayOf(`${month}-01`)
@@ -121,6 +146,8 @@ function paceOf({ month, used, now }: { month: string; used: number; now: number
   const passedMs = now - startMs
   if (passedMs < PACE_MS_MIN || passedMs >= lengthMs || used === 0) return null
   const whole = (used * lengthMs) / passedMs
+  // A handful of requests has no pace.
+  if (whole < PACE_MIN) return null
   const step = 10 ** Math.max(0, Math.floor(Math.log10(whole)) - 1)
   return Math.round(whole / step) * step
 }

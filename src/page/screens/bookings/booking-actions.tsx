@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../design/button.tsx'
 import { Menu, type MenuItem } from '../../design/menu.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
 import { dayOf, todayIn } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -20,8 +21,8 @@ export function BookingActions({ booking }: { booking: Booking }) {
   const { may, agency } = useSession()
   const isPhone = useIsPhone()
   const [open, setOpen] = useState<Open | null>(null)
-  if (booking.status === 'cancelled') return <span class="muted">Cancelled: its nights are free again.</span>
-  if (!may('desk')) return <span class="muted">You may look, but not change: that takes the desk role.</span>
+  if (booking.status === 'cancelled') return <RoleNote>Cancelled: its nights are free again.</RoleNote>
+  if (!may('desk')) return <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
   const step = stepAfter(booking)
   const close = () => setOpen(null)
   return (

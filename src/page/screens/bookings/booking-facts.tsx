@@ -2,6 +2,7 @@ import { Card } from '../../design/card.tsx'
 import { CopyButton } from '../../design/copy-button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { TYPE_LOOKS } from '../../design/status-looks.ts'
+import { countryText } from '../../format/country.ts'
 import { dayOf, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
@@ -58,7 +59,7 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
           ['Name', guestName(guest)],
           ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
           ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
-          ['Nationality', guest.nationality],
+          ['Nationality', guest.nationality === null ? null : countryText(guest.nationality)],
         ]}
       />
     </Card>

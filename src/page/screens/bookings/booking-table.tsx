@@ -22,7 +22,9 @@ export function BookingTable({
   return (
     <Table
       caption={caption}
-      columns={columnsOf(currency, useIsPhone()).filter(({ key }) => nameBy === 'guest' || key !== 'name')}
+      columns={columnsOf(currency, useIsPhone()).filter(
+        ({ key }) => nameBy === 'guest' || !['name', 'nights', 'source'].includes(key),
+      )}
       rows={bookings}
       rowKey={({ id }) => id}
       rowHref={({ id }) => hashOf(['bookings', id])}
@@ -35,7 +37,7 @@ function columnsOf(currency: Currency, isPhone: boolean): Column<Booking>[] {
   return [
     { key: 'name', head: 'Guest', cell: stayName },
     { key: 'unit', head: 'Unit', cell: ({ unitName }) => unitName },
-    { key: 'stay', head: 'Stay', cell: (booking) => <span class="numeric">{stayDates(booking)}</span> },
+    { key: 'stay', head: 'Stay', cell: (booking) => <span class="bookings-dates numeric">{stayDates(booking)}</span> },
     { key: 'nights', head: 'Nights', align: 'end', isMinor: true, cell: ({ nights }) => nights },
     // Beside the name on a phone.
     { key: 'status', head: 'Status', isActions: isPhone, cell: (booking) => <Standing booking={booking} /> },

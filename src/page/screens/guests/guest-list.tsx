@@ -9,7 +9,9 @@ import { Pager } from '../../design/pager.tsx'
 import { SearchInput } from '../../design/search-input.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { plural } from '../../format/count.ts'
-import { instantText } from '../../format/instants.ts'
+import { countryText } from '../../format/country.ts'
+import { dayOf, dayText } from '../../format/days.ts'
+import { localTime } from '../../format/local-time.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -81,12 +83,17 @@ function columnsOf(timezone: string): Column<Guest>[] {
     { key: 'name', head: 'Name', cell: guestName },
     { key: 'email', head: 'E-mail', cell: ({ email }) => email ?? none },
     { key: 'phone', head: 'Phone', cell: ({ phone }) => phone ?? none },
-    { key: 'nationality', head: 'Nationality', isMinor: true, cell: ({ nationality }) => nationality ?? none },
+    {
+      key: 'nationality',
+      head: 'Nationality',
+      isMinor: true,
+      cell: ({ nationality }) => (nationality === null ? none : countryText(nationality)),
+    },
     {
       key: 'since',
       head: 'Known since',
       isMinor: true,
-      cell: ({ createdAt }) => <span class="numeric">{instantText(createdAt, timezone).split(',')[0]}</span>,
+      cell: ({ createdAt }) => <span class="numeric">{dayText(dayOf(localTime(createdAt, timezone).date))}</span>,
     },
   ]
 }

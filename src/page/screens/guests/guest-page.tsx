@@ -8,6 +8,8 @@ import { Card, PageHeader } from '../../design/card.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
+import { countryText } from '../../format/country.ts'
 import { instantText } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -70,7 +72,7 @@ function Known({ guest }: { guest: Guest }) {
               Edit contact details
             </Button>
           ) : (
-            <span class="muted">You may look, but not change: that takes the desk role.</span>
+            <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
           )
         }
       />
@@ -82,7 +84,7 @@ function Known({ guest }: { guest: Guest }) {
               ['Name', guestName(guest)],
               ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
               ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
-              ['Nationality', nationality],
+              ['Nationality', nationality === null ? null : countryText(nationality)],
               ['Known since', instantText(createdAt, agency.timezone)],
             ]}
           />

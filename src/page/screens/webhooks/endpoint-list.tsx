@@ -4,8 +4,8 @@ import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
 import { Table } from '../../design/table.tsx'
-import { plural } from '../../format/count.ts'
 import { relativeTime } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -90,9 +90,7 @@ export function EndpointList() {
         </Card>
       )}
       {endpoints.length > 0 && !isOwner && (
-        <p class="muted webhooks-role">
-          {plural(endpoints.length, 'endpoint')}. Registering and changing them takes an owner of the agency.
-        </p>
+        <RoleNote>Registering and changing endpoints takes an owner of the agency.</RoleNote>
       )}
       {isRegistering && <RegisterEndpoint onClose={() => setRegistering(false)} />}
     </>

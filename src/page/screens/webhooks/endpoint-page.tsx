@@ -10,6 +10,7 @@ import { DescriptionList } from '../../design/description-list.tsx'
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { Menu } from '../../design/menu.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
 import { instantText } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -99,7 +100,7 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
               )}
             </>
           ) : (
-            <span class="muted">You may look. A test takes the manager role, changes an owner.</span>
+            <RoleNote>You may look. A test takes the manager role, changes an owner.</RoleNote>
           )
         }
       />
