@@ -82,14 +82,16 @@ function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
 function MemberText({ member: { label, before, after } }: { member: ChangedMember }) {
   return (
     <>
-      <span class="history-label">{label}</span>{' '}
-      {before !== null && (
-        <>
-          <del>{before}</del> <span class="visually-hidden">is now</span>
-          <span aria-hidden="true">→</span>{' '}
-        </>
-      )}
-      <span>{after}</span>
+      <span class="history-label">{label}</span>
+      <span>
+        {before !== null && (
+          <>
+            <del>{before}</del> <span class="visually-hidden">is now</span>
+            <span aria-hidden="true">→</span>{' '}
+          </>
+        )}
+        {after}
+      </span>
     </>
   )
 }

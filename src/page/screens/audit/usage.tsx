@@ -42,7 +42,7 @@ export function Usage() {
       {data !== undefined && current !== undefined && (
         <div class="usage">
           <ThisMonth month={current} now={Date.now()} />
-          <Card title="Requests by month" aside="All keys together, months in UTC">
+          <Card title="Requests by month" aside="All keys, in UTC">
             {data.usage.every(({ used }) => used === 0) ? (
               <EmptyState
                 icon="keys"

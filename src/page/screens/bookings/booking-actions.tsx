@@ -6,7 +6,7 @@ import { useIsPhone } from '../../design/use-media.ts'
 import { dayOf, todayIn } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
-import { CancelDialog } from './cancel-dialog.tsx'
+import { CancelDialog, cancelWords } from './cancel-dialog.tsx'
 import { ExtensionDialog } from './extension-dialog.tsx'
 import { HoldDialog } from './hold-dialog.tsx'
 import { MoveDialog } from './move-dialog.tsx'
@@ -61,13 +61,12 @@ export function BookingActions({ booking }: { booking: Booking }) {
 
 function moreActions({ status, type }: Booking, open: (which: Open) => void): MenuItem[] {
   const isHold = status === 'option' || status === 'draft'
-  const cancel = isHold ? 'Release the hold' : type === 'guest' ? 'Cancel the booking' : 'Remove it'
   return [
     ...(isHold ? [{ label: 'Extend the hold', icon: 'clock' as const, onSelect: () => open('hold') }] : []),
     ...(status === 'checked_in'
       ? [{ label: 'Expected extension', icon: 'clock' as const, onSelect: () => open('extension') }]
       : []),
-    { label: cancel, icon: 'close', isDanger: true, onSelect: () => open('cancel') },
+    { label: cancelWords({ status, type }), icon: 'close', isDanger: true, onSelect: () => open('cancel') },
   ]
 }
 

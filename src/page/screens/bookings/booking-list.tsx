@@ -19,6 +19,7 @@ const PAGE_SIZE = 50
 
 /** Every booking of the agency, newest arrival first. */
 export function BookingList() {
+  const { may } = useSession()
   const route = useRoute()
   lastList.query = route.query
   const filter = filterOf(route)
@@ -27,9 +28,11 @@ export function BookingList() {
       <PageHeader
         title="Bookings"
         actions={
-          <LinkButton icon="calendar" href={hashOf('calendar')}>
-            Book in the calendar
-          </LinkButton>
+          may('desk') && (
+            <LinkButton icon="calendar" href={hashOf('calendar')}>
+              Book in the calendar
+            </LinkButton>
+          )
         }
       />
       <BookingFilters filter={filter} />

@@ -8,6 +8,12 @@ import { useVersionedWrite } from './versioned-write.ts'
 
 const REASON_LENGTH_MAX = 255
 
+/** What cancelling it is called. */
+export function cancelWords({ status, type }: Pick<Booking, 'status' | 'type'>): string {
+  if (status === 'option' || status === 'draft') return 'Release the hold'
+  return type === 'guest' ? 'Cancel the booking' : 'Remove it'
+}
+
 export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
   const [reason, setReason] = useState('')
   const write = useVersionedWrite<{ reason: string | null }>({
@@ -21,8 +27,8 @@ export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: 
       onClose()
     },
   })
-  const isHold = booking.status === 'option' || booking.status === 'draft'
-  const action = isHold ? 'Release the hold' : booking.type === 'guest' ? 'Cancel the booking' : 'Remove it'
+  const { base } = write
+  const action = cancelWords(base)
   return (
     <ActionDialog
       title={`${action}: ${stayName(booking)}`}
@@ -33,8 +39,8 @@ export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: 
       onClose={onClose}
     >
       <p>
-        The nights of {stayDates(booking)} in {booking.unitName} can be sold again at once. This cannot be taken back:
-        someone else may book them.
+        The nights of {stayDates(base)} in {base.unitName} can be sold again at once. This cannot be taken back: someone
+        else may book them.
       </p>
       <TextInput
         label="Reason"

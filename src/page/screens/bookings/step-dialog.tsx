@@ -44,8 +44,9 @@ export function StepDialog({ step, booking, onClose }: { step: Step; booking: Bo
       onClose()
     },
   })
-  const { type, totalAmount, arrival, departure, unitName } = booking
-  const warning = warningOf(step, booking, todayIn(agency.timezone))
+  const { base } = write
+  const { type, totalAmount, arrival, departure, unitName } = base
+  const warning = warningOf(step, base, todayIn(agency.timezone))
   return (
     <ActionDialog
       title={`${step.action}: ${stayName(booking)}`}
@@ -59,7 +60,7 @@ export function StepDialog({ step, booking, onClose }: { step: Step; booking: Bo
           ['Unit', unitName],
           ['Arrival', dayText(dayOf(arrival), 'short')],
           ['Departure', dayText(dayOf(departure), 'short')],
-          ['Party', partyText(booking)],
+          ['Party', partyText(base)],
           ...(type === 'guest' ? [['Total', money(totalAmount, currency)] as const] : []),
         ]}
       />
