@@ -46,6 +46,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
     /** Of a dry run, when it has a status of its own. */
     readonly dryRun?: { readonly status: 200; readonly description: string; readonly schema: TSchema }
   }
+  /** Programs send it by themselves: it does not show that a person is there. */
+  readonly isAutomatic?: boolean
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
 }

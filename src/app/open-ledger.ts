@@ -2,6 +2,7 @@
 
 import { type Counters, finalFlush } from '../access/final-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
+import { PortalSessions } from '../access/portal-sessions.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
 import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
@@ -10,7 +11,10 @@ import { EntityTags } from '../api/http/entity-tag.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
 import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
+import { AGENCY_VIEW, type AgencyChange } from '../api/portal/agency-change.ts'
 import { ChangeFeed } from '../changes/change-feed.ts'
+import { PARTNER_VIEW } from '../changes/change-page.ts'
+import { WaitingPlaces } from '../changes/waiting-places.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -36,6 +40,7 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { MonthsAhead } from './months-ahead.ts'
@@ -97,6 +102,10 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
+  /** Of the portal's page. */
+  readonly sessions: PortalSessions
+  /** The changes of an agency as it sees them itself; partners see `changes`. */
+  readonly agencyChanges: ChangeFeed<AgencyChange>
   /** The epoch of this writer for the agency. It rises when the journal has to resolve an unknown outcome. */
   epochOf(agencyId: string): number
   /** The same for what belongs to no agency. */
@@ -148,8 +157,15 @@ export async function openLedger(options: {
   const historyId = await changeRows.historyId()
   const usageRows = new PostgresUsageRows(sql)
   const rateRows = new PostgresRateRows(sql)
-  const { term, chainKeys, used, passed } = await takeOver({
-    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, clock },
+  const sessionRows = new PostgresSessionRows(sql)
+  const {
+    term,
+    chainKeys,
+    used,
+    passed,
+    sessions: storedSessions,
+  } = await takeOver({
+    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
     chainKeys: new PostgresChainKeys(sql, options.secretKey),
     // So that the journal starts with the newest month.
     prepare: async () => void (await ensureMonths(sql).catch(watch.onHousekeepingFailure)),
@@ -163,7 +179,10 @@ export async function openLedger(options: {
     term,
     lanes: APPEND_LANES,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
-    onDurable: (entries) => changes.noteDurable(entries),
+    onDurable: (entries) => {
+      changes.noteDurable(entries)
+      agencyChanges.noteDurable(entries)
+    },
     onFenced: (cause, settled) => {
       changes.end()
       const counted = settled
@@ -175,10 +194,13 @@ export async function openLedger(options: {
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
   })
-  const changes = new ChangeFeed({
-    ...{ rows: changeRows, clock, historyId },
-    endOf: (agencyId) => journal.endOf(agencyId),
-  })
+  const places = new WaitingPlaces(clock)
+  const feedOptions = {
+    ...{ rows: changeRows, clock, historyId, places },
+    endOf: (agencyId: string) => journal.endOf(agencyId),
+  }
+  const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
+  const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })
   const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
     watch.onSnapshotDefect({ defect, agencyId, unitId, seq })
   const directory = new UnitDirectory({
@@ -263,6 +285,17 @@ export async function openLedger(options: {
     onFailure: watch.onCountersNotWritten,
   })
 
+  const writtenSessions = sessionRows.writtenBy(() => journal.epoch)
+  const sessions = new PortalSessions({
+    rows: {
+      insert: (session) => reportingFence(writtenSessions.insert(session)),
+      keep: (what) => reportingFence(writtenSessions.keep(what)),
+    },
+    ...{ catalogue, clock },
+    onFailure: watch.onHousekeepingFailure,
+  })
+  sessions.start(storedSessions)
+
   const idempotencyRows = new PostgresIdempotencyRows(sql)
   const idempotency = new IdempotentWrites({
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
@@ -308,12 +341,14 @@ export async function openLedger(options: {
     directory,
     holdTimer,
     journal,
+    sessions,
     access,
     usage,
     refusals,
     idempotency,
     tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
     changes,
+    agencyChanges,
     epochOf: (agencyId) => journal.epochOf(agencyId),
     get epoch() {
       return journal.epoch
@@ -334,7 +369,7 @@ export async function openLedger(options: {
         monthsAhead.stop(),
         monthSnapshots.stop(),
         holdTimer.stop(),
-        stopCounting(usage, rateSlots, refusals),
+        stopCounting(usage, rateSlots, refusals, sessions),
       ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.

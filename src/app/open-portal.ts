@@ -38,7 +38,7 @@ export function openPortal(
   { secretKey, webhooks, draining }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
-  const { changes, tags } = ledger
+  const { agencyChanges: changes, tags } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -51,7 +51,10 @@ export function openPortal(
   const usageRows = new PostgresUsageRows(sql)
   return {
     ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency, changes, tags },
-    agencies: new AgencyCommands({ catalogue, store, clock, newId }),
+    agencies: new AgencyCommands({
+      ...{ catalogue, store, clock, newId },
+      onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+    }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({
       ...{ catalogue, store, clock, newId },
