@@ -199,7 +199,8 @@ describe('while a ledger is copied', () => {
     await eventually('the previous version writes on', () => acknowledged.length > ahead + 3)
     expect(await copyAndSwitch({ ...options, pageSize: 3 })).toMatchObject({ unknownCallers: 0, differentBodies: 0 })
     await writing
-    expect(fenced).toMatchObject({ code: 'NL001' })
+    // Fenced out; or, if it did not write in between, its tables have already moved.
+    expect(['NL001', '42P01']).toContain((fenced as { code?: string }).code ?? String(fenced))
     const rows = await sql<{ id: string }[]>`select booking_id as "id" from booking where source_ref like 'OLD-%'`
     expect(rows.map(({ id }) => idOf('bkg', id)).sort()).toEqual(acknowledged.sort())
     expect((await verifyDatabase(sql)).differences).toEqual([])
