@@ -35,7 +35,7 @@ const ask = (query: string, secret = key) => service.call(`/search?${query}`, { 
 const unit = (slug: string, change: Partial<Unit> = {}) => service.unit(agency, { slug, name: slug, ...change })
 const invalid = (...fields: string[]) => ({
   status: 400,
-  body: { code: 'VALIDATION', errors: fields.map((field) => ({ field, message: expect.stringContaining(field) })) },
+  body: { code: 'VALIDATION', errors: fields.map((field) => ({ field })) },
 })
 const offersIn = (answer: { body: { offers: Offer[] } }) => answer.body.offers
 const shownIn = async (query: string) =>
