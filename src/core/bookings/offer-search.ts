@@ -45,7 +45,7 @@ export interface Offer {
 }
 
 /** A step is the price of a stay. Measured: less than a millisecond (`bench/search.ts`). */
-const STEPS_PER_SLICE = 8_000
+export const STEPS_PER_SLICE = 8_000
 /** The arrivals of a unit take as long as so many prices. */
 const STEPS_OF_UNIT = 30
 /** What is known of so many units is dropped before the next are loaded, if memory has no room for all of them. */
