@@ -203,6 +203,7 @@ describe('filters', () => {
     // Three nights at 100.00, and 50.00 for cleaning.
     expect((await ask(`${STAY}&maxTotal=35000`)).body.totalItems).toBe(4)
     expect((await ask(`${STAY}&maxTotal=34999`)).body.totalItems).toBe(0)
+    expect((await ask(`${WINDOW}&each=stay&maxTotal=35000`)).body.totalItems).toBe(4 * 5)
     expect((await ask(`${WINDOW}&each=stay&maxTotal=34999`)).body.totalItems).toBe(0)
   })
 })
