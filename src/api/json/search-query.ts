@@ -1,6 +1,6 @@
 /** What a search is asked, over REST and as a tool (docs/partner-additions.md#3-get-search-what-can-be-booked-with-exact-totals). */
 import { Type } from '@sinclair/typebox'
-import { OFFER_SORTS, type OfferSort } from '../../core/bookings/offer-page.ts'
+import { OFFER_SORTS } from '../../core/bookings/offer-page.ts'
 import type { OffersAsked } from '../../core/bookings/offer-search.ts'
 import type { StayWindow } from '../../core/domain/bookable-arrivals.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'
@@ -13,8 +13,6 @@ import { nightOf, stayOf } from './stay-fields.ts'
 
 export const WINDOW_DAYS_MAX = 92
 export const SEARCH_NIGHTS_MAX = 60
-
-const MINOR_UNITS = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 /** All but `extraBed`, which is text in a query, and the page. */
 export const SEARCH_FIELDS = {
@@ -47,7 +45,13 @@ export const SEARCH_FIELDS = {
   bedrooms: Type.Optional(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'At least so many bedrooms.' }),
   ),
-  maxTotal: Type.Optional({ ...MINOR_UNITS, description: 'The highest total, inclusive, in minor units.' }),
+  maxTotal: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The highest total, inclusive, in minor units.',
+    }),
+  ),
   each: Type.Optional(
     choice(['unit', 'stay'], {
       default: 'unit',
@@ -56,12 +60,10 @@ export const SEARCH_FIELDS = {
     }),
   ),
   sort: Type.Optional(
-    Type.Unsafe<OfferSort>({
-      ...choice(OFFER_SORTS, {
-        default: 'total',
-        description:
-          '`total`: cheapest first, `-total`: dearest first. Ties are ordered by the name of the unit, then by arrival.',
-      }),
+    choice(OFFER_SORTS, {
+      default: 'total',
+      description:
+        '`total`: cheapest first, `-total`: dearest first. Ties are ordered by the name of the unit, then by arrival.',
     }),
   ),
 }

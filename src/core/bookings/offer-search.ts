@@ -48,7 +48,7 @@ export interface Offer {
 export const STEPS_PER_SLICE = 8_000
 /** The arrivals of a unit take as long as so many prices. */
 const STEPS_OF_UNIT = 30
-/** What is known of so many units is dropped before the next are loaded, if memory has no room for all of them. */
+/** Units loaded and then read before the next: the directory may have no room for all of them. */
 const UNITS_AT_ONCE = 200
 
 export class OfferSearch {
