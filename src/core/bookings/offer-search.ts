@@ -44,7 +44,7 @@ export interface Offer {
   readonly total: MinorUnits
 }
 
-/** A step is the price of a stay. Measured: less than a millisecond (`bench/search.ts`). */
+/** A step is the price of a stay. `bench/search.ts` measures what a slice takes. */
 export const STEPS_PER_SLICE = 8_000
 /** The arrivals of a unit take as long as so many prices. */
 const STEPS_OF_UNIT = 30
