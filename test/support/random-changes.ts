@@ -4,7 +4,7 @@ import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { night } from './samples.ts'
 import { TEST_PORTAL_TOKEN } from './service-process.ts'
 
-const SLUG = 'harbour'
+const SLUG = 'changing'
 export const CHANGED_UNITS = 12
 const FIRST = night('2026-12-01')
 const ARRIVALS = 3_000
@@ -41,7 +41,7 @@ export class RandomChanges {
   /** @returns the key that may read everything the changes are about */
   async prepare(): Promise<string> {
     const plan = { apiAccess: true, requestsPerMinute: 1_000_000, requestsPerMonth: 100_000_000 }
-    const agency = { slug: SLUG, name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon', plan }
+    const agency = { slug: SLUG, name: 'Changing', currency: 'EUR', timezone: 'Europe/Lisbon', plan }
     await this.#expectDone('', { json: agency })
     for (let n = 0; n < CHANGED_UNITS; n++) {
       const unit = { slug: `unit-${n}`, name: `Unit ${n}`, basePrice: 10_000, turnoverNights: n % 3 }
