@@ -33,6 +33,8 @@ class RefusedError extends Error {}
 class LostError extends Error {}
 
 const db = new Database(FILE, { create: true, strict: true })
+// Others may read the copy meanwhile.
+db.run('pragma busy_timeout = 10000')
 db.run('pragma journal_mode = wal')
 db.run(`
   create table if not exists position (only integer primary key check (only = 1), cursor text not null);
