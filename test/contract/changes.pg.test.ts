@@ -1,5 +1,6 @@
 /** See docs/design.md#changes: one test per sentence. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { Cursors } from '../../src/changes/cursor.ts'
 import { WAITING_MAX, WAITING_PER_KEY_MAX } from '../../src/changes/waiting-places.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -7,6 +8,7 @@ import { type OpenStream, openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
+import { copyOf, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleId } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
@@ -164,6 +166,42 @@ describe('a cursor', () => {
       const after = `${cursor.slice(0, i)}${cursor[i] === 'Q' ? 'R' : 'Q'}${cursor.slice(i + 1)}`
       expect(await changes({ after })).toMatchObject(invalid('after'))
     }
+  })
+
+  test('from a history that was given up by restoring a backup is 410 CURSOR_EXPIRED; one from before the backup is good', async () => {
+    const database = await testDatabase()
+    let on = await startTestService({ on: database })
+    const agency = await on.agency()
+    const unit = await on.unit(agency)
+    const { secret } = await on.key(agency)
+    const ask = (query: string, headers = {}) => on.call(`/changes?${query}`, { key: secret, headers })
+    await on.book(agency, unit, '2027-03-01', '2027-03-02')
+    const kept = (await ask('')).body.cursor
+    await on.close()
+    const restored = await copyOf(database)
+    on = await startTestService({ on: database })
+    await on.book(agency, unit, '2027-03-02', '2027-03-03')
+    const givenUp = (await ask('')).body.cursor
+    await on.close()
+    on = await startTestService({ on: restored })
+    // The log is as long again.
+    const { id } = await on.book(agency, unit, '2027-03-03', '2027-03-04')
+    const expired = { status: 410, body: { code: 'CURSOR_EXPIRED' } }
+    expect(await ask(`after=${givenUp}`)).toMatchObject(expired)
+    expect(await ask(`after=${givenUp}&wait=20`)).toMatchObject(expired)
+    const accept = 'text/event-stream'
+    expect(await ask(`after=${givenUp}`, { accept })).toMatchObject(expired)
+    expect(await ask('after=start', { accept, 'last-event-id': givenUp })).toMatchObject(expired)
+    expect(ids(await ask(`after=${kept}`))).toEqual([id])
+    await on.close()
+    await restored.drop()
+    await database.drop()
+  }, 60_000)
+
+  test('of another database is 410 CURSOR_EXPIRED', async () => {
+    const cursor = new Cursors('99999999-9999-4999-8999-999999999999', agency.id)
+    const after = cursor.write({ seq: 1, fingerprint: '00'.repeat(8) })
+    expect(await changes({ after })).toMatchObject({ status: 410, body: { code: 'CURSOR_EXPIRED' } })
   })
 
   test('given twice is 400', async () => {
