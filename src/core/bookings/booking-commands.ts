@@ -18,6 +18,7 @@ import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { type AuditSource, refusalLine, replayLine } from './audit-lines.ts'
+import type { Listed } from './booking-list.ts'
 import {
   type BookingRequest,
   type FoundOutcome,
@@ -32,6 +33,7 @@ import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
 import { type Decided, decidedOf, tariffOf } from './decided.ts'
 import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
+import { type Offer, OfferSearch, type OffersAsked } from './offer-search.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import type { WriteLimit } from './write-limit.ts'
 
@@ -44,6 +46,7 @@ export class BookingCommands {
   readonly #writes: DurableWrites
   readonly #clock: Clock
   readonly #audit: AuditSource
+  readonly #offers: OfferSearch
 
   constructor(options: DurableWritesOptions & { readonly rows: BookingRows }) {
     this.#catalogue = options.catalogue
@@ -52,6 +55,7 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
+    this.#offers = new OfferSearch(options.directory)
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -67,6 +71,11 @@ export class BookingCommands {
   /** Rises with every change of the agency's nights and prices, in the same tick (UnitDirectory.appliedTo). */
   changesOf(agency: Agency): number {
     return this.#directory.appliedTo(agency.id)
+  }
+
+  /** A page of the stays that `book` would accept, with the totals that it would write (OfferSearch). */
+  search(agency: Agency, inventory: Inventory, asked: OffersAsked): Promise<Listed<Offer>> {
+    return this.#offers.page(agency, inventory, asked)
   }
 
   /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
