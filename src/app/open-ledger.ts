@@ -253,7 +253,7 @@ export async function openLedger(options: {
     persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
-  const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
+  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => rateSlots.count(keyId, atMs, kept))
   limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
