@@ -174,6 +174,8 @@ export async function openLedger(options: {
     },
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
+    // A fifth fewer batches than with a microtask (docs/decisions.md).
+    atEndOfTurn: (task) => void setImmediate(task),
   })
   const changes = new ChangeFeed({
     ...{ rows: changeRows, clock, historyId },
