@@ -174,6 +174,8 @@ export async function openLedger(options: {
     },
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
+    // A fifth fewer batches than with a microtask (docs/decisions.md).
+    atEndOfTurn: (task) => void setImmediate(task),
   })
   const changes = new ChangeFeed({
     ...{ rows: changeRows, clock, historyId },
@@ -253,7 +255,7 @@ export async function openLedger(options: {
     persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
-  const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
+  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => rateSlots.count(keyId, atMs, kept))
   limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
