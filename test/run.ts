@@ -11,11 +11,11 @@ import { startTestServer, type TestServer } from './support/test-server.ts'
  * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
  */
 
-const DEFAULT_KINDS: readonly TestKind[] = ['unit', 'postgres']
+const DEFAULT_KINDS: readonly TestKind[] = ['unit', 'postgres', 'browser']
 const KINDS: Record<string, readonly TestKind[] | undefined> = {
   '--unit': ['unit'],
   '--faults': ['fault'],
-  '--all': ['unit', 'postgres', 'fault'],
+  '--all': ['unit', 'postgres', 'browser', 'fault'],
 }
 /** Generous: machines are shared, and fault tests wait for real servers. */
 const TEST_MS_MAX = 180_000

@@ -1,38 +1,54 @@
 /**
- * Who may use the portal: the operator with a token of the service's settings, and the people of an agency with its access tokens.
+ * Who may use the portal: the operator with a token of the service's settings, and the people of an agency with its access tokens, each
+ * also by a session that was opened with the token.
  * Synchronous, so that nothing changes between the look-up and the answer to it: a revocation holds from the next request on.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequiredRole } from '../core/catalogue/access-token.ts'
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { PortalSessions, Session } from './portal-sessions.ts'
+import { isTokenValid } from './valid-token.ts'
 
-/** Who sends a request to the portal. */
-export type PortalIdentity = { readonly kind: 'operator' } | ({ readonly kind: 'access_token' } & TokenHolder)
+/** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
+export type PortalIdentity = { readonly session: Session | null } & (
+  | { readonly kind: 'operator' }
+  | ({ readonly kind: 'access_token' } & TokenHolder)
+)
 
-const OPERATOR: PortalIdentity = { kind: 'operator' }
+const OPERATOR: PortalIdentity = { kind: 'operator', session: null }
 
 export function roleOf(identity: PortalIdentity): RequiredRole {
   return identity.kind === 'operator' ? 'operator' : identity.token.role
 }
 
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
+const TOKEN = /^[\x21-\x7e]+$/
 const HEADER_CHARS_MAX = 1_024
 
 export class PortalAccess {
+  readonly #operatorTokens: readonly string[]
   readonly #operatorDigests: readonly Buffer[]
   readonly #catalogue: Pick<Catalogue, 'tokenHolderByHash'>
   readonly #clock: Pick<Clock, 'now'>
+  /** Null where no session is accepted. */
+  readonly sessions: PortalSessions | null
 
-  /** @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted */
+  /**
+   * @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted
+   * @param options.sessions left out: no session is accepted
+   */
   constructor(options: {
     operatorTokens: readonly string[]
     catalogue: Pick<Catalogue, 'tokenHolderByHash'>
     clock: Pick<Clock, 'now'>
+    sessions?: PortalSessions | null
   }) {
+    this.#operatorTokens = options.operatorTokens
     this.#operatorDigests = options.operatorTokens.map(digestOf)
     this.#catalogue = options.catalogue
     this.#clock = options.clock
+    this.sessions = options.sessions ?? null
   }
 
   /**
@@ -44,17 +60,44 @@ export class PortalAccess {
    * @param authorization the header; null when it is missing
    */
   admit(authorization: string | null): PortalIdentity | null {
-    const digest = digestIn(authorization)
-    if (digest === null) return null
-    let isOperator = false
-    for (const wanted of this.#operatorDigests) if (timingSafeEqual(digest, wanted)) isOperator = true
-    return isOperator ? OPERATOR : this.#ifValid(this.#catalogue.tokenHolderByHash(digest.toString('hex')))
+    return this.#ofDigest(digestIn(authorization))
+  }
+
+  /**
+   * As `admit`, by a session's secret instead of a token. A session whose token is no longer valid ends.
+   * @param options.isUse whether a person has done something; else its time to idle goes on
+   */
+  admitSession(secret: string, { isUse }: { readonly isUse: boolean }): PortalIdentity | null {
+    const session = this.sessions?.find(secret) ?? null
+    if (session === null) return null
+    const identity = this.#ofSession(session, secret)
+    if (identity === null) this.sessions?.end(session)
+    else if (isUse) this.sessions?.touch(session)
+    return identity
+  }
+
+  /**
+   * Opens a session with a token.
+   * @returns null as `admit` does
+   * @throws what the database rejects with
+   */
+  async signIn(token: string): Promise<{ readonly identity: PortalIdentity; readonly secret: string } | null> {
+    const { sessions } = this
+    const found = TOKEN.test(token) ? this.#ofDigest(digestOf(token)) : null
+    if (sessions === null || found === null) return null
+    const { session, secret } = await sessions.open(found.kind === 'operator' ? { operatorToken: token } : found)
+    // The token may have been revoked meanwhile.
+    const identity = this.readmit({ ...found, session })
+    if (identity === null) sessions.end(session)
+    return identity === null ? null : { identity, secret }
   }
 
   /** Checks again when the body of a request has arrived. The operator's tokens are the same for as long as the process runs. */
   readmit(identity: PortalIdentity): PortalIdentity | null {
+    const { session } = identity
+    if (session !== null && this.sessions?.isOpen(session) !== true) return null
     if (identity.kind === 'operator') return identity
-    return this.#ifValid(this.#catalogue.tokenHolderByHash(identity.token.secretSha256))
+    return this.#ifValid(this.#catalogue.tokenHolderByHash(identity.token.secretSha256), session)
   }
 
   /** The holder of the access token of a request that was answered with 401; null when the token is unknown. It grants no access. */
@@ -63,12 +106,24 @@ export class PortalAccess {
     return digest === null ? null : this.#catalogue.tokenHolderByHash(digest.toString('hex'))
   }
 
-  #ifValid(holder: TokenHolder | null): PortalIdentity | null {
-    if (holder === null) return null
+  #ofDigest(digest: Buffer | null): PortalIdentity | null {
+    if (digest === null) return null
+    let isOperator = false
+    for (const wanted of this.#operatorDigests) if (timingSafeEqual(digest, wanted)) isOperator = true
+    return isOperator ? OPERATOR : this.#ifValid(this.#catalogue.tokenHolderByHash(digest.toString('hex')))
+  }
+
+  #ofSession(session: Session, secret: string): PortalIdentity | null {
+    const { tokenSha256 } = session
+    if (tokenSha256 !== null) return this.#ifValid(this.#catalogue.tokenHolderByHash(tokenSha256), session)
+    const isOperator = this.#operatorTokens.some((token) => this.sessions?.isOfOperator(session, secret, token))
+    return isOperator ? { kind: 'operator', session } : null
+  }
+
+  #ifValid(holder: TokenHolder | null, session: Session | null = null): PortalIdentity | null {
+    if (holder === null || !isTokenValid(holder, this.#clock.now())) return null
     const { token, agency } = holder
-    if (token.revokedAt !== null || agency.status !== 'active') return null
-    if (token.expiresAt !== null && this.#clock.now() > token.expiresAt) return null
-    return { kind: 'access_token', token, agency }
+    return { kind: 'access_token', token, agency, session }
   }
 }
 

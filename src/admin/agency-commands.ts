@@ -43,8 +43,18 @@ export class AgencyCommands {
    */
   readonly #suspendedHere = new Map<string, symbol>()
 
-  constructor(options: { catalogue: Catalogue; store: AgencyStore; clock: Clock; newId: IdSource }) {
+  readonly #onSuspended: (agencyId: string) => void
+
+  constructor(options: {
+    catalogue: Catalogue
+    store: AgencyStore
+    clock: Clock
+    newId: IdSource
+    /** Called when a suspension has taken effect in memory. */
+    onSuspended?: (agencyId: string) => void
+  }) {
     this.#catalogue = options.catalogue
+    this.#onSuspended = options.onSuspended ?? (() => {})
     this.#store = options.store
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
@@ -87,7 +97,10 @@ export class AgencyCommands {
     keep?: KeepChange<Agency>,
   ): Promise<AgencyOutcome<Agency>> {
     const isSuspension = change.status === 'suspended'
-    if (isSuspension) this.#suspendHere(agencyId)
+    if (isSuspension) {
+      this.#suspendHere(agencyId)
+      this.#onSuspended(agencyId)
+    }
     const suspension = this.#suspendedHere.get(agencyId)
     // The same line every time, so that it is in the audit trail once.
     const line = successLine(this.#dependencies, caller)

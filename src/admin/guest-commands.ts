@@ -18,6 +18,8 @@ export class GuestCommands {
   readonly #store: AgencyStore
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
+  /** By agency. */
+  readonly #changes = new Map<string, number>()
 
   constructor(options: { guests: Pick<GuestList, 'find'>; store: AgencyStore; clock: Clock; newId: IdSource }) {
     this.#guests = options.guests
@@ -37,8 +39,18 @@ export class GuestCommands {
       if (current === null) return NOT_FOUND
       const guest: Guest = { ...current, ...change }
       const line = changeLine(this.#dependencies, caller, keep?.(guest))
-      const written = await this.#store.updateGuest(agency.id, guest, line)
+      // Counted also when it fails: it may have been written.
+      const written = await this.#store.updateGuest(agency.id, guest, line).finally(() => this.#count(agency))
       return written ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
     })
+  }
+
+  /** How many changes were tried since the start; it rises before a change is answered. New guests come with bookings, and do not count. */
+  changesOf({ id }: Agency): number {
+    return this.#changes.get(id) ?? 0
+  }
+
+  #count(agency: Agency): void {
+    this.#changes.set(agency.id, this.changesOf(agency) + 1)
   }
 }

@@ -1,5 +1,5 @@
 /** What gives others access. */
-export type Access = 'key' | 'access_token' | 'agency' | 'calendar_address'
+export type Access = 'key' | 'access_token' | 'agency' | 'calendar_address' | 'session'
 
 /**
  * Access was revoked in this process until it exits, but it is not known whether the revocation is stored. Repeating the request

@@ -6,6 +6,7 @@ import type { FailureReport } from './http/failure-report.ts'
 import { type ErrorLog, type FailureWatch, fallbackAnswers } from './http/fallback-answers.ts'
 import { preflightAnswer } from './http/preflight.ts'
 import { targetOf } from './http/request-target.ts'
+import { pageRoutes } from './page/page-routes.ts'
 import type { PartnerLedger } from './partner/partner-dependencies.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalDependencies } from './portal/portal-dependencies.ts'
@@ -72,6 +73,7 @@ export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) 
     .onError(({ code, error, request }) => (code === 'NOT_FOUND' ? notFoundAnswer(request) : fault(request, error)))
     .options(`${PARTNER_PREFIX}/*`, ({ request }) => preflight(request))
     .use(docsPage({ requestStats, newId }))
+    .use(pageRoutes({ requestStats, newId }))
     .use(partners)
   if (portal !== undefined) app.use(portalRoutes({ ...portal, requestStats, onFailure }))
   for (const mount of mounts) {
@@ -96,7 +98,7 @@ export function createAdminApp({
   const { onFailure, notFound, fault } = fallbackAnswers(portal.ledger, requestStats, watch)
   const app = new Elysia({ ...ELYSIA_OPTIONS, serve: SERVE_OPTIONS })
     .onError(({ code, error, request }) => (code === 'NOT_FOUND' ? notFound(request, null) : fault(request, error)))
-    .use(portalRoutes({ ...portal, requestStats, onFailure }, { hasCalendars: false }))
+    .use(portalRoutes({ ...portal, requestStats, onFailure }, { isPublic: false }))
   for (const routes of operating) app.use(routes)
   return app
 }

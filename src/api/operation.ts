@@ -42,6 +42,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
     /** Instead of JSON, for clients that accept this media type only. */
     readonly stream?: { readonly mediaType: string; readonly description: string }
   }
+  /** Programs send it by themselves: it does not show that a person is there. */
+  readonly isAutomatic?: boolean
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
 }

@@ -2,6 +2,7 @@
 
 import { type Counters, finalFlush } from '../access/final-flush.ts'
 import { PartnerAccess } from '../access/partner-access.ts'
+import { PortalSessions } from '../access/portal-sessions.ts'
 import { RateLimiter } from '../access/rate-limit.ts'
 import { admittedRequests, RateSlots } from '../access/rate-slots.ts'
 import { RefusalCounter } from '../access/refusal-counter.ts'
@@ -36,6 +37,7 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { MonthsAhead } from './months-ahead.ts'
@@ -97,6 +99,8 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
+  /** Of the portal's page. */
+  readonly sessions: PortalSessions
   /** The epoch of this writer for the agency. It rises when the journal has to resolve an unknown outcome. */
   epochOf(agencyId: string): number
   /** The same for what belongs to no agency. */
@@ -148,8 +152,15 @@ export async function openLedger(options: {
   const historyId = await changeRows.historyId()
   const usageRows = new PostgresUsageRows(sql)
   const rateRows = new PostgresRateRows(sql)
-  const { term, chainKeys, used, passed } = await takeOver({
-    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, clock },
+  const sessionRows = new PostgresSessionRows(sql)
+  const {
+    term,
+    chainKeys,
+    used,
+    passed,
+    sessions: storedSessions,
+  } = await takeOver({
+    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
     chainKeys: new PostgresChainKeys(sql, options.secretKey),
     // So that the journal starts with the newest month.
     prepare: async () => void (await ensureMonths(sql).catch(watch.onHousekeepingFailure)),
@@ -263,6 +274,17 @@ export async function openLedger(options: {
     onFailure: watch.onCountersNotWritten,
   })
 
+  const writtenSessions = sessionRows.writtenBy(() => journal.epoch)
+  const sessions = new PortalSessions({
+    rows: {
+      insert: (session) => reportingFence(writtenSessions.insert(session)),
+      keep: (what) => reportingFence(writtenSessions.keep(what)),
+    },
+    ...{ catalogue, clock },
+    onFailure: watch.onHousekeepingFailure,
+  })
+  sessions.start(storedSessions)
+
   const idempotencyRows = new PostgresIdempotencyRows(sql)
   const idempotency = new IdempotentWrites({
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
@@ -308,6 +330,7 @@ export async function openLedger(options: {
     directory,
     holdTimer,
     journal,
+    sessions,
     access,
     usage,
     refusals,
@@ -334,7 +357,7 @@ export async function openLedger(options: {
         monthsAhead.stop(),
         monthSnapshots.stop(),
         holdTimer.stop(),
-        stopCounting(usage, rateSlots, refusals),
+        stopCounting(usage, rateSlots, refusals, sessions),
       ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.

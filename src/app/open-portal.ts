@@ -16,6 +16,7 @@ import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-booki
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
 import { PostgresAuditList } from '../postgres/stores/postgres-audit-list.ts'
 import { PostgresCalendarFeedRows } from '../postgres/stores/postgres-calendar-feed-rows.ts'
+import { PostgresTapeStays } from '../postgres/stores/postgres-tape-stays.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { RUN_VERIFICATION } from '../verify/verification-messages.ts'
 import { type PeekUnit, VerificationProcess } from '../verify/verification-process.ts'
@@ -37,6 +38,7 @@ export function openPortal(
   { secretKey, webhooks, draining }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
+  const { changes, tags } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -48,8 +50,11 @@ export function openPortal(
   })
   const usageRows = new PostgresUsageRows(sql)
   return {
-    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency },
-    agencies: new AgencyCommands({ catalogue, store, clock, newId }),
+    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency, changes, tags },
+    agencies: new AgencyCommands({
+      ...{ catalogue, store, clock, newId },
+      onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+    }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({
       ...{ catalogue, store, clock, newId },
@@ -59,6 +64,7 @@ export function openPortal(
     fees: new FeeCommands({ catalogue, store, clock, newId }),
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings: new PostgresAgencyBookings(sql, lists),
+    tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
     webhooks,

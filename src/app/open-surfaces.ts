@@ -53,24 +53,27 @@ export function serveSurfaces({ config, secrets, log, listeners, service, ledger
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
     listener: Listener,
-    admitted: Pick<ConstructorParameters<typeof PortalAccess>[0], 'operatorTokens' | 'catalogue'>,
-  ): PortalOptions => ({
-    ledger: {
-      ...portalLedger,
-      withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
-      publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
-    },
-    access: new PortalAccess({ ...admitted, clock: systemClock }),
-    throttled: (request) => {
-      const { headers } = request
-      if (headers.has('authorization'))
-        return throttle.take(
-          addresses.of({ peer: listener.peerOf(request), forwardedFor: headers.get('x-forwarded-for') }),
-        )
-      throttle.countMissing()
-      return null
-    },
-  })
+    admitted: Omit<ConstructorParameters<typeof PortalAccess>[0], 'clock'>,
+  ): PortalOptions => {
+    const countWrong = (request: Request) => {
+      const forwardedFor = request.headers.get('x-forwarded-for')
+      return throttle.take(addresses.of({ peer: listener.peerOf(request), forwardedFor }))
+    }
+    return {
+      ledger: {
+        ...portalLedger,
+        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+        publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
+      },
+      access: new PortalAccess({ ...admitted, clock: systemClock }),
+      throttled: (request) => {
+        if (request.headers.has('authorization')) return countWrong(request)
+        throttle.countMissing()
+        return null
+      },
+      throttledSignIn: countWrong,
+    }
+  }
   const routeOptions = { requestStats, newId: ledger.newId }
   const openRequests = () => listeners.openRequests
   const operating = [
@@ -86,10 +89,10 @@ export function serveSurfaces({ config, secrets, log, listeners, service, ledger
   ]
   const { admin } = listeners
   const { portalTokens } = secrets
-  const { catalogue } = ledger
+  const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue }),
+    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue, sessions }),
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
@@ -102,7 +105,10 @@ export function serveSurfaces({ config, secrets, log, listeners, service, ledger
   listeners.public.serve(app)
 }
 
-/** On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. */
+/**
+ * On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. Nor is there a session: a
+ * browser sends the cookies of one port to every other.
+ */
 const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
 
 function withPort(url: string, port: number): string {

@@ -1,4 +1,5 @@
 import { calendarMonthAt } from '../access/calendar-month.ts'
+import type { StoredSession } from '../access/portal-sessions.ts'
 import type { StoredRateSlot } from '../access/rate-slots.ts'
 import type { UsageDraft } from '../access/usage-meter.ts'
 import type { Catalogue, CatalogueRead } from '../core/catalogue/catalogue.ts'
@@ -7,6 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type RetryOptions, retryUntilAnswered } from '../postgres/client/retry-until-answered.ts'
 import type { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import type { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
+import type { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import type { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 
 /** How long the take-over waits for an unavailable database: after the take-over no other process serves. */
@@ -27,6 +29,8 @@ export interface TakenOver {
   readonly used: readonly UsageDraft[]
   /** The requests of the last minute. */
   readonly passed: readonly StoredRateSlot[]
+  /** Of the portal's page. */
+  readonly sessions: readonly StoredSession[]
 }
 
 /**
@@ -43,6 +47,7 @@ export async function takeOver(options: {
   chainKeys: PostgresChainKeys
   usageRows: PostgresUsageRows
   rateRows: PostgresRateRows
+  sessionRows: Pick<PostgresSessionRows, 'load'>
   clock: Clock
   /** Runs last before the take-over. */
   prepare: () => Promise<void>
@@ -50,11 +55,11 @@ export async function takeOver(options: {
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onFailure: (error: unknown) => void
 }): Promise<TakenOver> {
-  const { store, catalogue, catalogueStore, usageRows, rateRows, clock, isCancelled, onFailure } = options
+  const { store, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock, isCancelled, onFailure } = options
   const usedSoFar = () => usageRows.loadFrom(calendarMonthAt(clock.now()).name)
   const [catalogueBefore] = await Promise.all([
     catalogueStore.read(),
-    ...[usedSoFar(), rateRows.load(), options.chainKeys.open()],
+    ...[usedSoFar(), rateRows.load(), sessionRows.load(), options.chainKeys.open()],
   ])
   await options.prepare()
   if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
@@ -71,5 +76,6 @@ export async function takeOver(options: {
   await retryUntilAnswered(() => catalogue.load(catalogueBefore), retries)
   const used = await retryUntilAnswered(usedSoFar, retries)
   const passed = await retryUntilAnswered(() => rateRows.load(), retries)
-  return { term, chainKeys, used, passed }
+  const sessions = await retryUntilAnswered(() => sessionRows.load(), retries)
+  return { term, chainKeys, used, passed, sessions }
 }

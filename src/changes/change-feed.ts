@@ -100,6 +100,11 @@ export class ChangeFeed {
     }
   }
 
+  /** Where reading goes on after everything that is durable now; also for whoever reads the state and then its changes. */
+  endCursor(agencyId: string): string {
+    return this.#feedOf(agencyId).endPage().cursor
+  }
+
   /** The process stops serving: what waits ends at once, empty. */
   end(): void {
     this.#places.endAll()

@@ -18,7 +18,7 @@ export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
 ] as const
 
-export const SURFACES = ['partner', 'portal', 'mcp', 'docs', 'operating', 'none'] as const
+export const SURFACES = ['partner', 'portal', 'mcp', 'page', 'docs', 'operating', 'none'] as const
 export type Surface = (typeof SURFACES)[number]
 
 /** `path`: the template, `/partner/v1/bookings/{id}`; never the requested path (T1). */

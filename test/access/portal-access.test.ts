@@ -22,7 +22,7 @@ function accessTo({ token = {}, agency = {} }: { token?: Partial<AccessToken>; a
 
 describe('the portal', () => {
   test.each(OPERATOR_TOKENS)('takes each of the operator’s tokens', (token) => {
-    expect(accessTo().admit(`Bearer ${token}`)).toEqual({ kind: 'operator' })
+    expect(accessTo().admit(`Bearer ${token}`)).toEqual({ kind: 'operator', session: null })
   })
 
   test('takes an access token, which begins with hp_live_', () => {

@@ -9,7 +9,7 @@ export type Import = { kind: 'own' | 'package'; target: string }
 
 /** Every source file of src/, sorted by path. */
 export async function readSources(root = 'src'): Promise<Source[]> {
-  const paths = [...new Glob('**/*.ts').scanSync(root)].filter((path) => !path.endsWith('.d.ts')).sort()
+  const paths = [...new Glob('**/*.{ts,tsx}').scanSync(root)].filter((path) => !path.endsWith('.d.ts')).sort()
   return await Promise.all(paths.map(async (path) => sourceOf(path, await Bun.file(join(root, path)).text())))
 }
 

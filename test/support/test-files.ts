@@ -4,10 +4,12 @@ import { Glob } from 'bun'
  * `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. `fault`: named
  * `*.fault.test.ts`, kills and starves real processes; needs that server too, and minutes.
  */
-export type TestKind = 'unit' | 'postgres' | 'fault'
+/** `browser`: needs Postgres too, and is skipped without Chromium. */
+export type TestKind = 'unit' | 'postgres' | 'browser' | 'fault'
 
 export function kindOf(file: string): TestKind {
   if (file.endsWith('.fault.test.ts')) return 'fault'
+  if (file.endsWith('.browser.test.ts')) return 'browser'
   return file.endsWith('.pg.test.ts') ? 'postgres' : 'unit'
 }
 

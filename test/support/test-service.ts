@@ -117,6 +117,7 @@ function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp
       ledger: { ...portal, withoutIdleTimeout: (_, answer) => answer(), publicUrl: ({ url }) => url },
       access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }),
       throttled: () => null,
+      throttledSignIn: () => null,
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,

@@ -46,6 +46,17 @@ export function plainHeaders(requestId: string): Headers {
   return headers
 }
 
+/** The answer without rate limits that has an entity tag. @param body null for a 304 */
+export function plainTaggedAnswer(
+  { tag, body, kind }: { tag: string; body: string | null; kind: TaggedKind },
+  { status, requestId }: { status: number; requestId: string },
+): Response {
+  const headers = plainHeaders(requestId)
+  setOfKind(headers, kind)
+  headers.set('ETag', tag)
+  return new Response(body, { status, headers })
+}
+
 /** Headers of an answer to an API key: the contract's three, and those of draft-ietf-httpapi-ratelimit-headers. */
 export function rateHeaders(requestId: string, rate: RateDecision, now: number): Headers {
   return withRate(new Headers(headersOf('plain', rate.limit)), requestId, rate, now)
@@ -94,11 +105,15 @@ function headersOf(kind: keyof typeof OF_KIND, limit: number): Headers {
     'X-RateLimit-Limit': String(limit),
     'RateLimit-Policy': `"minute";q=${limit};w=60`,
   })
+  setOfKind(headers, kind)
+  if (headersOfLimit[kind].size < LIMITS_KEPT_MAX) headersOfLimit[kind].set(limit, headers)
+  return headers
+}
+
+function setOfKind(headers: Headers, kind: keyof typeof OF_KIND): void {
   for (const [name, value] of Object.entries<string | null>(OF_KIND[kind]))
     if (value === null) headers.delete(name)
     else headers.set(name, value)
-  if (headersOfLimit[kind].size < LIMITS_KEPT_MAX) headersOfLimit[kind].set(limit, headers)
-  return headers
 }
 
 /** A refusal as an answer. `headers` are taken over. */

@@ -13,7 +13,10 @@ const VERSION_AND_LICENSE = { version: '1.0.0', license: { name: 'MIT', identifi
  * @returns its text
  */
 export async function surfaceDocument(operations: readonly Operation[], surface: SurfaceDescription): Promise<string> {
-  const { info, tags, securityScheme, components = {}, webhooks } = surface
+  const { info, tags, securityScheme, otherSecuritySchemes = [], components = {}, webhooks } = surface
+  const securitySchemes = Object.fromEntries(
+    [securityScheme, ...otherSecuritySchemes].map(({ name, scheme }) => [name, scheme]),
+  )
   const gatherer = new Elysia().use(
     swagger({
       path: '/gatherer',
@@ -26,7 +29,7 @@ export async function surfaceDocument(operations: readonly Operation[], surface:
         info: { ...info, ...VERSION_AND_LICENSE },
         servers: [{ url: '/', description: 'This service' }],
         tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-        components: { ...components, securitySchemes: { [securityScheme.name]: securityScheme.scheme } } as object,
+        components: { ...components, securitySchemes } as object,
       },
     }),
   )

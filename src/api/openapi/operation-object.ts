@@ -21,7 +21,7 @@ const TITLE_OF_STATUS: Readonly<Record<number, string>> = {
 
 /** @returns an OpenAPI Operation Object, its schemas not yet moved to `components` */
 export function operationObject(operation: Operation, surface: SurfaceDescription): Record<string, unknown> {
-  const { id, tag, summary, isOpen = false, scope = null, role } = operation
+  const { id, tag, summary, isOpen = false, role } = operation
   const description = descriptionOf(operation)
   return {
     operationId: id,
@@ -29,11 +29,16 @@ export function operationObject(operation: Operation, surface: SurfaceDescriptio
     summary,
     ...(description === undefined ? {} : { description }),
     ...(role === undefined ? {} : { 'x-required-role': role }),
-    security: isOpen ? [] : [{ [surface.securityScheme.name]: scope === null ? [] : [scope] }],
+    security: isOpen ? [] : securityOf(operation, surface),
     parameters: parametersOf(operation, surface),
     ...requestBodyOf(operation),
     responses: responsesOf(operation, surface),
   }
+}
+
+/** One of them suffices. */
+function securityOf({ scope = null }: Operation, { securityScheme, otherSecuritySchemes = [] }: SurfaceDescription) {
+  return [securityScheme, ...otherSecuritySchemes].map(({ name }) => ({ [name]: scope === null ? [] : [scope] }))
 }
 
 function descriptionOf({ description, role }: Operation): string | undefined {

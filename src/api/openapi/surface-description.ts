@@ -6,8 +6,9 @@ export interface SurfaceDescription {
   readonly info: { readonly title: string; readonly summary: string; readonly description: string }
   /** Tags and what they are about, in the order of the document. */
   readonly tags: Readonly<Record<string, string>>
-  /** The one scheme, by its name. */
-  readonly securityScheme: { readonly name: string; readonly scheme: Readonly<Record<string, unknown>> }
+  readonly securityScheme: SecurityScheme
+  /** Any of these will do instead. */
+  readonly otherSecuritySchemes?: readonly SecurityScheme[]
   /** Headers and parameters that operations refer to. */
   readonly components?: Readonly<Record<string, unknown>>
   readonly webhooks?: Readonly<Record<string, unknown>>
@@ -25,6 +26,11 @@ export interface SurfaceDescription {
   requestHeaders?(operation: Operation): readonly string[]
   /** Headers and examples of answers are described too; left out, only bodies are. */
   readonly headers?: HeaderDescription
+}
+
+export interface SecurityScheme {
+  readonly name: string
+  readonly scheme: Readonly<Record<string, unknown>>
 }
 
 export interface HeaderDescription {

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyChange } from '../../admin/agency-commands.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
+import { currencyDigits } from '../../core/domain/currency-digits.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { choice } from '../schema/text-schema.ts'
@@ -34,6 +35,7 @@ export const AgencyJson = Type.Object(
     slug: Type.String(),
     name: Type.String(),
     currency: Type.String(),
+    currencyDigits: Type.Integer({ description: 'How many digits the minor unit of the currency has.' }),
     timezone: Type.String(),
     status: choice(['active', 'suspended']),
     plan: Type.Object(PLAN),
@@ -46,7 +48,8 @@ export const AgencyJson = Type.Object(
 function agencyJson(agency: Agency): Static<typeof AgencyJson> {
   const { id, slug, name, currency, timezone, status, plan, defaultHoldHours, createdAt } = agency
   return {
-    ...{ id, slug, name, currency, timezone, status, plan: { ...plan }, defaultHoldHours },
+    ...{ id, slug, name, currency, currencyDigits: currencyDigits(currency), timezone },
+    ...{ status, plan: { ...plan }, defaultHoldHours },
     createdAt: timestampOf(createdAt),
   }
 }

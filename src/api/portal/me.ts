@@ -5,7 +5,7 @@ import { choice, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { portalRoute } from './portal-route.ts'
 
-const ActorJson = Type.Object(
+export const ActorJson = Type.Object(
   {
     kind: choice(['operator', 'access_token']),
     id: nullable(Type.String({ description: 'Of the access token.' })),
@@ -16,7 +16,7 @@ const ActorJson = Type.Object(
   { $id: 'Actor' },
 )
 
-function actorJson(identity: PortalIdentity): Static<typeof ActorJson> {
+export function actorJson(identity: PortalIdentity): Static<typeof ActorJson> {
   const { kind } = identity
   const role = roleOf(identity)
   if (kind === 'operator') return { kind, id: null, name: null, role, agency: null }

@@ -9,7 +9,7 @@ import { type RequiredRole, suffices } from '../../core/catalogue/access-token.t
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
 import type { Actor, Caller } from '../../core/journal/record.ts'
-import { plainHeaders } from '../http/answer.ts'
+import { plainHeaders, plainTaggedAnswer } from '../http/answer.ts'
 import { decodeStrictly } from '../http/query-string.ts'
 import { targetOf } from '../http/request-target.ts'
 import { isWrite, pathParameters, routeNameOf } from '../operation.ts'
@@ -17,9 +17,11 @@ import type { Failure } from '../problems/problem-of-failure.ts'
 import { notFound, type Problem, problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from '../route/admission.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import type { Tagged } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
+import { crossOriginProblem, noSessionCookie, sessionSecretIn } from './session-cookie.ts'
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
@@ -27,7 +29,7 @@ const UNAUTHORIZED = problem(
   {},
 )
 
-/** A request with a valid token. `refusal`: why it is nevertheless not served. */
+/** A request with a valid token, or with the session of one. `refusal`: why it is nevertheless not served. */
 export interface PortalAdmitted {
   readonly identity: PortalIdentity
   readonly refusal: Problem | null
@@ -41,6 +43,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   readonly #route: string
   readonly #role: RequiredRole
   readonly #isWrite: boolean
+  readonly #isAutomatic: boolean
   /** Where the agency's slug is among the segments of the path; null when the route belongs to no agency. */
   readonly #agencySegment: number | null
 
@@ -51,12 +54,13 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     this.#route = routeNameOf(operation)
     this.#role = operation.role
     this.#isWrite = isWrite(operation)
+    this.#isAutomatic = operation.isAutomatic ?? false
     this.#agencySegment = pathParameters(operation.path).find(({ name }) => name === 'agencySlug')?.segment ?? null
   }
 
   admit(request: Request, requestId: string): PortalAdmitted | null {
     const authorization = request.headers.get('authorization')
-    const identity = this.#access.admit(authorization)
+    const identity = authorization === null ? this.#ofSession(request) : this.#access.admit(authorization)
     if (identity !== null) return { identity, refusal: this.#refusalOf(identity, request) }
     // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
     const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
@@ -67,6 +71,14 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   refused(request: Request): Problem {
     const retryAfterS = this.#throttled(request)
     return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
+  }
+
+  /** A browser forgets the cookie of a session that is over, or is none. */
+  headersOfRefused(request: Request, requestId: string): Headers {
+    const headers = plainHeaders(requestId)
+    if (this.#access.sessions !== null && cookieOf(request) !== null)
+      headers.set('Set-Cookie', noSessionCookie(request))
+    return headers
   }
 
   readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
@@ -82,6 +94,15 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   answer({ requestId }: Open<PortalAdmitted>, body: string, status: number): Response {
     return new Response(body, { status, headers: plainHeaders(requestId) })
+  }
+
+  taggedAnswer(
+    { requestId }: Open<PortalAdmitted>,
+    { tag, body }: Tagged,
+    { status, isConditional }: { status: number; isConditional: boolean },
+  ): Response {
+    if (body === null) return plainTaggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, requestId })
+    return plainTaggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, requestId })
   }
 
   headersOf({ requestId }: Open<PortalAdmitted>): Headers {
@@ -111,11 +132,20 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
    * is not even looked up.
    */
   #refusalOf(identity: PortalIdentity, request: Request): Problem | null {
+    if (identity.session !== null && !SAFE_METHODS.has(request.method)) {
+      const crossOrigin = crossOriginProblem(request)
+      if (crossOrigin !== null) return crossOrigin
+    }
     if (identity.kind === 'access_token' && this.#agencySegment !== null) {
       const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
       if (decodeStrictly(segment) !== identity.agency.slug) return NO_SUCH_AGENCY
     }
     return suffices(roleOf(identity), this.#role) ? null : roleMissing(this.#role)
+  }
+
+  #ofSession(request: Request): PortalIdentity | null {
+    const secret = cookieOf(request)
+    return secret === null ? null : this.#access.admitSession(secret, { isUse: !this.#isAutomatic })
   }
 
   #count({ token, agency }: TokenHolder, code: CountedOutcome, requestId: string): void {
@@ -124,7 +154,15 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   }
 }
 
-function tooManyWrongTokens(retryAfterS: number): Problem {
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** The secret that a request comes with; null when it has none, or a token, which takes precedence. */
+function cookieOf(request: Request): string | null {
+  return request.headers.has('authorization') ? null : sessionSecretIn(request)
+}
+
+/** The answer to a wrong token from an address that has sent many. */
+export function tooManyWrongTokens(retryAfterS: number): Problem {
   const title = `Invalid portal token, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }

@@ -9,16 +9,19 @@ import type { FeeCommands } from '../../admin/fee-commands.ts'
 import type { GuestCommands } from '../../admin/guest-commands.ts'
 import type { KeyCommands } from '../../admin/key-commands.ts'
 import type { UnitCommands } from '../../admin/unit-commands.ts'
+import type { ChangeFeed } from '../../changes/change-feed.ts'
 import type { AgencyBookings } from '../../core/bookings/agency-bookings.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../core/bookings/booking-list.ts'
 import type { GuestList } from '../../core/bookings/guest-list.ts'
+import type { TapeStays } from '../../core/bookings/tape-stays.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
+import type { EntityTags } from '../http/entity-tag.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 
@@ -45,6 +48,9 @@ export interface PortalLedger extends PortalListener {
   readonly guestList: GuestList
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings
+  readonly tapeStays: TapeStays
+  readonly changes: ChangeFeed
+  readonly tags: EntityTags
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands
@@ -66,10 +72,12 @@ export interface PortalDependencies {
   readonly ledger: PortalLedger
   readonly access: PortalAccess
   /**
-   * Counts a request without a valid token.
+   * Counts a request without a valid token, by what its headers say.
    * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
    */
   throttled(request: Request): number | null
+  /** The same for a wrong token in a body. */
+  throttledSignIn(request: Request): number | null
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

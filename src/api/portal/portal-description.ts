@@ -1,8 +1,10 @@
 import { PARAMETER_COMPONENTS } from '../openapi/components.ts'
 import type { SurfaceDescription } from '../openapi/surface-description.ts'
 import { isWrite } from '../operation.ts'
+import { PAGE_HEADER, SESSION_COOKIE } from './session-cookie.ts'
 
 const PORTAL_PARAMETERS = {
+  IfNoneMatch: PARAMETER_COMPONENTS.IfNoneMatch,
   IdempotencyKey: {
     ...PARAMETER_COMPONENTS.IdempotencyKey,
     description:
@@ -53,8 +55,20 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
       description: 'An access token of the agency (`hp_live_…`), or the PORTAL_TOKEN.',
     },
   },
+  otherSecuritySchemes: [
+    {
+      name: 'portalSession',
+      scheme: {
+        ...{ type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+        description:
+          `The page's session (\`POST /portal/session\`). Every method but GET also takes the header \`${PAGE_HEADER}: 1\`, and \`Sec-Fetch-Site: ` +
+          'same-origin`, or where browsers do not send that, an `Origin` equal to `Host`: else 403 `CROSS_ORIGIN`. A token in a header takes precedence.',
+      },
+    },
+  ],
   components: { parameters: PORTAL_PARAMETERS },
   requestHeaders: (operation) => [
+    ...(operation.isConditional === true ? ['IfNoneMatch'] : []),
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
   ],
@@ -73,7 +87,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
   // Every valid token has at least the lowest role.
   problemsOf: (operation) => [
     ...(operation.role === 'viewer' ? [] : (['ROLE_MISSING'] as const)),
-    ...(isWrite(operation) ? (['IDEMPOTENCY_KEY_REUSED'] as const) : []),
+    ...(isWrite(operation) ? (['CROSS_ORIGIN', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
   ],
   problemName: (code) => `${code}_problem`,
   problemsJoined: 'anyOf',

@@ -15,6 +15,8 @@ import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
+import { SESSION, SESSION_OPERATIONS } from './session.ts'
+import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
 import { UNITS } from './units.ts'
 import { USAGE } from './usage.ts'
@@ -36,6 +38,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...AUDIT,
   ...USAGE,
   ...VERIFICATION,
+  ...TAPE,
   ...UNIT_CALENDAR,
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
@@ -46,21 +49,18 @@ const ROUTES: readonly PortalRoute[] = [
 export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
 
 /**
- * Every route of the portal; the last two need no token.
- * @param options.hasCalendars whether channels read their calendars here
+ * Every route of the portal; those after `ROUTES` need no token.
+ * @param options.isPublic whether this is the listener for agencies: channels read their calendars there, and people sign in
  */
-export function portalRoutes(
-  dependencies: PortalDependencies,
-  { hasCalendars = true }: { hasCalendars?: boolean } = {},
-) {
+export function portalRoutes(dependencies: PortalDependencies, { isPublic = true }: { isPublic?: boolean } = {}) {
   return elysiaRoutes(dependencies, [
     ...ROUTES,
-    ...(hasCalendars ? [CALENDAR_ICS] : []),
+    ...(isPublic ? [...SESSION, CALENDAR_ICS] : []),
     openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),
   ])
 }
 
 /** The OpenAPI document of the portal, as text. */
 export function portalDocument(): Promise<string> {
-  return surfaceDocument(PORTAL_OPERATIONS, PORTAL_DESCRIPTION)
+  return surfaceDocument([...PORTAL_OPERATIONS, ...SESSION_OPERATIONS], PORTAL_DESCRIPTION)
 }

@@ -18,6 +18,7 @@ export type RequestCode =
   | 'FEATURE_DISABLED'
   | 'SCOPE_MISSING'
   | 'ROLE_MISSING'
+  | 'CROSS_ORIGIN'
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
@@ -88,6 +89,14 @@ export const PROBLEMS = {
     when: 'The access token does not have the role that `role` names, or a higher one. `operator`: no access token suffices.',
     members: { role: stringOf([...ROLES, 'operator'], 'The least role that suffices.') },
     example: { title: 'The access token does not have the role manager', role: 'manager' },
+  },
+  CROSS_ORIGIN: {
+    status: 403,
+    when: 'A request with a session cookie that could change something, and was not sent by the page itself.',
+    members: {},
+    example: {
+      title: 'This request did not come from the page: send the header X-Nightledger-Page: 1, from the same origin',
+    },
   },
   NOT_FOUND: {
     status: 404,

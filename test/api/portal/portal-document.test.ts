@@ -30,6 +30,7 @@ describe("the portal's document", () => {
       'GET {a}/guests',
       'GET {a}/guests/{guestId}',
       'GET {a}/keys',
+      'GET {a}/tape',
       'GET {a}/units',
       'GET {a}/units/{unitSlug}',
       'GET {a}/units/{unitSlug}/calendar',
@@ -65,7 +66,7 @@ describe("the portal's document", () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
       'AccessToken Actor Agency AuditEntry BOOKING_CONFLICT_problem Booking CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates SLUG_TAKEN_problem UNAUTHORIZED_problem ' +
+        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
         'Unit UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

@@ -4,13 +4,16 @@ import type { PortalOperation } from '../../../src/api/portal/portal-operation.t
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import { type RequiredRole, ROLES, type Role, suffices } from '../../../src/core/catalogue/access-token.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
-import type { HttpAnswer } from '../../support/http-call.ts'
+import type { HttpAnswer, HttpCall } from '../../support/http-call.ts'
+import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
 import { sampleId } from '../../support/samples.ts'
+import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * Every operation of the portal, for every role, on the paths of the own agency, of another one and of one that does not exist, and
- * with tokens that are no longer valid. The cases are made from the definitions of the routes.
+ * with tokens that are no longer valid; each with the token itself and with a session of the page. The cases are made from the
+ * definitions of the routes.
  */
 
 let service: TestService
@@ -18,7 +21,12 @@ let own: Agency
 let other: Agency
 /** The operator can suspend it. */
 let third: Agency
-const secrets = {} as Record<Role | 'expired' | 'revoked' | 'of a suspended agency', string>
+const ENDED = ['expired', 'revoked', 'of a suspended agency'] as const
+const WAYS = ['a token', 'a session'] as const
+type Way = (typeof WAYS)[number]
+type Whose = Role | 'operator' | (typeof ENDED)[number]
+const secrets = {} as Record<Whose, string>
+const cookies = {} as Record<Whose, string>
 
 beforeAll(async () => {
   service = await startTestService()
@@ -26,10 +34,16 @@ beforeAll(async () => {
   other = await service.agency()
   third = await service.agency()
   for (const role of ROLES) secrets[role] = (await service.accessToken(own, role)).secret
-  secrets.expired = (await service.accessToken(own, 'owner', { expiresAt: Date.UTC(2026, 0, 2) })).secret
-  secrets.revoked = (await service.accessToken(own, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret
+  secrets.operator = TEST_PORTAL_TOKEN
+  const [expired, revoked] = [await service.accessToken(own, 'owner'), await service.accessToken(own, 'owner')]
   const closed = await service.agency()
+  Object.assign(secrets, { expired: expired.secret, revoked: revoked.secret })
   secrets['of a suspended agency'] = (await service.accessToken(closed, 'owner')).secret
+  for (const whose of [...ROLES, 'operator', ...ENDED] as const)
+    cookies[whose] = (await signIn(service.url, secrets[whose])).cookie
+  const { catalogue } = service.ledger
+  catalogue.putAccessToken({ ...expired.token, expiresAt: Date.UTC(2026, 0, 2) })
+  catalogue.putAccessToken({ ...revoked.token, revokedAt: Date.UTC(2026, 0, 2) })
   await service.patch(`/agencies/${closed.slug}`, { status: 'suspended' })
 })
 afterAll(() => service.close())
@@ -46,14 +60,19 @@ const NOTHING = {
   deliveryId: sampleId('dlv', 'none'),
 }
 
-function ask(operation: PortalOperation, slug: string, token?: string): Promise<HttpAnswer> {
+function askAs(whose: Whose, way: Way, operation: PortalOperation, slug: string): Promise<HttpAnswer> {
+  if (way === 'a token') return ask(operation, slug, { token: secrets[whose] })
+  return ask(operation, slug, { token: null, headers: { ...FROM_THE_PAGE, cookie: cookies[whose] } })
+}
+
+function ask(operation: PortalOperation, slug: string, credentials: Pick<HttpCall, 'token' | 'headers'>) {
   const { method, path, body, bodyExample } = operation
   const values: Record<string, string> = { ...NOTHING, agencySlug: slug }
   const asked = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
   const query = operation.query?.required?.map((name) => `${name}=2027-03-0${name === 'from' ? 1 : 9}`).join('&') ?? ''
   return service.ask(`/${asked}${query === '' ? '' : `?${query}`}`, body === undefined ? undefined : bodyExample, {
     method,
-    ...(token === undefined ? {} : { token }),
+    ...credentials,
   })
 }
 
@@ -61,9 +80,12 @@ const OPERATIONS: readonly PortalOperation[] = PORTAL_OPERATIONS
 const EACH = OPERATIONS.map((operation) => [operation.id, operation] as const)
 const OF_AN_AGENCY = EACH.filter(([, { path }]) => path.includes('{agencySlug}'))
 
+const EVERY_WAY = <T extends string>(whose: readonly T[]) =>
+  whose.flatMap((one) => WAYS.map((way) => [one, way] as const))
+
 describe.each(EACH)('%s', (_, operation) => {
-  test.each(ROLES)(`asks for the role ${operation.role}: as %s`, async (role) => {
-    const answer = await ask(operation, own.slug, secrets[role])
+  test.each(EVERY_WAY(ROLES))(`asks for the role ${operation.role}: as %s, with %s`, async (role, way) => {
+    const answer = await askAs(role, way, operation, own.slug)
     if (suffices(role, operation.role)) {
       expect([401, 403, 500]).not.toContain(answer.status)
       expect(answer.body.title).not.toBe('No such agency')
@@ -73,26 +95,23 @@ describe.each(EACH)('%s', (_, operation) => {
     }
   })
 
-  test('is open to the operator', async () => {
-    expect([401, 403]).not.toContain((await ask(operation, third.slug)).status)
+  test.each(WAYS)('is open to the operator, with %s', async (way) => {
+    expect([401, 403]).not.toContain((await askAs('operator', way, operation, third.slug)).status)
   })
 
-  test.each(['expired', 'revoked', 'of a suspended agency'] as const)(
-    'answers 401 to a token that is %s',
-    async (state) => {
-      const answer = await ask(operation, own.slug, secrets[state])
-      const unknown = await ask(operation, own.slug, 'x'.repeat(51))
-      expect(answer.status).toBe(401)
-      expect(withoutRequestId(answer)).toEqual(withoutRequestId(unknown))
-    },
-  )
+  test.each(EVERY_WAY(ENDED))('answers 401 to a token that is %s, and to %s of it', async (state, way) => {
+    const answer = await askAs(state, way, operation, own.slug)
+    const unknown = await ask(operation, own.slug, { token: 'x'.repeat(51) })
+    expect(answer.status).toBe(401)
+    expect(withoutRequestId(answer)).toEqual(withoutRequestId(unknown))
+  })
 })
 
 describe.each(OF_AN_AGENCY)('%s in another agency', (_, operation) => {
-  test.each(ROLES)('is as in an agency that does not exist: as %s', async (role) => {
+  test.each(EVERY_WAY(ROLES))('is as in an agency that does not exist: as %s, with %s', async (role, way) => {
     const [theirs, nobodys] = [
-      await ask(operation, other.slug, secrets[role]),
-      await ask(operation, 'no-such-agency', secrets[role]),
+      await askAs(role, way, operation, other.slug),
+      await askAs(role, way, operation, 'no-such-agency'),
     ]
     expect(theirs.status).toBe(404)
     expect(theirs.body.title).toBe('No such agency')
@@ -104,8 +123,8 @@ test('a write refused for its role is in the audit trail, with the token as its 
   const agency = await service.agency()
   const { token, secret } = await service.accessToken(agency, 'viewer')
   const writes = OPERATIONS.filter((operation) => isWrite(operation) && !suffices('viewer', operation.role))
-  for (const operation of writes) await ask(operation, agency.slug, secret)
-  for (const operation of writes) await ask(operation, other.slug, secret)
+  for (const operation of writes) await ask(operation, agency.slug, { token: secret })
+  for (const operation of writes) await ask(operation, other.slug, { token: secret })
   const lines = await linesOf(agency)
   expect(lines.every(({ actor }) => actor.id === token.id && actor.name === 'The viewer')).toBe(true)
   const routesOf = (outcome: string) => lines.filter((line) => line.outcome === outcome).map(({ route }) => route)

@@ -16,7 +16,7 @@ function appOverNothing() {
   } as unknown as AppOptions['ledger']
   return createApp({
     ledger,
-    portal: { ledger: ledger as never, access: {} as never, throttled: () => null },
+    portal: { ledger: ledger as never, access: {} as never, throttled: () => null, throttledSignIn: () => null },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response('tools') })],
     log: { error: () => {} },
     onBug: () => {},

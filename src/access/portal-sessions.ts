@@ -1,0 +1,283 @@
+/**
+ * The sessions of the portal's page (docs/design.md#sessions). A session stands for the token that it was opened with, and is worth no
+ * more than that: each request looks at the token again. All of them are in memory, by the hash of their secret. One is stored before
+ * its cookie is given out. When it ends, it ends here first and is then deleted, so that ending never waits for the database.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
+import type { Instant } from '../core/domain/booking.ts'
+import type { Clock } from '../lib/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../lib/duration.ts'
+import { FlushTimer } from './flush-timer.ts'
+import { isTokenValid } from './valid-token.ts'
+
+/** A session that nobody has used for longer has ended. */
+export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS
+/** Of one token, and of the operator. The one that was not used for longest ends when another is opened. */
+export const SESSIONS_PER_TOKEN_MAX = 50
+/** Of the process, about 0.5 KB each. */
+export const SESSIONS_MAX = 10_000
+/** When a session was last used is stored at most this often. After a restart it may end that much earlier, and never later. */
+const SEEN_EVERY_MS = 5 * MINUTE_MS
+const SWEEP_EVERY_MS = MINUTE_MS
+const FLUSH_MS = 500
+
+const SECRET_BYTES = 32
+/** 32 bytes in base64url. */
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+/** Whom a session stands for. */
+export type SessionHolder =
+  | { readonly kind: 'access_token'; readonly agencyId: string; readonly tokenId: string }
+  /** `tokenHmac`: of the operator's token, with the session's secret as the key: it says nothing to whoever reads the database. */
+  | { readonly kind: 'operator'; readonly tokenHmac: string }
+
+/** A session as it is stored. */
+export interface StoredSession {
+  /** Of its secret, lower-case hex. */
+  readonly sha256: string
+  readonly holder: SessionHolder
+  readonly createdAt: Instant
+  readonly seenAt: Instant
+}
+
+export interface Session extends StoredSession {
+  seenAt: Instant
+  /** As it is stored. */
+  storedSeenAt: Instant
+  /** Of the access token; null for the operator. */
+  readonly tokenSha256: string | null
+}
+
+/** What is written of sessions that exist already. */
+export interface SessionsToKeep {
+  readonly seen: readonly { readonly sha256: string; readonly seenAt: Instant }[]
+  /** To be deleted. */
+  readonly ended: readonly string[]
+  /** Those last used before are deleted as well. */
+  readonly idleSince: Instant
+}
+
+/** The port that sessions are stored through. Each of its writes is repeated without harm. */
+export interface SessionRows {
+  insert(session: StoredSession): Promise<void>
+  keep(what: SessionsToKeep): Promise<void>
+}
+
+export class PortalSessions {
+  readonly #rows: SessionRows
+  readonly #catalogue: Pick<Catalogue, 'accessTokenById' | 'tokenHolderByHash'>
+  readonly #clock: Clock
+  /** By hash; the one that was not used for longest comes first, to five minutes. */
+  readonly #open = new Map<string, Session>()
+  /** The same by token. */
+  readonly #byHolder = new Map<string, Set<Session>>()
+  readonly #seen = new Set<Session>()
+  /** Ended, and perhaps still stored. */
+  readonly #ended = new Set<string>()
+  readonly #timer: FlushTimer
+  #cancelSweep = () => {}
+
+  constructor(options: {
+    rows: SessionRows
+    catalogue: Pick<Catalogue, 'accessTokenById' | 'tokenHolderByHash'>
+    clock: Clock
+    /** Called for each write that has failed. It is repeated. */
+    onFailure: (error: unknown) => void
+  }) {
+    this.#rows = options.rows
+    this.#catalogue = options.catalogue
+    this.#clock = options.clock
+    this.#timer = new FlushTimer({
+      flushed: { isDirty: () => this.#seen.size > 0 || this.#ended.size > 0, write: () => this.#write() },
+      clock: options.clock,
+      everyMs: FLUSH_MS,
+      onFailure: options.onFailure,
+    })
+  }
+
+  get count(): number {
+    return this.#open.size
+  }
+
+  /** Takes over what is stored, except what has ended meanwhile, and begins to sweep. */
+  start(stored: readonly StoredSession[]): void {
+    for (const session of stored.toSorted((a, b) => a.seenAt - b.seenAt)) {
+      const tokenSha256 = this.#tokenSha256Of(session.holder)
+      if (tokenSha256 === undefined) this.#delete(session.sha256)
+      else this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
+    }
+    this.sweep()
+  }
+
+  /**
+   * Opens a session with a secret that nobody has known before.
+   * @param by the access token, or the operator's token as it was sent
+   * @returns the secret: it is in this answer and nowhere else
+   * @throws what the database rejects with; then there is no session
+   */
+  async open(by: TokenHolder | { readonly operatorToken: string }): Promise<{ session: Session; secret: string }> {
+    const secret = randomBytes(SECRET_BYTES).toString('base64url')
+    const now = this.#clock.now()
+    const holder: SessionHolder =
+      'operatorToken' in by
+        ? { kind: 'operator', tokenHmac: hmacOf(secret, by.operatorToken) }
+        : { kind: 'access_token', agencyId: by.agency.id, tokenId: by.token.id }
+    const stored = { sha256: sha256Of(secret), holder, createdAt: now, seenAt: now }
+    await this.#rows.insert(stored)
+    const session: Session = {
+      ...{ ...stored, storedSeenAt: now },
+      tokenSha256: 'operatorToken' in by ? null : by.token.secretSha256,
+    }
+    this.#add(session)
+    return { session, secret }
+  }
+
+  /** The open session with this secret. It says nothing about the token. Null for any other text. */
+  find(secret: string): Session | null {
+    const session = SECRET.test(secret) ? this.#open.get(sha256Of(secret)) : undefined
+    return session !== undefined && this.isOpen(session) ? session : null
+  }
+
+  isOpen(session: Session): boolean {
+    return this.#open.get(session.sha256) === session && !this.#isIdle(session)
+  }
+
+  /** Whether a session of the operator was opened with this token. */
+  isOfOperator({ holder }: Session, secret: string, operatorToken: string): boolean {
+    if (holder.kind !== 'operator') return false
+    return timingSafeEqual(Buffer.from(holder.tokenHmac, 'hex'), Buffer.from(hmacOf(secret, operatorToken), 'hex'))
+  }
+
+  /** It is being used. */
+  touch(session: Session): void {
+    const now = this.#clock.now()
+    session.seenAt = now
+    // Also if the clock was set back: otherwise it would be stored as used in the future.
+    if (Math.abs(now - session.storedSeenAt) < SEEN_EVERY_MS) return
+    session.storedSeenAt = now
+    this.#remove(session)
+    this.#add(session)
+    this.#seen.add(session)
+    this.#timer.wake()
+  }
+
+  /** From this moment on, it is refused. */
+  end(session: Session): void {
+    if (this.#remove(session)) this.#delete(session.sha256)
+  }
+
+  /** All sessions of an agency's tokens end: they do not come back with the agency. */
+  endOfAgency(agencyId: string): void {
+    for (const session of [...this.#open.values()])
+      if (session.holder.kind === 'access_token' && session.holder.agencyId === agencyId) this.end(session)
+  }
+
+  endBySecret(secret: string): void {
+    const session = SECRET.test(secret) ? this.#open.get(sha256Of(secret)) : undefined
+    if (session !== undefined) this.end(session)
+  }
+
+  /**
+   * Ends the session with this secret, and stores that; once more if it has ended already, but may be stored still.
+   * @throws what the database rejects with: the session is refused anyway, and storing it is repeated
+   */
+  async endStored(secret: string): Promise<void> {
+    this.endBySecret(secret)
+    if (SECRET.test(secret) && this.#ended.has(sha256Of(secret))) await this.#timer.flush()
+  }
+
+  /** Ends what has not been used, or whose token is no longer valid. */
+  sweep(): void {
+    this.#cancelSweep()
+    const now = this.#clock.now()
+    for (const session of [...this.#open.values()])
+      if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+    this.#cancelSweep = this.#clock.after(SWEEP_EVERY_MS, () => this.sweep())
+  }
+
+  /** Writes what is not stored yet, for the last time. */
+  async stop(): Promise<void> {
+    this.#cancelSweep()
+    await this.#timer.stop()
+  }
+
+  #isIdle({ seenAt }: Session): boolean {
+    return this.#clock.now() - seenAt > SESSION_IDLE_MS_MAX
+  }
+
+  #hasValidToken({ tokenSha256 }: Session, now: number): boolean {
+    if (tokenSha256 === null) return true
+    const holder = this.#catalogue.tokenHolderByHash(tokenSha256)
+    return holder !== null && isTokenValid(holder, now)
+  }
+
+  /** Undefined: there is no such token. */
+  #tokenSha256Of(holder: SessionHolder): string | null | undefined {
+    if (holder.kind === 'operator') return null
+    return this.#catalogue.accessTokenById(holder.agencyId, holder.tokenId)?.secretSha256
+  }
+
+  #add(session: Session): void {
+    const holderId = idOf(session.holder)
+    const others = this.#byHolder.get(holderId) ?? new Set()
+    if (others.size >= SESSIONS_PER_TOKEN_MAX) this.#endFirst(others)
+    if (this.#open.size >= SESSIONS_MAX) this.#endFirst(this.#open.values())
+    this.#open.set(session.sha256, session)
+    // Again: the last of them may have ended now.
+    this.#byHolder.set(holderId, (this.#byHolder.get(holderId) ?? new Set()).add(session))
+  }
+
+  #endFirst(sessions: Iterable<Session>): void {
+    for (const first of sessions) {
+      this.end(first)
+      return
+    }
+  }
+
+  #remove(session: Session): boolean {
+    if (this.#open.get(session.sha256) !== session) return false
+    this.#open.delete(session.sha256)
+    this.#seen.delete(session)
+    const holderId = idOf(session.holder)
+    const others = this.#byHolder.get(holderId)
+    others?.delete(session)
+    if (others?.size === 0) this.#byHolder.delete(holderId)
+    return true
+  }
+
+  #delete(sha256: string): void {
+    this.#ended.add(sha256)
+    this.#timer.wake()
+  }
+
+  async #write(): Promise<void> {
+    const seen = [...this.#seen]
+    const ended = [...this.#ended]
+    this.#seen.clear()
+    try {
+      const idleSince = this.#clock.now() - SESSION_IDLE_MS_MAX
+      await this.#rows.keep({
+        ...{ ended, idleSince },
+        seen: seen.map(({ sha256, storedSeenAt }) => ({ sha256, seenAt: storedSeenAt })),
+      })
+    } catch (error) {
+      for (const session of seen) if (this.#open.get(session.sha256) === session) this.#seen.add(session)
+      throw error
+    }
+    for (const sha256 of ended) this.#ended.delete(sha256)
+  }
+}
+
+function idOf(holder: SessionHolder): string {
+  return holder.kind === 'operator' ? 'operator' : holder.tokenId
+}
+
+function sha256Of(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
+}
+
+/** Of the token, with the secret as the key: 256 random bits, of which only the hash is stored. */
+function hmacOf(secret: string, operatorToken: string): string {
+  return createHmac('sha256', secret).update(operatorToken).digest('hex')
+}

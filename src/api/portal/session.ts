@@ -1,0 +1,117 @@
+/**
+ * Signing in to the page, and out. These two routes need no token in a header, but must come from the page, as every write with a
+ * session does: otherwise another site could sign somebody in as somebody else.
+ */
+import { Type } from '@sinclair/typebox'
+import { RevocationNotStoredError } from '../../admin/revocation-not-stored-error.ts'
+import { plainHeaders } from '../http/answer.ts'
+import type { BodyOf, Operation } from '../operation.ts'
+import type { Problem } from '../problems/problems.ts'
+import { problem } from '../problems/problems.ts'
+import type { Open, RouteAdmission } from '../route/admission.ts'
+import { type Route, served } from '../route/route.ts'
+import { ActorJson, actorJson } from './me.ts'
+import { tooManyWrongTokens } from './portal-admission.ts'
+import type { PortalDependencies } from './portal-dependencies.ts'
+import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
+
+const TOKEN_CHARS_MAX = 1_024
+
+const SIGN_IN = {
+  id: 'signIn',
+  method: 'POST',
+  path: '/portal/session',
+  tag: 'Access',
+  summary: 'Sign in to the page with a token',
+  description:
+    'Sets the session cookie, which stands for the token until it is not used for 12 hours, or the token is no longer valid. A session ' +
+    'of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
+  isOpen: true,
+  isWrite: false,
+  body: Type.Object({
+    token: Type.String({
+      ...{ minLength: 1, maxLength: TOKEN_CHARS_MAX },
+      description: 'An access token of the agency, or the PORTAL_TOKEN.',
+    }),
+  }),
+  bodyExample: { token: `hp_live_${'x'.repeat(43)}` },
+  answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
+  problems: ['VALIDATION', 'UNAUTHORIZED', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
+} as const satisfies Operation
+
+const SIGN_OUT = {
+  id: 'signOut',
+  method: 'DELETE',
+  path: '/portal/session',
+  tag: 'Access',
+  summary: 'Sign out of the page',
+  description:
+    'Ends the session of the cookie, at once and for good. Without one, nothing happens. Takes the headers of signing in.',
+  isOpen: true,
+  isWrite: false,
+  answer: { status: 200, description: 'Nobody.', schema: Type.Object({ actor: Type.Null() }) },
+  problems: ['CROSS_ORIGIN', 'INTERNAL'],
+} as const satisfies Operation
+
+export const SESSION_OPERATIONS: readonly Operation[] = [SIGN_IN, SIGN_OUT]
+
+const WRONG_TOKEN = problem('UNAUTHORIZED', 'This token is not valid: it may be mistyped, revoked or expired', {})
+
+/** Lets in whatever comes from the page. */
+const FROM_THE_PAGE: RouteAdmission<object> = {
+  unauthorized: WRONG_TOKEN,
+  admit: () => ({}),
+  refused: () => WRONG_TOKEN,
+  readmit: ({ admission }) => admission,
+  refusalOf: (_, request) => crossOriginProblem(request),
+  answer: ({ requestId }, body, status) => new Response(body, { status, headers: plainHeaders(requestId) }),
+  headersOf: ({ requestId }) => plainHeaders(requestId),
+  recordRefusal: () => null,
+  recordFailure: () => {},
+}
+
+export const SESSION: readonly Route<PortalDependencies>[] = [
+  {
+    operation: SIGN_IN,
+    serve: (dependencies) =>
+      served(servingOf(dependencies, SIGN_IN), FROM_THE_PAGE, async (open, _path, _query, body) => {
+        const { access, throttledSignIn } = dependencies
+        const { request } = open
+        // Copied tokens often come with a blank or a line break.
+        const signedIn = await access.signIn((body as BodyOf<typeof SIGN_IN>).token.trim())
+        if (signedIn === null) return refusal(throttledSignIn(request))
+        const before = sessionSecretIn(request)
+        if (before !== null) access.sessions?.endBySecret(before)
+        const actor = actorJson(signedIn.identity)
+        return answer(open, { actor }, sessionCookie(request, signedIn.secret))
+      }),
+  },
+  {
+    operation: SIGN_OUT,
+    serve: (dependencies) =>
+      served(servingOf(dependencies, SIGN_OUT), FROM_THE_PAGE, async (open) => {
+        const { request } = open
+        const secret = sessionSecretIn(request)
+        if (secret !== null)
+          await dependencies.access.sessions?.endStored(secret).catch((cause: unknown) => {
+            // The cookie stays, so that signing out can be repeated.
+            throw new RevocationNotStoredError('session', { cause })
+          })
+        return answer(open, { actor: null }, noSessionCookie(request))
+      }),
+  },
+]
+
+function servingOf({ ledger, requestStats, onFailure }: PortalDependencies, operation: Operation) {
+  return { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
+}
+
+function answer({ requestId }: Open<object>, body: object, setCookie: string): Response {
+  const headers = plainHeaders(requestId)
+  headers.set('Set-Cookie', setCookie)
+  return new Response(JSON.stringify(body), { headers })
+}
+
+function refusal(retryAfterS: number | null): Problem {
+  return retryAfterS === null ? WRONG_TOKEN : tooManyWrongTokens(retryAfterS)
+}

@@ -1,0 +1,188 @@
+/** The tape chart as compact JSON text: lists of values in place of objects, a tenth of the size of as many bookings. */
+
+import type { TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import type { TapeStay } from '../../core/bookings/tape-stays.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus } from '../../core/domain/booking.ts'
+import { currencyDigits } from '../../core/domain/currency-digits.ts'
+import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
+import { Slices } from '../../lib/slices.ts'
+import { choice, dateText, nullable } from '../schema/text-schema.ts'
+
+/** Measured: about a millisecond (docs/decisions.md). */
+const STAYS_PER_SLICE = 1_000
+
+type TapeStatus = TapeStay['status']
+const TAPE_STATUSES = BOOKING_STATUSES.filter((status: BookingStatus): status is TapeStatus => status !== 'cancelled')
+
+/** A list with a fixed number of members, each with a schema of its own. */
+function row(description: string, members: readonly TSchema[]) {
+  const { length } = members
+  return Type.Unsafe<readonly unknown[]>({
+    ...{ type: 'array', description, prefixItems: members, items: false, minItems: length, maxItems: length },
+  })
+}
+
+const integer = (description: string) => Type.Integer({ description })
+const textOrNull = (description: string) => nullable(Type.String({ description }))
+
+export const TapeJson = Type.Object(
+  {
+    from: dateText('As requested.'),
+    to: dateText('As requested.'),
+    today: dateText("The current day in the agency's time zone."),
+    currency: Type.String({ description: 'ISO 4217 code. Amounts are in its minor unit.' }),
+    currencyDigits: Type.Integer({ minimum: 0, maximum: 4, description: 'Digits of the minor unit, by ISO 4217.' }),
+    timezone: Type.String({ description: 'IANA name.' }),
+    cursor: Type.String({
+      description: 'Where the changes of the agency go on from: whatever is not shown here comes after it.',
+    }),
+    types: Type.Array(choice(BOOKING_TYPES)),
+    statuses: Type.Array(choice(TAPE_STATUSES)),
+    sources: Type.Array(Type.String()),
+    units: Type.Array(
+      row('A unit.', [
+        Type.String({ description: 'slug' }),
+        Type.String({ description: 'name' }),
+        textOrNull('city'),
+        textOrNull('area'),
+        Type.Number({ description: 'bedrooms' }),
+        Type.Number({ description: 'maxGuests' }),
+        integer('minStay, nights'),
+        integer('turnoverNights'),
+        integer('extraBedFee, minor units'),
+        choice(UNIT_STATUSES, { description: 'status' }),
+      ]),
+      { description: 'By name; archived units come last, and only if one of their stays is shown.' },
+    ),
+    stays: Type.Array(
+      row('A stay.', [
+        Type.String({ description: 'id of the booking' }),
+        integer('unit: its index in `units`'),
+        integer('arrival: days from `from`; can be negative'),
+        integer('departure: days from `from`'),
+        integer('type: its index in `types`'),
+        integer('status: its index in `statuses`'),
+        textOrNull('guest: first and last name'),
+        integer('source: its index in `sources`'),
+        nullable(integer('total: minor units')),
+        nullable(integer('holdExpiresAt: seconds since 1970; null unless the booking is a hold')),
+        nullable(integer('expectedUntil: days from `from`')),
+        integer('version of the booking'),
+        integer('adults'),
+        integer('children'),
+        textOrNull('sourceRef'),
+      ]),
+      { description: 'In no particular order, without cancelled bookings.' },
+    ),
+  },
+  { $id: 'Tape' },
+)
+
+interface Shown {
+  readonly agency: Agency
+  readonly inventory: Inventory
+  /** As requested. */
+  readonly from: string
+  readonly to: string
+  readonly today: string
+  readonly cursor: string
+  readonly stays: readonly TapeStay[]
+}
+
+/** The answer's text. Other requests are answered in between. */
+export async function tapeText(
+  { agency, inventory, from, to, today, cursor, stays }: Shown,
+  slices = new Slices(STAYS_PER_SLICE),
+): Promise<string> {
+  const units = new TapeUnits(inventory)
+  const sources = new Indexes()
+  let text = ''
+  for (let start = 0; start < stays.length; start += STAYS_PER_SLICE) {
+    const some = stays.slice(start, start + STAYS_PER_SLICE)
+    const rows = some.flatMap((stay) => {
+      const unit = units.indexOf(stay.unitId)
+      // The unit of another writer, which has fenced out this one; it does not know of it yet.
+      return unit === null ? [] : [stayText(stay, unit, sources.of(stay.source))]
+    })
+    text += `${text === '' || rows.length === 0 ? '' : ','}${rows.join()}`
+    const pause = slices.spend(some.length)
+    if (pause !== null) await pause
+  }
+  const { currency, timezone } = agency
+  const head = JSON.stringify({ from, to, today, currency, currencyDigits: currencyDigits(currency), timezone, cursor })
+  const lists = JSON.stringify({
+    types: BOOKING_TYPES,
+    statuses: TAPE_STATUSES,
+    sources: sources.keys,
+    units: units.rows,
+  })
+  return `${head.slice(0, -1)},${lists.slice(1, -1)},"stays":[${text}]}`
+}
+
+const TYPE_INDEXES = indexesOf(BOOKING_TYPES)
+const STATUS_INDEXES = indexesOf(TAPE_STATUSES)
+
+function stayText(stay: TapeStay, unit: number, source: number): string {
+  const { id, arrival, departure, total, holdExpiresAt, expectedUntil, version, adults, children } = stay
+  const [type, status] = [TYPE_INDEXES[stay.type], STATUS_INDEXES[stay.status]]
+  const [guest, sourceRef] = [quoted(stay.guest), quoted(stay.sourceRef)]
+  return `["${id}",${unit},${arrival},${departure},${type},${status},${guest},${source},${total},${holdExpiresAt},${expectedUntil},${version},${adults},${children},${sourceRef}]`
+}
+
+function quoted(text: string | null): string {
+  return text === null ? 'null' : JSON.stringify(text)
+}
+
+function indexesOf<K extends string>(keys: readonly K[]): Readonly<Record<K, number>> {
+  return Object.fromEntries(keys.map((key, index) => [key, index])) as Record<K, number>
+}
+
+/** Numbers keys in the order in which they come. */
+class Indexes {
+  readonly #indexes = new Map<string, number>()
+
+  get keys(): string[] {
+    return [...this.#indexes.keys()]
+  }
+
+  of(key: string): number {
+    const known = this.#indexes.get(key)
+    if (known !== undefined) return known
+    this.#indexes.set(key, this.#indexes.size)
+    return this.#indexes.size - 1
+  }
+}
+
+/** The units of the chart: all that are listed, and those archived ones that a stay is shown of. */
+class TapeUnits {
+  readonly #inventory: Inventory
+  readonly #shown: Unit[]
+  readonly #indexes: Map<string, number>
+
+  constructor(inventory: Inventory) {
+    this.#inventory = inventory
+    this.#shown = [...inventory.listed]
+    this.#indexes = new Map(this.#shown.map(({ id }, index) => [id, index]))
+  }
+
+  get rows(): unknown[][] {
+    return this.#shown.map((unit) => {
+      const { slug, name, city, area, bedrooms, maxGuests, rules, status } = unit
+      const { minStay, turnoverNights, extraBedFee } = rules
+      return [slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, extraBedFee, status]
+    })
+  }
+
+  /** Null for a unit that is not in the inventory. */
+  indexOf(unitId: string): number | null {
+    const known = this.#indexes.get(unitId)
+    if (known !== undefined) return known
+    const unit = this.#inventory.unitById(unitId)
+    if (unit === null) return null
+    this.#indexes.set(unitId, this.#shown.length)
+    return this.#shown.push(unit) - 1
+  }
+}

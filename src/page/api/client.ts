@@ -1,0 +1,53 @@
+/** The portal API, typed by its OpenAPI document. Requests carry the session's cookie. */
+import createClient from 'openapi-fetch'
+import { connection } from '../session/connection.ts'
+import { sessionEnded } from '../session/session.ts'
+import type { paths } from './portal.gen.ts'
+import { noAnswer, Problem } from './problem.ts'
+
+/** No form of another site can send it, so it proves that a write comes from this page. */
+const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
+
+const TIMEOUT_MS = 30_000
+
+/** Sends a request with the session's cookie. @throws Problem when no answer arrives */
+async function send(request: Request): Promise<Response> {
+  const limit = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    const response = await fetch(request, { signal: AbortSignal.any([request.signal, limit]) })
+    connection.answered()
+    return response
+  } catch (error) {
+    // Given up by the page itself: says nothing about the connection.
+    if (request.signal.aborted) throw error
+    connection.failed()
+    throw noAnswer(error)
+  }
+}
+
+/** `client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: … })`. Use it through `answerOf`. */
+export const client = createClient<paths, 'application/json'>({
+  baseUrl: location.origin,
+  fetch: async (request) => {
+    const response = await send(request)
+    if (response.status === 401) sessionEnded()
+    return response
+  },
+  headers: PAGE_HEADER,
+})
+
+/**
+ * The body of an answer.
+ * @throws Problem when the service refuses or does not answer
+ */
+export async function answerOf<T>(
+  call: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<NonNullable<T>> {
+  const { data, error, response } = await call
+  if (data === undefined || data === null) throw new Problem(response.status, bodyOf(error))
+  return data
+}
+
+function bodyOf(error: unknown): Record<string, unknown> {
+  return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {}
+}

@@ -1,0 +1,55 @@
+/** Why a request failed: what the service answered, or that it did not answer. */
+
+export interface FieldError {
+  /** As in the body: `guest.email`. */
+  readonly field: string
+  readonly message: string
+}
+
+/** A refusal by the service, or a failure on the way to it. `message` is for people. */
+export class Problem extends Error {
+  /** The service's code, such as `BOOKING_CONFLICT`, or `NO_ANSWER`. */
+  readonly code: string
+  /** 0: no answer arrived. */
+  readonly status: number
+  readonly fields: readonly FieldError[]
+  /** The whole body of the refusal, for what is particular to its code. */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly requestId: string | null
+
+  constructor(status: number, body: Readonly<Record<string, unknown>>, cause?: unknown) {
+    const title = body['title']
+    super(typeof title === 'string' ? title : `The service answered with status ${status}`, { cause })
+    this.name = 'Problem'
+    this.status = status
+    this.body = body
+    this.code = typeof body['code'] === 'string' ? body['code'] : 'UNKNOWN'
+    this.requestId = typeof body['requestId'] === 'string' ? body['requestId'] : null
+    this.fields = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : []
+  }
+
+  /** Whether the same request may have been carried out nevertheless, or may pass later. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500
+  }
+
+  /** What is wrong with a field of the body; undefined if nothing is. */
+  of(field: string): string | undefined {
+    return this.fields.find((error) => error.field === field)?.message
+  }
+}
+
+/** No answer: the connection is lost, or the service is being restarted. */
+export function noAnswer(cause: unknown): Problem {
+  return new Problem(0, { code: 'NO_ANSWER', title: 'The service could not be reached. Check your connection.' }, cause)
+}
+
+/** Whatever was thrown, as a problem. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  return new Problem(
+    0,
+    { code: 'PAGE_FAULT', title: 'Something went wrong on this page. Reload it and try again.' },
+    error,
+  )
+}

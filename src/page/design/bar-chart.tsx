@@ -1,0 +1,124 @@
+import './bar-chart.css'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export interface Bar {
+  /** Below the bar. */
+  readonly label: string
+  /** Left out: `label` says it all. */
+  readonly fullLabel?: string
+  readonly value: number
+  /** The value in words: `€ 1,240`. */
+  readonly text: string
+  /** Above the bar, if `text` is too long for that. */
+  readonly shortText?: string
+  /** Not yet settled, such as a month to come: hatched. */
+  readonly isOpen?: boolean
+  readonly isCurrent?: boolean
+}
+
+const HEIGHT = 168
+const TOP = 18
+const BOTTOM = 22
+const BAR_MAX = 44
+
+/** Columns over time. Screen readers get a table instead. */
+export function BarChart({
+  title,
+  bars,
+  max,
+  valueHead,
+}: {
+  /** Of the table; the visible title is the card's. */
+  title: string
+  bars: readonly Bar[]
+  /** The height of the chart; left out: the greatest value. */
+  max?: number
+  /** Head of the values in the table. */
+  valueHead: string
+}) {
+  const frame = useRef<HTMLDivElement>(null)
+  const width = useWidthOf(frame)
+  const top = max ?? Math.max(1, ...bars.map(({ value }) => value))
+  const step = bars.length === 0 ? 0 : width / bars.length
+  const thickness = Math.min(BAR_MAX, step * 0.62)
+  const full = HEIGHT - TOP - BOTTOM
+  return (
+    <div class="bar-chart" ref={frame}>
+      <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
+        <defs>
+          <pattern id="bar-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <rect class="bar-hatch-ground" width="5" height="5" />
+            <rect class="bar-hatch-line" width="2" height="5" />
+          </pattern>
+        </defs>
+        {[0, 0.5, 1].map((part) => (
+          <line
+            key={part}
+            class="bar-line"
+            x1="0"
+            x2={width}
+            y1={TOP + full * part + 0.5}
+            y2={TOP + full * part + 0.5}
+          />
+        ))}
+        {bars.map(({ label, fullLabel = label, value, text, shortText = text, isOpen, isCurrent }, index) => {
+          const middle = step * (index + 0.5)
+          const height = value <= 0 ? 0 : Math.max(2, (full * Math.min(value, top)) / top)
+          const y = TOP + full - height
+          return (
+            <g key={fullLabel} class="bar-group">
+              <title>{`${fullLabel}: ${text}`}</title>
+              <rect class="bar-area" x={step * index} y="0" width={step} height={HEIGHT} />
+              <rect
+                class={isOpen === true ? 'bar bar-open' : 'bar'}
+                x={middle - thickness / 2}
+                y={y}
+                width={thickness}
+                height={height}
+                rx="3"
+              />
+              {step >= 44 && (
+                <text class="bar-value" x={middle} y={y - 5}>
+                  {shortText}
+                </text>
+              )}
+              <text class={isCurrent === true ? 'bar-label bar-label-current' : 'bar-label'} x={middle} y={HEIGHT - 6}>
+                {label}
+              </text>
+            </g>
+          )
+        })}
+      </svg>
+      <table class="visually-hidden">
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Month</th>
+            <th scope="col">{valueHead}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {bars.map(({ label, fullLabel = label, text }) => (
+            <tr key={fullLabel}>
+              <th scope="row">{fullLabel}</th>
+              <td>{text}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function useWidthOf(ref: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const element = ref.current
+    if (element === null) return
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)))
+    observer.observe(element)
+    setWidth(Math.floor(element.clientWidth))
+    return () => observer.disconnect()
+  }, [])
+  return width
+}

@@ -1,0 +1,59 @@
+import './button.css'
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
+import { Icon, type IconName } from './icon.tsx'
+
+type Native = Omit<ButtonHTMLAttributes, 'class' | 'icon'>
+
+export interface ButtonProps extends Native {
+  children: ComponentChildren
+  /** `primary`: the one action that a view is for. `quiet`: without a frame. */
+  tone?: 'primary' | 'plain' | 'quiet' | 'danger' | undefined
+  icon?: IconName | undefined
+  /** Shows that it works, and takes no second press. */
+  isBusy?: boolean | undefined
+  size?: 's' | 'm' | undefined
+}
+
+export function Button({ children, tone = 'plain', icon, isBusy = false, size = 'm', ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      {...rest}
+      class={`button button-${tone} button-${size}`}
+      aria-busy={isBusy}
+      disabled={rest.disabled === true || isBusy}
+    >
+      {isBusy ? <span class="spinner" aria-hidden="true" /> : icon !== undefined && <Icon name={icon} />}
+      <span>{children}</span>
+    </button>
+  )
+}
+
+/** A link that looks like a button. */
+export function LinkButton({
+  children,
+  href,
+  tone = 'plain',
+  icon,
+}: {
+  children: ComponentChildren
+  href: string
+  tone?: ButtonProps['tone']
+  icon?: IconName
+}) {
+  return (
+    <a class={`button button-${tone} button-m`} href={href}>
+      {icon !== undefined && <Icon name={icon} />}
+      <span>{children}</span>
+    </a>
+  )
+}
+
+/** A button that shows only an icon; `label` is its name and its tooltip. */
+export function IconButton({ label, icon, ...rest }: Native & { label: string; icon: IconName }) {
+  return (
+    <button type="button" title={label} {...rest} class="icon-button" aria-label={label}>
+      <Icon name={icon} />
+    </button>
+  )
+}

@@ -1,0 +1,86 @@
+import './dialog.css'
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { IconButton } from './button.tsx'
+
+export interface DialogProps {
+  title: string
+  children: ComponentChildren
+  /** Buttons, the main one last. */
+  footer?: ComponentChildren
+  /** Escape, the backdrop or the cross. Left out: only a button of the dialog's own closes it. */
+  onClose?: (() => void) | undefined
+  /** Makes it a form: called when a submit button or Enter is pressed. */
+  onSubmit?: (() => void) | undefined
+  width?: 's' | 'm' | 'l' | undefined
+  /** Along the right side; over the whole screen on a phone. */
+  isSide?: boolean
+}
+
+/**
+ * A modal dialog, open for as long as it is drawn. The rest of the page is inert meanwhile, and what had the focus gets it back.
+ * The first control inside gets the focus, unless another has `autofocus`.
+ */
+export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm', isSide = false }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useLayoutEffect(() => {
+    const dialog = ref.current
+    const before = document.activeElement
+    dialog?.showModal()
+    return () => {
+      dialog?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  const content = (
+    <>
+      <header class="dialog-head">
+        <h2 id={id}>{title}</h2>
+        {onClose !== undefined && <IconButton icon="close" label="Close" onClick={onClose} />}
+      </header>
+      <div class="dialog-body" tabIndex={-1}>
+        {children}
+      </div>
+      {footer !== undefined && <footer class="dialog-foot">{footer}</footer>}
+    </>
+  )
+  return (
+    <dialog
+      ref={ref}
+      class={isSide ? `dialog dialog-side` : `dialog dialog-${width}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose?.()
+      }}
+      onKeyDown={(event) => {
+        // Chromium closes at the second Escape even if the first was refused.
+        if (event.key === 'Escape' && onClose === undefined) event.preventDefault()
+      }}
+      onPointerDown={(event) => {
+        if (event.target === ref.current) onClose?.()
+      }}
+    >
+      {onSubmit === undefined ? (
+        <div class="dialog-frame">{content}</div>
+      ) : (
+        <form
+          class="dialog-frame"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            onSubmit()
+          }}
+        >
+          {content}
+        </form>
+      )}
+    </dialog>
+  )
+}
+
+/** Details beside what they belong to. */
+export function SidePanel(props: Omit<DialogProps, 'isSide' | 'width'>) {
+  return <Dialog {...props} isSide />
+}

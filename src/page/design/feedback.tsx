@@ -1,0 +1,91 @@
+/** What a view says when it has nothing to show: loading, empty, failed. */
+import './feedback.css'
+import type { ComponentChildren } from 'preact'
+import type { Problem } from '../api/problem.ts'
+import { Button } from './button.tsx'
+import { Icon, type IconName } from './icon.tsx'
+
+/** Says what is missing and what to do next. */
+export function EmptyState({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon?: IconName
+  title: string
+  children?: ComponentChildren
+  action?: ComponentChildren
+}) {
+  return (
+    <div class="empty">
+      {icon !== undefined && (
+        <span class="empty-icon">
+          <Icon name={icon} size={20} />
+        </span>
+      )}
+      <p class="empty-title">{title}</p>
+      {children !== undefined && <p class="empty-text">{children}</p>}
+      {action}
+    </div>
+  )
+}
+
+/** Grey lines in place of what is being loaded. */
+export function Skeleton({ lines = 3 }: { lines?: number }) {
+  return (
+    <div class="skeleton" role="status">
+      <span class="visually-hidden">Loading</span>
+      {Array.from({ length: lines }, (_, line) => (
+        <div key={line} class="skeleton-line" />
+      ))}
+    </div>
+  )
+}
+
+/** Why something failed, in the service's words. Draws nothing without a problem. */
+export function ErrorNote({ problem, onRetry }: { problem: Problem | null; onRetry?: (() => void) | undefined }) {
+  if (problem === null) return null
+  return (
+    <Note tone="bad" role="alert">
+      <p>{problem.message}</p>
+      {problem.fields.length > 0 && (
+        <ul>
+          {problem.fields.map(({ field, message }) => (
+            <li key={field}>{message}</li>
+          ))}
+        </ul>
+      )}
+      {problem.status >= 500 && problem.requestId !== null && (
+        <p class="note-aside">
+          Request <code>{problem.requestId}</code>
+        </p>
+      )}
+      {onRetry !== undefined && (
+        <Button size="s" icon="refresh" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Note>
+  )
+}
+
+const NOTE_ICONS = { bad: 'warning', warn: 'warning', info: 'info', good: 'check' } as const
+
+/** A message within a view. */
+export function Note({
+  tone = 'info',
+  role,
+  children,
+}: {
+  tone?: keyof typeof NOTE_ICONS
+  role?: 'alert' | 'status'
+  children: ComponentChildren
+}) {
+  return (
+    <div class={`note note-${tone}`} role={role}>
+      <Icon name={NOTE_ICONS[tone]} />
+      <div class="note-body">{children}</div>
+    </div>
+  )
+}

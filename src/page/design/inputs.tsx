@@ -1,0 +1,272 @@
+/** Inputs with label, hint and error: `<TextInput label="Name" value={name} onChange={setName} error={problem?.of('name')} />`. */
+import type { ComponentChildren } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { moneyInput, parseMoney } from '../format/money.ts'
+import { Field, type FieldProps } from './field.tsx'
+import { Icon } from './icon.tsx'
+
+/** What every native input takes. */
+interface InputOptions extends FieldProps {
+  name?: string
+  placeholder?: string
+  autocomplete?: string
+  autofocus?: boolean
+  spellcheck?: boolean
+  disabled?: boolean
+  required?: boolean
+  maxLength?: number
+  onBlur?: () => void
+  onKeyDown?: (event: KeyboardEvent) => void
+}
+
+/** Splits what belongs to the field from what belongs to the native input. */
+function split<P extends FieldProps>({ label, hint, error, isOptional, isLabelHidden, ...rest }: P) {
+  return { field: { label, hint, error, isOptional, isLabelHidden }, rest }
+}
+
+export interface TextInputProps extends InputOptions {
+  value: string
+  onChange: (value: string) => void
+  type?: 'text' | 'search' | 'email' | 'tel' | 'url' | 'password' | 'time'
+  /** In a font in which similar characters differ: for ids and secrets. */
+  isCode?: boolean
+}
+
+export function TextInput(props: TextInputProps) {
+  const { field, rest } = split(props)
+  const { value, onChange, type = 'text', isCode = false, ...native } = rest
+  return (
+    <Field {...field}>
+      {(control) => (
+        <input
+          {...native}
+          {...control}
+          class={isCode ? 'input input-code' : 'input'}
+          // A type for each kind of input, which a variable has not.
+          type={type as 'text'}
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface TextAreaProps extends FieldProps {
+  value: string
+  onChange: (value: string) => void
+  rows?: number
+  maxLength?: number
+}
+
+export function TextArea(props: TextAreaProps) {
+  const { field, rest } = split(props)
+  const { value, onChange, ...native } = rest
+  return (
+    <Field {...field}>
+      {(control) => (
+        <textarea
+          rows={3}
+          {...native}
+          {...control}
+          class="input"
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface NumberInputProps extends InputOptions {
+  value: number | null
+  /** Null: empty, or not a number. */
+  onChange: (value: number | null) => void
+  min?: number
+  max?: number
+  step?: number
+  /** Behind the number: `%`, `nights`. */
+  suffix?: string
+}
+
+export function NumberInput(props: NumberInputProps) {
+  const { field, rest } = split(props)
+  const { value, onChange, suffix, ...native } = rest
+  return (
+    <Field {...field}>
+      {(control) => (
+        <Affixed suffix={suffix}>
+          <input
+            {...native}
+            {...control}
+            class="input numeric"
+            type="number"
+            inputMode="decimal"
+            value={value ?? ''}
+            onInput={({ currentTarget }) =>
+              onChange(Number.isNaN(currentTarget.valueAsNumber) ? null : currentTarget.valueAsNumber)
+            }
+          />
+        </Affixed>
+      )}
+    </Field>
+  )
+}
+
+export interface DateInputProps extends InputOptions {
+  /** `YYYY-MM-DD`, or empty. */
+  value: string
+  onChange: (value: string) => void
+  min?: string
+  max?: string
+}
+
+/** The browser's own date picker, which shows the day in the person's language. */
+export function DateInput(props: DateInputProps) {
+  const { field, rest } = split(props)
+  const { value, onChange, ...native } = rest
+  return (
+    <Field {...field}>
+      {(control) => (
+        <input
+          {...native}
+          {...control}
+          class="input numeric"
+          type="date"
+          value={value}
+          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+export interface MoneyInputProps extends InputOptions {
+  /** Minor units. */
+  value: number | null
+  /** Null: empty, or not an amount. */
+  onChange: (value: number | null) => void
+  currency: string
+  /** Decimals of the currency, as the service says. */
+  digits: number
+}
+
+export function MoneyInput(props: MoneyInputProps) {
+  const { field, rest } = split(props)
+  const { value, onChange, currency, digits, ...native } = rest
+  // What is being typed is left alone as long as it means the value.
+  const [typed, setTyped] = useState(() => moneyInput(value, digits))
+  const isCurrent = parseMoney(typed, digits) === value
+  return (
+    <Field {...field}>
+      {(control) => (
+        <Affixed suffix={currency}>
+          <input
+            {...native}
+            {...control}
+            class="input numeric"
+            type="text"
+            inputMode={digits === 0 ? 'numeric' : 'decimal'}
+            autocomplete="off"
+            value={isCurrent ? typed : moneyInput(value, digits)}
+            onInput={({ currentTarget }) => {
+              setTyped(currentTarget.value)
+              onChange(parseMoney(currentTarget.value, digits))
+            }}
+          />
+        </Affixed>
+      )}
+    </Field>
+  )
+}
+
+export interface SelectProps<V extends string> extends FieldProps {
+  value: V
+  onChange: (value: V) => void
+  options: readonly { readonly value: V; readonly label: string }[]
+  disabled?: boolean
+}
+
+export function Select<V extends string>(props: SelectProps<V>) {
+  const { field, rest } = split(props)
+  const { value, onChange, options, disabled = false } = rest
+  return (
+    <Field {...field}>
+      {(control) => (
+        <div class="select">
+          <select
+            {...control}
+            class="input"
+            disabled={disabled}
+            value={value}
+            onChange={({ currentTarget }) => onChange(currentTarget.value as V)}
+          >
+            {options.map((option) => (
+              <option key={option.value} value={option.value}>
+                {option.label}
+              </option>
+            ))}
+          </select>
+          <Icon name="down" />
+        </div>
+      )}
+    </Field>
+  )
+}
+
+export interface CheckboxProps {
+  label: ComponentChildren
+  hint?: ComponentChildren
+  isChecked: boolean
+  onChange: (isChecked: boolean) => void
+  disabled?: boolean
+}
+
+export function Checkbox({ label, hint, isChecked, onChange, disabled = false }: CheckboxProps) {
+  const id = useId()
+  return (
+    <div class="checkbox">
+      <input
+        id={id}
+        type="checkbox"
+        checked={isChecked}
+        disabled={disabled}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+      <label for={id}>{label}</label>
+      {hint !== undefined && (
+        <div class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Inputs that belong together, under one name. */
+export function FieldSet({ legend, children }: { legend: string; children: ComponentChildren }) {
+  return (
+    <fieldset class="fieldset">
+      <legend class="field-label">{legend}</legend>
+      {children}
+    </fieldset>
+  )
+}
+
+/** Fields side by side; below each other on a phone. */
+export function FieldRow({ children }: { children: ComponentChildren }) {
+  return <div class="field-row">{children}</div>
+}
+
+function Affixed({ suffix, children }: { suffix: string | undefined; children: ComponentChildren }) {
+  if (suffix === undefined) return <>{children}</>
+  return (
+    <div class="affixed">
+      {children}
+      <span class="affix" aria-hidden="true">
+        {suffix}
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,67 @@
+/**
+ * Days as numbers, counted from 1970-01-01, and as texts. Formatted in UTC: a day is the same day wherever the browser is.
+ */
+
+export type Day = number
+
+const DAY_MS = 86_400_000
+
+/** @param iso `YYYY-MM-DD`. @throws RangeError for anything else */
+export function dayOf(iso: string): Day {
+  const day = Date.parse(`${iso}T00:00:00Z`) / DAY_MS
+  if (!Number.isInteger(day)) throw new RangeError(`Cannot read ${iso} as a day`)
+  return day
+}
+
+/** `YYYY-MM-DD`. */
+export function isoOf(day: Day): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10)
+}
+
+/** The day it is now in a time zone. @param now milliseconds */
+export function todayIn(timezone: string, now: number = Date.now()): Day {
+  // This locale writes YYYY-MM-DD.
+  return dayOf(new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' }).format(now))
+}
+
+const STYLES = {
+  /** `Mon 1 Mar` */
+  short: { weekday: 'short', day: 'numeric', month: 'short' },
+  /** `1 Mar 2027` */
+  medium: { day: 'numeric', month: 'short', year: 'numeric' },
+  /** `Monday 1 March 2027` */
+  long: { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' },
+  /** `March 2027` */
+  month: { month: 'long', year: 'numeric' },
+  /** `Mar` */
+  shortMonth: { month: 'short' },
+  /** `Mon` */
+  weekday: { weekday: 'short' },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>
+
+export type DayStyle = keyof typeof STYLES
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatOf(style: DayStyle, locale: string | undefined): Intl.DateTimeFormat {
+  const key = `${style} ${locale}`
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, { ...STYLES[style], timeZone: 'UTC' })
+  formats.set(key, format)
+  return format
+}
+
+/** @param locale left out: the browser's language */
+export function dayText(day: Day, style: DayStyle = 'medium', locale?: string): string {
+  return formatOf(style, locale).format(day * DAY_MS)
+}
+
+/** Arrival to departure, as short as can be: `1 – 5 Mar 2027`. */
+export function dayRange(from: Day, to: Day, locale?: string): string {
+  return formatOf('medium', locale).formatRange(from * DAY_MS, to * DAY_MS)
+}
+
+/** The first day of the month that is `months` after that of `day`. */
+export function monthStart(day: Day, months = 0): Day {
+  const date = new Date(day * DAY_MS)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1) / DAY_MS
+}

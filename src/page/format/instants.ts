@@ -1,0 +1,35 @@
+/** Moments: when something happened or will happen. */
+
+const UNITS = [
+  ['year', 31_536_000_000],
+  ['month', 2_592_000_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const
+
+/** `3 hours ago`, `in 2 days`, `now`. @param now milliseconds */
+export function relativeTime(instant: string | number, now: number = Date.now(), locale?: string): string {
+  const distance = (typeof instant === 'number' ? instant : Date.parse(instant)) - now
+  const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+  for (const [unit, length] of UNITS) {
+    if (Math.abs(distance) >= length) return format.format(Math.trunc(distance / length), unit)
+  }
+  return format.format(0, 'second')
+}
+
+/** Time left, to the minute: `1 h 20 min`, `3 d 4 h`; `0 min` when it is over. */
+export function timeLeft(instant: string | number, now: number = Date.now()): string {
+  const until = typeof instant === 'number' ? instant : Date.parse(instant)
+  const minutes = Math.max(0, Math.ceil((until - now) / 60_000))
+  const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor((minutes % 1_440) / 60), minutes % 60]
+  if (days > 0) return hours === 0 ? `${days} d` : `${days} d ${hours} h`
+  if (hours > 0) return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`
+  return `${rest} min`
+}
+
+/** `1 Mar 2027, 14:05` in the agency's time zone. @param locale left out: the browser's language */
+export function instantText(instant: string | number, timezone: string, locale?: string): string {
+  const at = typeof instant === 'number' ? instant : Date.parse(instant)
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: timezone }).format(at)
+}

@@ -1,0 +1,56 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Badge } from '../../design/badge.tsx'
+import { Card } from '../../design/card.tsx'
+import { EmptyState } from '../../design/feedback.tsx'
+import { dayRange } from '../../format/days.ts'
+import { timeLeft } from '../../format/instants.ts'
+import { hashOf } from '../../route/route.ts'
+import type { SheetStay } from './day-sheet.ts'
+
+const SHOWN_MAX = 6
+const TICK_MS = 30_000
+const SOON_MS = 24 * 3_600_000
+
+/** Holds, soonest to lapse first, with the time that is left. */
+export function Holds({ holds }: { holds: readonly SheetStay[] }) {
+  const now = useNow()
+  const shown = holds.slice(0, SHOWN_MAX)
+  return (
+    <Card
+      title="Holds that lapse soon"
+      isFlush
+      aside={holds.length > SHOWN_MAX && <a href={hashOf('bookings', { status: 'option' })}>All {holds.length}</a>}
+    >
+      {shown.length === 0 ? (
+        <EmptyState icon="clock" title="No open holds" />
+      ) : (
+        <ul class="stay-list">
+          {shown.map(({ id, guest, unit, arrival, departure, holdExpiresAt }) => (
+            <li key={id}>
+              <a class="stay" href={hashOf(['bookings', id])}>
+                <span class="stay-who">{guest ?? 'Without a guest'}</span>
+                <span class="stay-mark">
+                  <Badge tone={(holdExpiresAt ?? 0) - now < SOON_MS ? 'warn' : 'neutral'}>
+                    {timeLeft(holdExpiresAt ?? 0, now)} left
+                  </Badge>
+                </span>
+                <span class="stay-where">{unit}</span>
+                <span class="stay-when">{dayRange(arrival, departure)}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+/** Milliseconds; goes on by itself. */
+function useNow(): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}

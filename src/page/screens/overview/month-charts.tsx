@@ -1,0 +1,46 @@
+import { BarChart } from '../../design/bar-chart.tsx'
+import { Card } from '../../design/card.tsx'
+import { percent } from '../../format/count.ts'
+import { type Day, dayText, monthStart } from '../../format/days.ts'
+import { money, shortMoney } from '../../format/money.ts'
+import { useSession } from '../../session/use-session.ts'
+import type { Month } from './day-sheet.ts'
+
+/** Occupancy and revenue by month; months that are not over are hatched, because more may be sold. */
+export function MonthCharts({ months, today }: { months: readonly Month[]; today: Day }) {
+  const { currency } = useSession()
+  const thisMonth = monthStart(today)
+  const common = ({ start }: Month) => ({
+    label: dayText(start, 'shortMonth'),
+    fullLabel: dayText(start, 'month'),
+    isOpen: start >= thisMonth,
+    isCurrent: start === thisMonth,
+  })
+  return (
+    <div class="overview-charts">
+      <Card title="Occupancy" aside="guest nights of all nights">
+        <BarChart
+          title="Occupancy by month"
+          valueHead="Occupancy"
+          max={1}
+          bars={months.map((month) => {
+            const part = month.nights === 0 ? 0 : month.soldNights / month.nights
+            return { ...common(month), value: part, text: percent(part) }
+          })}
+        />
+      </Card>
+      <Card title="Revenue" aside="guest stays, by the night">
+        <BarChart
+          title="Revenue by month"
+          valueHead="Revenue"
+          bars={months.map((month) => ({
+            ...common(month),
+            value: month.revenue,
+            text: money(month.revenue, currency),
+            shortText: shortMoney(month.revenue, currency),
+          }))}
+        />
+      </Card>
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+/** Whether the service can be reached. After a failure it is asked again and again, and screens load anew once it answers. */
+import { Store } from '../data/store.ts'
+
+/** `lost`: has not answered for a while; shown as an alarm. */
+export type ConnectionState = 'online' | 'reconnecting' | 'lost'
+
+const RETRY_MS = [1_000, 2_000, 3_000, 5_000] as const
+const LOST_AFTER_MS = 15_000
+
+class Connection extends Store<ConnectionState> {
+  #failedAt: number | null = null
+  #attempt = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  readonly #onBack = new Set<() => void>()
+
+  /** Calls `listener` each time the connection is back. @returns ends that */
+  onBack(listener: () => void): () => void {
+    this.#onBack.add(listener)
+    return () => this.#onBack.delete(listener)
+  }
+
+  /** An answer has arrived, whatever it says. */
+  answered(): void {
+    if (this.#failedAt === null) return
+    this.#failedAt = null
+    this.#attempt = 0
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.set('online')
+    for (const listener of [...this.#onBack]) listener()
+  }
+
+  /** No answer has arrived. */
+  failed(): void {
+    this.#failedAt ??= performance.now()
+    this.set(performance.now() - this.#failedAt >= LOST_AFTER_MS ? 'lost' : 'reconnecting')
+    this.#timer ??= setTimeout(() => this.#ask(), RETRY_MS[Math.min(this.#attempt++, RETRY_MS.length - 1)])
+  }
+
+  /** Asks at once instead of waiting for the next attempt. */
+  retry(): void {
+    clearTimeout(this.#timer)
+    void this.#ask()
+  }
+
+  async #ask(): Promise<void> {
+    this.#timer = undefined
+    try {
+      // 503: the service is starting or ending, and answers nothing else either.
+      const { status } = await fetch('/portal/v1/me', { cache: 'no-store', signal: AbortSignal.timeout(5_000) })
+      if (status === 503) this.failed()
+      else this.answered()
+    } catch {
+      this.failed()
+    }
+  }
+}
+
+export const connection = new Connection('online')
+
+addEventListener('offline', () => connection.failed())
+addEventListener('online', () => connection.retry())

@@ -1,0 +1,36 @@
+/** Who is signed in, and to which agency. The token itself is only in the HttpOnly cookie. */
+import type { Problem } from '../api/problem.ts'
+import type { Schema } from '../api/schema.ts'
+import { Store } from '../data/store.ts'
+
+export type Actor = Schema<'Actor'>
+export type Agency = Schema<'Agency'>
+export type Role = Actor['role']
+
+export type Session =
+  /** Not yet known. */
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'signed_out' }
+  /** Not known: the service cannot be reached. */
+  | { readonly kind: 'unreachable'; readonly problem: Problem }
+  /** The operator, who has still to choose. */
+  | { readonly kind: 'choosing'; readonly actor: Actor }
+  /** `ended`: the service no longer accepts the session; what is on the screen stays until the person signs in again. */
+  | { readonly kind: 'signed_in'; readonly actor: Actor; readonly agency: Agency; readonly ended: boolean }
+
+export const session = new Store<Session>({ kind: 'opening' })
+
+/** The service has answered 401. */
+export function sessionEnded(): void {
+  const { value } = session
+  if (value.kind === 'signed_in') {
+    if (!value.ended) session.set({ ...value, ended: true })
+  } else session.set({ kind: 'signed_out' })
+}
+
+const ORDER: readonly Role[] = ['viewer', 'desk', 'manager', 'owner', 'operator']
+
+/** Whether a role includes another one. The service decides; the page only hides what would be refused. */
+export function suffices(role: Role, least: Role): boolean {
+  return ORDER.indexOf(role) >= ORDER.indexOf(least)
+}

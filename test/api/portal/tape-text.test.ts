@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { tapeText } from '../../../src/api/portal/tape-text.ts'
+import type { TapeStay } from '../../../src/core/bookings/tape-stays.ts'
+import { Inventory } from '../../../src/core/catalogue/inventory.ts'
+import { currencyDigits } from '../../../src/core/domain/currency-digits.ts'
+import { Slices } from '../../../src/lib/slices.ts'
+import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
+
+const unit = sampleUnit({ id: sampleId('unt', 'a') })
+const stayOf = (n: number): TapeStay => ({
+  ...{ id: sampleId('bkg', n), unitId: unit.id, arrival: n, departure: n + 1, type: 'guest', status: 'confirmed' },
+  ...{ guest: `Guest ${n}`, source: n % 2 === 0 ? 'portal' : 'phone', sourceRef: null, total: n, holdExpiresAt: null },
+  ...{ expectedUntil: null, version: 1, adults: 2, children: 0 },
+})
+const shown = (stays: readonly TapeStay[]) => ({
+  ...{ agency: AGENCY, inventory: new Inventory([unit], []), stays, cursor: 'c' },
+  ...{ from: '2027-03-01', to: '2027-04-01', today: '2027-03-02' },
+})
+
+test('10,000 stays are written in slices of 1,000, and other requests are answered in between', async () => {
+  let pauses = 0
+  const stays = Array.from({ length: 10_000 }, (_, n) => stayOf(n))
+  const slices = new Slices(1_000, () => Promise.resolve(void pauses++))
+  const written = JSON.parse(await tapeText(shown(stays), slices))
+  expect(pauses).toBe(10)
+  expect(written.stays).toHaveLength(10_000)
+  expect(written.stays.map(([id]: string[]) => id)).toEqual(stays.map(({ id }) => id))
+  expect(written.sources).toEqual(['portal', 'phone'])
+})
+
+test('a stay of a unit that this process does not know of is left out, wherever it stands', async () => {
+  const unknown = { ...stayOf(0), unitId: sampleId('unt', 'x') }
+  const written = async (stays: readonly TapeStay[]) => JSON.parse(await tapeText(shown(stays))).stays.length
+  expect(await written([unknown])).toBe(0)
+  expect(await written([unknown, stayOf(1), unknown, stayOf(2)])).toBe(2)
+  expect(await written([...Array.from({ length: 1_000 }, () => unknown), stayOf(1)])).toBe(1)
+})
+
+test.each([
+  ['EUR', 2],
+  ['HUF', 2],
+  ['IDR', 2],
+  ['JPY', 0],
+  ['KWD', 3],
+  ['CLF', 4],
+] as const)("the minor unit of %s has ISO 4217's %i digits", (currency, digits) => {
+  expect(currencyDigits(currency)).toBe(digits)
+})

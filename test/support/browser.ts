@@ -1,0 +1,168 @@
+/**
+ * The page in a real browser: headless Chromium from the operating system's packages, against the service in a process of its own, on
+ * a database with the demo agency. An error on the console, a violation of the content security policy or a request to another
+ * origin fails the test.
+ */
+import { describe } from 'bun:test'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import type { Role } from '../../src/core/catalogue/access-token.ts'
+import { type DemoDatabase, demoDatabase } from './demo-database.ts'
+import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
+
+const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
+const EXECUTABLE = [process.env['CHROMIUM_PATH'] ?? '', ...PATHS].find((path) => path !== '' && existsSync(path))
+const AXE = readFileSync(join(import.meta.dir, '../../node_modules/axe-core/axe.min.js'), 'utf8')
+
+/** Long enough for a busy machine; a test that passes never waits for it. */
+const ACTION_MS_MAX = 20_000
+
+/** Widths of a phone and of a desk. */
+export const PHONE = { width: 390, height: 844 } as const
+export const DESK = { width: 1440, height: 900 } as const
+
+/** `describe` for tests in a browser. Without one they are skipped, and fail in CI. */
+export function describeInBrowser(name: string, body: () => void): void {
+  if (EXECUTABLE === undefined && process.env['CI'] !== undefined)
+    throw new Error(`Cannot test the page: no Chromium at ${PATHS.join(', ')}`)
+  if (EXECUTABLE === undefined) console.log(`Skipped, for want of Chromium: ${name}`)
+  describe.skipIf(EXECUTABLE === undefined)(name, body)
+}
+
+export interface VisitOptions {
+  /** Whose token opens the session; left out: nobody is signed in. */
+  readonly as?: Role | 'operator'
+  readonly viewport?: { readonly width: number; readonly height: number }
+  readonly colorScheme?: 'light' | 'dark'
+  /** Where the page is opened: a hash, such as `#/keys`. */
+  readonly at?: string
+  /** Requests that fail are part of the test: the service is away. */
+  readonly mayFail?: boolean
+}
+
+/** The service and a browser, for one test file. */
+export interface PortalInBrowser {
+  readonly database: DemoDatabase
+  /** Replaced by `restart`. */
+  readonly service: ServiceProcess
+  /** Opens the page, runs the test, and fails if anything went wrong in the browser meanwhile. */
+  visit(options: VisitOptions, test: (page: Page) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openPortalInBrowser(env: Record<string, string> = {}): Promise<PortalInBrowser> {
+  const database = await demoDatabase()
+  const service = await startServiceOn(database.url, env)
+  const browser = await chromium.launch({
+    ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),
+    // The tests run as root, in containers with a small /dev/shm.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+  })
+  return {
+    database,
+    service,
+    visit: async (options, test) => {
+      const context = await openContext(browser, options)
+      try {
+        const faults = watchFaults(context, service.baseUrl, options)
+        await signIn(context, service, database, options)
+        const page = await context.newPage()
+        await page.goto(`${service.baseUrl}/portal/${options.at ?? ''}`)
+        await test(page)
+        if (faults.length > 0) throw new Error(`Faults in the browser:\n${faults.join('\n')}`)
+      } finally {
+        await context.close()
+      }
+    },
+    close: async () => {
+      await browser.close()
+      service.kill('SIGKILL')
+      await service.exited
+      await database.drop()
+    },
+  }
+}
+
+async function openContext(browser: Browser, options: VisitOptions): Promise<BrowserContext> {
+  const { viewport = DESK, colorScheme = 'light' } = options
+  const context = await browser.newContext({ viewport, colorScheme, locale: 'en-GB', reducedMotion: 'reduce' })
+  context.setDefaultTimeout(ACTION_MS_MAX)
+  // As an init script it is not subject to the page's policy.
+  await context.addInitScript({ content: AXE })
+  return context
+}
+
+/** Everything that no visit may do, as texts; grows while the visit lasts. */
+function watchFaults(context: BrowserContext, origin: string, { mayFail = false }: VisitOptions): string[] {
+  const faults: string[] = []
+  context.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
+      faults.push(`request to another origin: ${request.url()}`)
+  })
+  context.on('console', (message) => {
+    if (message.type() === 'error' && !isExpected(message, mayFail))
+      faults.push(`console: ${message.text()} (${message.location().url})`)
+  })
+  context.on('weberror', (error) => void faults.push(`thrown: ${error.error().stack}`))
+  return faults
+}
+
+/** Chromium reports every answer with an error status: refusals by the portal are the page's daily bread. */
+function isExpected(message: ConsoleMessage, mayFail: boolean): boolean {
+  const text = message.text()
+  if (mayFail && text.startsWith('Failed to load resource')) return true
+  return /status of 4\d\d/.test(text) && new URL(message.location().url).pathname.startsWith('/portal/')
+}
+
+async function signIn(
+  context: BrowserContext,
+  { baseUrl }: ServiceProcess,
+  database: DemoDatabase,
+  { as }: VisitOptions,
+): Promise<void> {
+  if (as === undefined) return
+  const token = as === 'operator' ? TEST_PORTAL_TOKEN : database.tokens[as]
+  const answer = await context.request.post(`${baseUrl}/portal/session`, {
+    data: { token },
+    headers: { Origin: baseUrl, 'X-Nightledger-Page': '1' },
+  })
+  if (!answer.ok()) throw new Error(`Cannot sign in as ${as} in a test: ${answer.status()} ${await answer.text()}`)
+}
+
+declare const axe: {
+  run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
+}
+
+/** @throws Error with what axe finds, in light and dark, on a phone and at a desk */
+export async function expectAccessible(page: Page): Promise<void> {
+  const found: string[] = []
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const viewport of [PHONE, DESK]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize(viewport)
+      const { violations } = await page.evaluate(() => axe.run())
+      for (const { id, nodes } of violations)
+        for (const { html, failureSummary } of nodes)
+          found.push(`${id}, ${colorScheme}, ${viewport.width} px: ${html}\n  ${failureSummary}`)
+    }
+  }
+  if (found.length > 0) throw new Error(`axe finds:\n${found.join('\n')}`)
+}
+
+/**
+ * With `PAGE_SNAPSHOTS=FOLDER`, draws the page as `NAME-WIDTH-THEME.png`, for people to look at.
+ * @param options.isWhole beyond the lower edge of the window
+ */
+export async function snapshot(page: Page, name: string, { isWhole = false } = {}): Promise<void> {
+  const folder = process.env['PAGE_SNAPSHOTS']
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  for (const viewport of [PHONE, DESK]) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize(viewport)
+      await page.screenshot({ path: join(folder, `${name}-${viewport.width}-${colorScheme}.png`), fullPage: isWhole })
+    }
+  }
+}
