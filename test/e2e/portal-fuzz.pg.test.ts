@@ -19,6 +19,8 @@ const known: Record<string, string[]> = {
   unit: ['sea-view', 'garden'],
   bookingId: [sampleId('bkg', 'none'), 'bkg_none'],
   guestId: [sampleId('gst', 'none')],
+  // Mostly of another version: few requests get as far as that.
+  'If-Match': ['"1"', ...Array(10).fill('"9"')],
 }
 
 beforeAll(async () => {
@@ -66,9 +68,10 @@ test(`${REQUESTS} requests of all roles drawn from the portal's document get onl
     const text = await response.text()
     const { status } = response
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    const answer = JSON.parse(text)
-    learn('bookingId', answer.booking?.id)
-    learn('guestId', answer.booking?.guest?.id)
+    // A 304 has no body.
+    const answer = text === '' ? null : JSON.parse(text)
+    learn('bookingId', answer?.booking?.id)
+    learn('guestId', answer?.booking?.guest?.id)
     const found = conformity.faultsIn({ method, path, status, headers: response.headers, body: answer })
     if (status >= 500 || found.length > 0)
       faults.push(`${method} ${path} ${body} → ${status} ${text.slice(0, 300)} ${found.join('; ')}`)

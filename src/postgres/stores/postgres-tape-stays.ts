@@ -1,6 +1,7 @@
 import type { TapeStay, TapeStays, TapeWindow } from '../../core/bookings/tape-stays.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
+import { nextTurn, Slices } from '../../lib/slices.ts'
 import type { ListReads } from './list-reads.ts'
 
 /**
@@ -15,17 +16,25 @@ export class PostgresTapeStays implements TapeStays {
   }
 
   async read(agencyId: string, window: TapeWindow): Promise<readonly TapeStay[]> {
-    const rows: TapeStay[] = await this.#lists.read(agencyId, staysOf(this.#lists, agencyId, window))
-    for (const row of rows) named(row)
+    const rows = await this.#lists.read(agencyId, staysOf(this.#lists, agencyId, window))
+    const slices = new Slices(ROWS_PER_SLICE)
+    // The last rows have come in this turn.
+    await nextTurn()
+    for (const row of rows) {
+      // In place: there are tens of thousands.
+      row.id = idOf('bkg', row.id)
+      row.unitId = idOf('unt', row.unitId)
+      const pause = slices.spend(1)
+      if (pause !== null) await pause
+    }
     return rows
   }
 }
 
-/** Ids as the program has them. In place: there are tens of thousands. */
-function named(row: { id: string; unitId: string }): void {
-  row.id = idOf('bkg', row.id)
-  row.unitId = idOf('unt', row.unitId)
-}
+/** Measured: about a millisecond. */
+const ROWS_PER_SLICE = 2_000
+
+type StoredStay = { -readonly [N in keyof TapeStay]: TapeStay[N] }
 
 /**
  * Those that arrive in the window are found by the index on arrivals. Of those before, only the latest of each unit can reach into it,
@@ -34,7 +43,7 @@ function named(row: { id: string; unitId: string }): void {
 function staysOf({ sql }: ListReads, agencyId: string, { from, to, turnoverNightsMax, staysMax }: TapeWindow) {
   const first = sql`${formatNight(from)}::text::date`
   const agency = sql`${uuidOf(agencyId)}::text::uuid`
-  return sql<TapeStay[]>`
+  return sql<StoredStay[]>`
     select
       stay.booking_id as "id", stay.unit_id as "unitId", stay.arrival - ${first} as "arrival", stay.departure - ${first} as "departure",
       stay.type, stay.status, guest.first_name || ' ' || guest.last_name as "guest", stay.source, stay.source_ref as "sourceRef",
