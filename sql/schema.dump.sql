@@ -273,6 +273,21 @@ create table ledger (
   constraint ledger_shards_check CHECK ((shards = 256))
 );
 
+create table portal_session (
+  secret_sha256 text not null,
+  agency_id uuid,
+  token_id uuid,
+  operator_hmac text,
+  created_at timestamp with time zone not null,
+  seen_at timestamp with time zone not null,
+  constraint portal_session_pkey PRIMARY KEY (secret_sha256),
+  constraint portal_session_agency_id_token_id_fkey FOREIGN KEY (agency_id, token_id) REFERENCES access_token(agency_id, token_id),
+  constraint portal_session_check CHECK (((agency_id IS NULL) = (token_id IS NULL))),
+  constraint portal_session_check1 CHECK (((token_id IS NULL) <> (operator_hmac IS NULL))),
+  constraint portal_session_operator_hmac_check CHECK ((length(operator_hmac) = 64)),
+  constraint portal_session_secret_sha256_check CHECK ((length(secret_sha256) = 64))
+);
+
 create table rate_slot (
   term bigint not null,
   slot bigint not null,
@@ -957,6 +972,18 @@ begin
   if drop_earlier then
     delete from rate_slot where term < writer_term;
   end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_sessions(writer_epoch bigint, seen jsonb, ended jsonb, idle_since timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform check_fence(0::smallint, writer_epoch);
+  update portal_session p set seen_at = greatest(p.seen_at, s."seenAt")
+  from jsonb_to_recordset(seen) as s ("sha256" text, "seenAt" timestamptz)
+  where p.secret_sha256 = s."sha256";
+  delete from portal_session where secret_sha256 in (select jsonb_array_elements_text(ended)) or seen_at < idle_since;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_usage(shards smallint[], epochs bigint[], totals jsonb)

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
+import { send } from '../support/http-call.ts'
+import { isCleared, signIn, signOut } from '../support/page-sessions.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /*
@@ -49,6 +51,32 @@ async function newKey(): Promise<{ token: string; path: string }> {
 }
 
 describe('while Postgres is away', () => {
+  test('sessions of the page go on; one ends at once with sign-out, and repeated, that is stored', async () => {
+    const { body } = await ask('POST', `${HARBOUR}/access-tokens`, { json: { name: 'Maria', role: 'desk' } })
+    const [kept, ended] = [await signIn(service.baseUrl, body.secret), await signIn(service.baseUrl, body.secret)]
+    const me = async ({ cookie }: { cookie: string }) =>
+      (await send(`${service.baseUrl}/portal/v1/me`, { headers: { cookie } })).status
+    postgres.signal('SIGINT')
+    await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
+
+    expect([await me(kept), await me(ended)]).toEqual([200, 200])
+    const out = await signOut(service.baseUrl, ended.cookie)
+    expect([out.status, isCleared(out)]).toEqual([500, false])
+    expect(out.body.title).toContain('You are signed out for now')
+    expect([await me(kept), await me(ended)]).toEqual([200, 401])
+    const late = (await signIn(service.baseUrl, body.secret)).answer
+    expect([late.status, late.headers.has('set-cookie')]).toEqual([500, false])
+
+    await postgres.restart()
+    await eventually('the database is back', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 200)
+    expect((await signOut(service.baseUrl, ended.cookie)).status).toBe(200)
+    // Another one: a client that was cut off by the restart may fail once.
+    const direct = postgres.direct()
+    const [row] = await direct<{ count: number }[]>`select count(*)::int as count from portal_session`
+    await direct.end({ timeout: 0 })
+    expect([row?.count, await me(kept)]).toEqual([1, 200])
+  })
+
   test('a leaked key, an agency and a calendar address are closed at once; repeated, it is stored', async () => {
     const key = await newKey()
     const other = await newKey()

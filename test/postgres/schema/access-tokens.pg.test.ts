@@ -33,12 +33,13 @@ test('a database with a journal, keys and an audit trail gets access tokens, and
   await ledger.commands.setUnit(agency, unit.id, () => ({ ...unit, name: 'Renamed' }), portal)
   await ledger.close()
   // As it was before the migration.
-  await sql.unsafe(`drop table access_token; drop function keep_answer;
+  await sql.unsafe(`drop table portal_session; drop function keep_sessions; drop table access_token; drop function keep_answer;
     alter table journal drop constraint journal_actor_kind_check, add constraint journal_actor_kind_check ${KINDS_BEFORE};
     alter table audit_line drop constraint audit_line_actor_kind_check, add constraint audit_line_actor_kind_check ${KINDS_BEFORE}`)
   const before = await verifyDatabase(sql)
 
-  await sql.unsafe(MIGRATIONS.find(({ name }) => name === 'access_tokens')?.sql ?? 'missing')
+  for (const needed of ['access_tokens', 'portal_sessions'])
+    await sql.unsafe(MIGRATIONS.find(({ name }) => name === needed)?.sql ?? 'missing')
   expect(await verifyDatabase(sql)).toEqual(before)
   const next = await openTestDatabaseLedger(service.database.url)
   const current = next.catalogue.agencyById(agency.id)
