@@ -6,7 +6,7 @@ const SHIFT = '--text-shift'
 
 /** @param edge where the days begin to be seen, in pixels from the left edge of the rows */
 export function shiftBarTexts(body: Element, edge: number): void {
-  for (const bar of body.querySelectorAll<HTMLElement>('.bar')) {
+  for (const bar of body.querySelectorAll<HTMLElement>('.chart-bar')) {
     const { style } = bar
     const left = Number.parseFloat(style.left)
     const hidden = left < edge && left + Number.parseFloat(style.width) > edge ? `${Math.round(edge - left)}px` : ''

@@ -1,4 +1,5 @@
-import { type Day, monthStart, weekdayOf } from './day.ts'
+import { type Day, monthStart } from '../format/days.ts'
+import { weekdayOf } from './day.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'
 

@@ -1,5 +1,6 @@
-import type { Day } from './day.ts'
-import { barLabel, barText, type DayWords, timeLeft } from './labels.ts'
+import type { Day } from '../format/days.ts'
+import { timeLeft } from '../format/instants.ts'
+import { barLabel, barText, type DayWords } from './labels.ts'
 import { Memo } from './memo.ts'
 import { dueOn, kindOf, nightsOf, type Stay } from './stay.ts'
 
@@ -33,7 +34,7 @@ export class ChartBar extends Memo<ChartBarProps> {
   override render({ stay, left, width, cleaning, extension, column, today, nowS, words, ...is }: ChartBarProps) {
     const kind = kindOf(stay)
     const due = dueOn(stay, today)
-    const names = ['bar', `bar-${kind}`]
+    const names = ['chart-bar', `chart-bar-${kind}`]
     if (due !== null) names.push('is-due')
     if (width < MARK_WIDTH_MIN_PX) names.push('is-short')
     if (cleaning > 0) names.push('is-cleaned')
@@ -56,17 +57,17 @@ export class ChartBar extends Memo<ChartBarProps> {
           style={{ left: `${left}px`, width: `${width}px`, '--cleaning': `${cleaning}px` }}
         >
           {width >= TEXT_WIDTH_MIN_PX && (
-            <span class="bar-text" aria-hidden="true">
+            <span class="chart-bar-text" aria-hidden="true">
               {barText(stay)}
               {kind === 'hold' && stay.holdExpiresAt !== null && nowS !== null && width >= TIME_LEFT_WIDTH_MIN_PX && (
-                <span class="bar-left">{timeLeft(stay.holdExpiresAt, nowS)}</span>
+                <span class="chart-bar-left">{timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)}</span>
               )}
             </span>
           )}
         </div>
         {extension > 0 && (
           <div
-            class={is.isExtensionInTheWay ? 'bar-extension is-in-the-way' : 'bar-extension'}
+            class={is.isExtensionInTheWay ? 'chart-bar-extension is-in-the-way' : 'chart-bar-extension'}
             aria-hidden="true"
             style={{ left: `${left + width}px`, width: `${extension}px` }}
           />

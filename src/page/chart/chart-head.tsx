@@ -1,4 +1,5 @@
-import { type Day, dayOfMonth, isWeekend, monthStart, weekdayOf } from './day.ts'
+import { type Day, monthStart } from '../format/days.ts'
+import { dayOfMonth, isWeekend, weekdayOf } from './day.ts'
 import type { DayWords } from './labels.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'

@@ -5,7 +5,7 @@
  *
  * A list of stays is never changed, only replaced: a row is drawn again when its list is another one.
  */
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import type { ChartUnit, Stay } from './stay.ts'
 
 export class ChartRows {
@@ -64,7 +64,7 @@ export class ChartRows {
   add(units: readonly ChartUnit[], stays: readonly Stay[]): void {
     const known = new Map(this.#units.map((unit) => [unit.slug, unit]))
     for (const unit of units) known.set(unit.slug, unit)
-    this.#units = [...known.values()]
+    this.#units = [...known.values()].sort(byName)
     const touched = new Set<string>()
     for (const stay of stays) this.#keep(stay, touched)
     this.#rebuild(touched)
@@ -83,7 +83,7 @@ export class ChartRows {
 
   putUnit(unit: ChartUnit): void {
     const at = this.#units.findIndex(({ slug }) => slug === unit.slug)
-    this.#units = at === -1 ? [...this.#units, unit] : this.#units.with(at, unit)
+    this.#units = (at === -1 ? [...this.#units, unit] : this.#units.with(at, unit)).sort(byName)
     this.#changed()
   }
 
@@ -153,6 +153,13 @@ export class ChartRows {
 }
 
 const NO_STAYS: readonly Stay[] = []
+
+const names = new Intl.Collator(undefined, { numeric: true })
+
+/** Archived units last. */
+function byName(a: ChartUnit, b: ChartUnit): number {
+  return Number(a.isArchived) - Number(b.isArchived) || names.compare(a.name, b.name)
+}
 
 /** Whether nobody sleeps in the unit on any night of the stay. `exceptId`: a stay that is being moved itself. */
 export function isFree(

@@ -1,6 +1,6 @@
 /** The cell that has the keyboard, and the nights selected from it. Pure. */
 import { stayOn } from './chart-rows.ts'
-import { type Day, monthStart } from './day.ts'
+import { type Day, monthStart } from '../format/days.ts'
 import { type Ghost, stayBetween } from './gesture.ts'
 import type { Stay } from './stay.ts'
 

@@ -4,7 +4,7 @@
  * A drag begins only past a threshold, and not at all on a touch screen, where a finger scrolls: there one taps the
  * arrival and then the departure. Nothing is written by a gesture: each ends in an intent, for which somebody confirms.
  */
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import type { Hit } from './hit.ts'
 import type { Stay } from './stay.ts'
 

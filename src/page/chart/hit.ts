@@ -1,4 +1,4 @@
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import { dayAt, noonX, rowAt, type Scale } from './scale.ts'
 import type { Stay } from './stay.ts'
 

@@ -1,5 +1,7 @@
 /** The words of the chart: on bars and headers, and for screen readers. */
-import { type Day, dateOfDay } from './day.ts'
+import { plural } from '../format/count.ts'
+import type { Day } from '../format/days.ts'
+import { timeLeft } from '../format/instants.ts'
 import { type ChartUnit, dueOn, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
 
 export const KIND_WORDS = {
@@ -66,7 +68,7 @@ function formatted(language: string | undefined, options: Intl.DateTimeFormatOpt
   return (day) => {
     const found = known.get(day)
     if (found !== undefined) return found
-    const text = format.format(dateOfDay(day))
+    const text = format.format(day * 86_400_000)
     known.set(day, text)
     return text
   }
@@ -90,29 +92,16 @@ function sourceWords({ source, sourceRef }: Stay): string {
   return sourceRef === null ? `Guest (${source})` : `${sourceRef} (${source})`
 }
 
-export function nightsText(nights: number): string {
-  return nights === 1 ? '1 night' : `${nights} nights`
-}
-
-/** `3 d 4 h`, `2 h 10 min`, `5 min`, or `lapsing` when nothing is left. */
-export function timeLeft(untilS: number, nowS: number): string {
-  const minutes = Math.floor((untilS - nowS) / 60)
-  if (minutes < 1) return 'lapsing'
-  const hours = Math.floor(minutes / 60)
-  if (hours >= 48) return `${Math.floor(hours / 24)} d ${hours % 24} h`
-  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`
-}
-
 /** What a screen reader says of a bar. */
 export function barLabel(stay: Stay, words: DayWords, today: Day, nowS: number): string {
   const kind = kindOf(stay)
   const type = stay.type === 'guest' ? 'guest stay' : stay.type === 'owner_stay' ? 'owner stay' : stay.type
   const status = kind === 'hold' ? (stay.status === 'draft' ? 'tentative' : 'hold') : stay.status.replace('_', ' ')
   const said = [barText(stay), stay.type === 'guest' || kind === 'hold' ? `${type}, ${status}` : status]
-  if (stay.holdExpiresAt !== null) said.push(`${timeLeft(stay.holdExpiresAt, nowS)} left`)
+  if (stay.holdExpiresAt !== null) said.push(`${timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)} left`)
   const due = dueOn(stay, today)
   if (due !== null) said.push(due === 'arrival' ? 'to be checked in' : 'to be checked out')
-  said.push(`${words.medium(stay.arrival)} to ${words.medium(stay.departure)}`, nightsText(nightsOf(stay)))
+  said.push(`${words.medium(stay.arrival)} to ${words.medium(stay.departure)}`, plural(nightsOf(stay), 'night'))
   if (stay.expectedUntil !== null) said.push(`expected to stay until ${words.medium(stay.expectedUntil)}`)
   return said.join(', ')
 }

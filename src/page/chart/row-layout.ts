@@ -1,5 +1,5 @@
 /** What is drawn in the row of a unit: bars from noon to noon, and behind some of them a tail. Pure. */
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import { isCleanedAfter, type Stay } from './stay.ts'
 
 export interface Bar {

@@ -1,4 +1,4 @@
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 
 /** How much of the time the width of the chart shows. */
 export type Zoom = 'week' | 'month' | 'quarter'

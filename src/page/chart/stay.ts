@@ -1,4 +1,4 @@
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 
 /** A row of the chart. */
 export interface ChartUnit {

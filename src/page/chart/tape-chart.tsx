@@ -3,6 +3,7 @@
  * the document (visible-window.ts). For assistive technology it is a grid of one tab stop; for the pointer, gesture.ts says what each
  * movement means. It writes nothing: what its user wants goes to the screen around it.
  */
+import './chart.css'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ChartBackdrop } from './chart-backdrop.tsx'
@@ -12,9 +13,10 @@ import { ChartUnits } from './chart-units.tsx'
 import { ChartRow, type Emphasis } from './chart-row.tsx'
 import { type ChartRows, isFree, stayOn } from './chart-rows.ts'
 import { type Cursor, moveCursor, selectionOf } from './cursor.ts'
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import { type Ghost, type Intent, ghostOf, stayBetween } from './gesture.ts'
-import { type DayWords, nightsText } from './labels.ts'
+import { plural } from '../format/count.ts'
+import type { DayWords } from './labels.ts'
 import { dayWidthOf, type Scale, type Zoom } from './scale.ts'
 import type { ChartUnit, Stay } from './stay.ts'
 import { usePointer } from './use-pointer.ts'
@@ -288,7 +290,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 
 function saidOf(ghost: Ghost, why: string | null, words: DayWords): { text: string; isRefused: boolean } {
-  const dates = `${words.range(ghost)} · ${nightsText(ghost.departure - ghost.arrival)}`
+  const dates = `${words.range(ghost)} · ${plural(ghost.departure - ghost.arrival, 'night')}`
   return { text: why === null ? dates : `${why} · ${dates}`, isRefused: why !== null }
 }
 

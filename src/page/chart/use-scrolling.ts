@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Day } from './day.ts'
+import type { Day } from '../format/days.ts'
 import { shiftBarTexts } from './bar-text.ts'
 import { isSameWindow, type VisibleWindow, visibleWindow } from './visible-window.ts'
 
