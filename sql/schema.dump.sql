@@ -650,8 +650,8 @@ begin
     where j.entry_id is distinct from e.entry_id);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer)
- RETURNS TABLE(seq bigint, fingerprint text, at timestamp with time zone, entry_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text, payload text, checksum text, source_ref text)
+CREATE OR REPLACE FUNCTION public.changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer, announced_only boolean DEFAULT true)
+ RETURNS TABLE(seq bigint, fingerprint text, at timestamp with time zone, entry_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text, payload text, checksum text, source_ref text, route text)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -687,14 +687,15 @@ begin
 
   return query
   select end_seq, fingerprint_of(coalesce(end_link, base_before.base_link)), null::timestamptz, null::uuid, null::uuid, null::uuid,
-         null::uuid, null::text, null::text, null::text, null::text;
+         null::uuid, null::text, null::text, null::text, null::text, null::text;
   if entries_max > 0 then
     return query
     select j.seq, fingerprint_of(j.link), j.at, j.entry_id, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload,
-           j.checksum::text, b.source_ref
+           j.checksum::text, b.source_ref, j.route
     from (
       select * from journal j
-      where j.agency_id = agency and j.seq > coalesce(after_seq, 0) and j.seq <= end_seq and j.is_announced
+      where j.agency_id = agency and j.seq > coalesce(after_seq, 0) and j.seq <= end_seq
+        and (j.is_announced or not announced_only)
       order by j.seq limit entries_max) j
     left join booking b on b.agency_id = agency and b.booking_id = j.booking_id
     order by j.seq;

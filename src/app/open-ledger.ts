@@ -11,7 +11,10 @@ import { EntityTags } from '../api/http/entity-tag.ts'
 import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
 import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
+import { AGENCY_VIEW, type AgencyChange } from '../api/portal/agency-change.ts'
 import { ChangeFeed } from '../changes/change-feed.ts'
+import { PARTNER_VIEW } from '../changes/change-page.ts'
+import { WaitingPlaces } from '../changes/waiting-places.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -101,6 +104,8 @@ export interface Ledger extends PartnerLedger {
   readonly journal: Journal
   /** Of the portal's page. */
   readonly sessions: PortalSessions
+  /** The changes of an agency as it sees them itself; partners see `changes`. */
+  readonly agencyChanges: ChangeFeed<AgencyChange>
   /** The epoch of this writer for the agency. It rises when the journal has to resolve an unknown outcome. */
   epochOf(agencyId: string): number
   /** The same for what belongs to no agency. */
@@ -174,7 +179,10 @@ export async function openLedger(options: {
     term,
     lanes: APPEND_LANES,
     limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
-    onDurable: (entries) => changes.noteDurable(entries),
+    onDurable: (entries) => {
+      changes.noteDurable(entries)
+      agencyChanges.noteDurable(entries)
+    },
     onFenced: (cause, settled) => {
       changes.end()
       const counted = settled
@@ -186,10 +194,13 @@ export async function openLedger(options: {
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
   })
-  const changes = new ChangeFeed({
-    ...{ rows: changeRows, clock, historyId },
-    endOf: (agencyId) => journal.endOf(agencyId),
-  })
+  const places = new WaitingPlaces(clock)
+  const feedOptions = {
+    ...{ rows: changeRows, clock, historyId, places },
+    endOf: (agencyId: string) => journal.endOf(agencyId),
+  }
+  const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
+  const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })
   const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
     watch.onSnapshotDefect({ defect, agencyId, unitId, seq })
   const directory = new UnitDirectory({
@@ -337,6 +348,7 @@ export async function openLedger(options: {
     idempotency,
     tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
     changes,
+    agencyChanges,
     epochOf: (agencyId) => journal.epochOf(agencyId),
     get epoch() {
       return journal.epoch

@@ -38,7 +38,7 @@ export function openPortal(
   { secretKey, webhooks, draining }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
-  const { changes, tags } = ledger
+  const { agencyChanges: changes, tags } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Demo } from '../demo/ensure-demo.ts'
 import { DAY_MS } from '../lib/duration.ts'
 
-/** What a newcomer reads after the start: where things are, and three lines that work as pasted. */
+/** What a newcomer reads after the start: the page first, then where things are, and three lines that work as pasted. */
 export function welcome(input: {
   port: number
   /** Where the portal token is accepted, if not on `port`. */
@@ -12,7 +12,11 @@ export function welcome(input: {
   now: Date
 }): string {
   const base = `http://127.0.0.1:${input.port}`
-  const lines = ['', `nightledger is running at ${base}/partner/v1 (API reference: ${base}/docs)`]
+  const lines = [
+    '',
+    ...signIn(base, input),
+    `nightledger is running at ${base}/partner/v1 (API reference: ${base}/docs)`,
+  ]
   if (input.portalTokenFile !== null) lines.push(`  portal token in   ${input.portalTokenFile}`)
   if (input.adminUrl !== null)
     lines.push(`  operator's API at ${input.adminUrl}/portal/v1 (also there: /metrics, /readyz, /healthz)`)
@@ -32,6 +36,18 @@ export function welcome(input: {
     `  curl -s ${authorization} -H "Content-Type: application/json" -d '${quote}' ${base}/partner/v1/quote`,
     '',
   ].join('\n')
+}
+
+/** The page, and how to sign in to it. Where there is no demo, and the operator's token is not accepted here, only its address. */
+function signIn(
+  base: string,
+  { demo, portalTokenFile, adminUrl }: Pick<Parameters<typeof welcome>[0], 'demo' | 'portalTokenFile' | 'adminUrl'>,
+): string[] {
+  const ownerFile = demo?.tokenFiles.find(({ role }) => role === 'owner')?.path ?? null
+  const file = ownerFile ?? (adminUrl === null ? portalTokenFile : null)
+  const page = `Open ${base}/portal/`
+  if (file === null) return [page, '']
+  return [`${page} and sign in with the token that this prints:`, `  cat ${quoted(resolve(file))}`, '']
 }
 
 function quoted(path: string): string {

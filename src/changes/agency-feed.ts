@@ -10,9 +10,10 @@
 import type { EncodedEntry } from '../core/journal/entry-codec.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HOUR_MS } from '../lib/duration.ts'
-import { type Change, type ChangePage, changeOf } from './change-page.ts'
+import type { ChangePage } from './change-page.ts'
 import type { ChangeRows, ReadFrom } from './change-rows.ts'
 import { type Cursors, fingerprintOf, isSamePosition, type LogPosition } from './cursor.ts'
+import type { ChangeInLog, FeedView } from './feed-view.ts'
 import type { Place } from './waiting-places.ts'
 
 /** An end that is older is replaced by today's, so that the cursors of a quiet agency do not expire when months are archived. */
@@ -20,26 +21,27 @@ const END_AGE_MS_MAX = HOUR_MS
 
 export type Woken = 'changed' | 'elapsed' | 'ended'
 
-interface AgencyFeedOptions {
+interface AgencyFeedOptions<C extends ChangeInLog> {
   readonly agencyId: string
   readonly rows: ChangeRows
   readonly cursors: Cursors
+  readonly view: FeedView<C>
   readonly clock: Clock
   /** The end of the log as this process knows it. */
   readonly endOfLog: () => LogPosition
 }
 
 /** A change that has become durable while this feed was there. */
-interface NotedChange {
+interface NotedChange<C extends ChangeInLog> {
   readonly position: LogPosition
   /** Rendered when it is first read. */
-  readonly change: () => Change
+  readonly change: () => C
 }
 
-export class AgencyFeed {
-  readonly #options: AgencyFeedOptions
+export class AgencyFeed<C extends ChangeInLog> {
+  readonly #options: AgencyFeedOptions<C>
   /** The newest changes: all after `#since` that this process knows of. */
-  readonly #noted: NotedChange[] = []
+  readonly #noted: NotedChange<C>[] = []
   #since: LogPosition
   /** Of the last change that was noted. */
   #lastSeq = 0
@@ -47,23 +49,23 @@ export class AgencyFeed {
   /** A place with no change after it, that this process has verified; null when that is not known. */
   #end: { readonly position: LogPosition; readonly at: number } | null = null
   /** By what they read. */
-  readonly #reads = new Map<string, Promise<ChangePage | null>>()
+  readonly #reads = new Map<string, Promise<ChangePage<C> | null>>()
   readonly #waiting = new Set<(why: Woken) => void>()
 
-  constructor(options: AgencyFeedOptions) {
+  constructor(options: AgencyFeedOptions<C>) {
     this.#options = options
     this.#since = options.endOfLog()
   }
 
   /** A change has become durable. */
   noteDurable(entry: EncodedEntry): void {
-    const { cursors, clock } = this.#options
+    const { cursors, clock, view } = this.#options
     const position = { seq: entry.seq, fingerprint: fingerprintOf(entry.link) }
-    let change: Change | null = null
+    let change: C | null = null
     this.#noted.push({
       position,
       change: () => {
-        change ??= changeOf({ ...entry, ...position, sourceRef: entry.booking?.sourceRef ?? null }, cursors)
+        change ??= view.changeOf({ ...entry, ...position, sourceRef: entry.booking?.sourceRef ?? null }, cursors)
         return change
       },
     })
@@ -86,7 +88,7 @@ export class AgencyFeed {
   }
 
   /** Today's end, without changes. */
-  endPage(): ChangePage {
+  endPage(): ChangePage<C> {
     return this.#emptyPage(this.#currentEnd(), this.#lastSeq)
   }
 
@@ -94,7 +96,7 @@ export class AgencyFeed {
    * No changes, for a reader that has found nothing after `position`: it goes on there, or at today's end if there is still nothing.
    * @param upTo of the page that the reader has got last
    */
-  sameAgain(position: LogPosition, upTo: number): ChangePage {
+  sameAgain(position: LogPosition, upTo: number): ChangePage<C> {
     const end = this.#currentEnd()
     // A change whose batch is still in doubt may be in the log already, and others may have read it. So the reader goes on only to a
     // place up to which this process knows the log: of a change before it, it would have been told (F1).
@@ -111,7 +113,7 @@ export class AgencyFeed {
     from: ReadFrom,
     limit: number,
     { isVerified }: { isVerified: boolean },
-  ): Promise<ChangePage | null> | ChangePage {
+  ): Promise<ChangePage<C> | null> | ChangePage<C> {
     if (from !== 'start' && from.seq >= this.#since.seq && (isVerified || this.#isKnown(from)))
       return this.#notedPage(from, limit)
     const what = `${limit} ${from === 'start' ? from : `${from.seq} ${from.fingerprint}`}`
@@ -149,7 +151,7 @@ export class AgencyFeed {
     return this.#noted.some(({ position }) => isSamePosition(from, position))
   }
 
-  #notedPage(from: LogPosition, limit: number): ChangePage {
+  #notedPage(from: LogPosition, limit: number): ChangePage<C> {
     const after = this.#noted.filter(({ position }) => position.seq > from.seq)
     const shown = after.slice(0, limit)
     const last = shown.at(-1)
@@ -158,28 +160,31 @@ export class AgencyFeed {
     return this.#changesPage(changes, last.position, { hasMore: after.length > limit, upTo: this.#lastSeq })
   }
 
-  async #read(from: ReadFrom, limit: number): Promise<ChangePage | null> {
-    const { rows, agencyId, cursors } = this.#options
+  async #read(from: ReadFrom, limit: number): Promise<ChangePage<C> | null> {
+    const { rows, agencyId, cursors, view } = this.#options
     const upTo = this.#lastSeq
-    const read = await rows.read(agencyId, { from, entriesMax: limit + 1 })
+    const read = await rows.read(agencyId, {
+      ...{ from, entriesMax: limit + 1 },
+      isAnnouncedOnly: view.isAnnouncedOnly,
+    })
     if (read === null) return null
     const entries = read.entries.slice(0, limit)
     const last = entries.at(-1)
     const position = last === undefined ? read.end : { seq: last.seq, fingerprint: last.fingerprint }
-    const changes = entries.map((entry) => changeOf(entry, cursors))
+    const changes = entries.map((entry) => view.changeOf(entry, cursors))
     return this.#changesPage(changes, position, { hasMore: read.entries.length > limit, upTo })
   }
 
   #changesPage(
-    changes: readonly Change[],
+    changes: readonly C[],
     position: LogPosition,
     rest: { readonly hasMore: boolean; readonly upTo: number },
-  ): ChangePage {
+  ): ChangePage<C> {
     if (!rest.hasMore && this.#lastSeq === rest.upTo) this.#keepEnd(position)
     return { changes, position, cursor: this.#options.cursors.write(position), ...rest }
   }
 
-  #emptyPage(position: LogPosition, upTo: number): ChangePage {
+  #emptyPage(position: LogPosition, upTo: number): ChangePage<C> {
     return { changes: [], position, cursor: this.#options.cursors.write(position), hasMore: false, upTo }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The feed of changes (docs/design.md#changes): every booking change of an agency in the order of its shard's log, as its webhooks
- * announce them. Requests and streams read through the same readers; what wakes them is the journal.
+ * A feed of changes (docs/design.md#changes): the entries of an agency in the order of its shard's log, as far as a view shows them.
+ * Partners and the agency's own page have one each. Requests and streams read through the same readers; what wakes them is the journal.
  */
 
 import type { ShardHead } from '../core/journal/batch.ts'
@@ -9,11 +9,12 @@ import { BoundedQueue } from '../lib/bounded-queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../lib/histogram.ts'
 import { AgencyFeed } from './agency-feed.ts'
-import type { ChangePage } from './change-page.ts'
+import type { Change, ChangePage } from './change-page.ts'
 import { ChangeReader } from './change-reader.ts'
 import type { ChangeRows, ReadFrom } from './change-rows.ts'
 import { Cursors, fingerprintOf } from './cursor.ts'
-import { type NoPlace, type Place, type Waiting, WaitingPlaces, type WaitingStats } from './waiting-places.ts'
+import type { ChangeInLog, FeedView } from './feed-view.ts'
+import type { NoPlace, Place, Waiting, WaitingPlaces, WaitingStats } from './waiting-places.ts'
 
 /** While there is no change, a stream says at least this often that it is alive. */
 export const HEARTBEAT_MS = 15_000
@@ -24,13 +25,11 @@ export const FROM_START = 'start'
 
 const DELAY_BOUNDS_MS = [1, 2, 3, 5, 7.5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const
 
-export interface AskedChanges {
+export interface AskedChanges extends Pick<Waiting, 'keyId' | 'sessionId' | 'isServed'> {
   readonly agencyId: string
-  readonly keyId: string
   /** As it was sent; null: from today's end. */
   readonly after: string | null
   readonly limit: number
-  isServed(): boolean
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Called after each wait, with its milliseconds. */
@@ -38,7 +37,7 @@ export interface AskedChanges {
 }
 
 /**
- * `malformed`: the cursor is of another agency, or not one of ours. `expired`: what comes after it is not kept, or it is of a history
+ * `malformed`: the cursor is of another agency or another feed, or not one of ours. `expired`: what comes after it is not kept, or it is of a history
  * that was given up.
  */
 export type NoChanges = { readonly kind: 'malformed' | 'expired' | NoPlace }
@@ -50,39 +49,44 @@ export interface FeedStats {
 }
 
 /** An open stream. */
-export interface ChangeStream {
+export interface ChangeStream<C extends ChangeInLog = Change> {
   /** Where it begins. */
-  readonly first: ChangePage
+  readonly first: ChangePage<C>
   /** The next changes, or an empty page every 15 seconds; null at the end. */
-  next(): Promise<ChangePage | null>
+  next(): Promise<ChangePage<C> | null>
   close(): void
 }
 
-export class ChangeFeed {
+export class ChangeFeed<C extends ChangeInLog = Change> {
+  readonly #view: FeedView<C>
   readonly #rows: ChangeRows
   readonly #clock: Clock
   readonly #historyId: string
   readonly #endOf: (agencyId: string) => ShardHead
-  readonly #agencies = new Map<string, AgencyFeed>()
+  readonly #agencies = new Map<string, AgencyFeed<C>>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
   /** Whose changes they are, in the order in which they were noted. */
-  readonly #noted = new BoundedQueue<AgencyFeed>(NOTED_MAX)
+  readonly #noted = new BoundedQueue<AgencyFeed<C>>(NOTED_MAX)
   readonly #delayMs = new Histogram(DELAY_BOUNDS_MS)
 
   constructor(options: {
+    view: FeedView<C>
     rows: ChangeRows
     clock: Clock
     /** Of the ledger, a UUID. */
     historyId: string
     /** The end of the log of the agency's shard, as this process knows it (Journal.endOf). */
     endOf: (agencyId: string) => ShardHead
+    /** Shared by all feeds of the process. */
+    places: WaitingPlaces
   }) {
+    this.#view = options.view
     this.#rows = options.rows
     this.#clock = options.clock
     this.#historyId = options.historyId
     this.#endOf = options.endOf
-    this.#places = new WaitingPlaces(options.clock)
+    this.#places = options.places
   }
 
   get stats(): FeedStats {
@@ -92,7 +96,8 @@ export class ChangeFeed {
   /** Entries have become durable: whoever waits for one is woken. Cheap for agencies that nobody reads the changes of. */
   noteDurable(entries: readonly EncodedEntry[]): void {
     for (const entry of entries) {
-      const feed = entry.isAnnounced ? this.#agencies.get(entry.agencyId) : undefined
+      if (this.#view.isAnnouncedOnly && !entry.isAnnounced) continue
+      const feed = this.#agencies.get(entry.agencyId)
       if (feed === undefined) continue
       feed.noteDurable(entry)
       if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
@@ -105,7 +110,7 @@ export class ChangeFeed {
     return this.#feedOf(agencyId).endPage().cursor
   }
 
-  /** The process stops serving: what waits ends at once, empty. */
+  /** The process stops serving: what waits ends at once, empty, in all feeds with the same places. */
   end(): void {
     this.#places.endAll()
   }
@@ -114,7 +119,7 @@ export class ChangeFeed {
    * The changes after a cursor. If there are none, waits for one.
    * @throws what the database rejects with
    */
-  async page(asked: AskedChanges & { readonly waitMs: number }): Promise<ChangePage | NoChanges> {
+  async page(asked: AskedChanges & { readonly waitMs: number }): Promise<ChangePage<C> | NoChanges> {
     const reader = this.#reader(asked)
     if ('kind' in reader) return reader
     const first = await reader.read()
@@ -134,12 +139,12 @@ export class ChangeFeed {
    * A stream of the changes after a cursor. It takes a place until it is closed.
    * @throws what the database rejects with
    */
-  async stream(asked: AskedChanges): Promise<ChangeStream | NoChanges> {
+  async stream(asked: AskedChanges): Promise<ChangeStream<C> | NoChanges> {
     const reader = this.#reader(asked)
     if ('kind' in reader) return reader
     const place = this.#take(asked, 'stream')
     if ('kind' in place) return place
-    let first: ChangePage | null = null
+    let first: ChangePage<C> | null = null
     try {
       first = await reader.read()
     } finally {
@@ -156,7 +161,7 @@ export class ChangeFeed {
     }
   }
 
-  #reader({ agencyId, after, limit, onWaited = () => {} }: AskedChanges): ChangeReader | NoChanges {
+  #reader({ agencyId, after, limit, onWaited = () => {} }: AskedChanges): ChangeReader<C> | NoChanges {
     const from = this.#readFrom(agencyId, after)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
     const onAnswered = (ms: number) => this.#delayMs.count(ms)
@@ -176,8 +181,8 @@ export class ChangeFeed {
     }
   }
 
-  #take({ keyId, isServed, signal }: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
-    const place = this.#places.take({ keyId, kind, isServed })
+  #take({ keyId, sessionId, isServed, signal }: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
+    const place = this.#places.take({ keyId, sessionId, kind, isServed })
     if (typeof place === 'string') return { kind: place }
     const leave = (): void => {
       place.end()
@@ -189,16 +194,16 @@ export class ChangeFeed {
   }
 
   #cursorsOf(agencyId: string): Cursors {
-    const cursors = this.#cursors.get(agencyId) ?? new Cursors(this.#historyId, agencyId)
+    const cursors = this.#cursors.get(agencyId) ?? new Cursors(this.#historyId, agencyId, this.#view.cursorKind)
     this.#cursors.set(agencyId, cursors)
     return cursors
   }
 
-  #feedOf(agencyId: string): AgencyFeed {
+  #feedOf(agencyId: string): AgencyFeed<C> {
     const known = this.#agencies.get(agencyId)
     if (known !== undefined) return known
-    const feed = new AgencyFeed({
-      ...{ agencyId, rows: this.#rows, cursors: this.#cursorsOf(agencyId), clock: this.#clock },
+    const feed = new AgencyFeed<C>({
+      ...{ view: this.#view, agencyId, rows: this.#rows, cursors: this.#cursorsOf(agencyId), clock: this.#clock },
       endOfLog: () => {
         const { lastSeq, lastLink } = this.#endOf(agencyId)
         return { seq: lastSeq, fingerprint: fingerprintOf(lastLink) }

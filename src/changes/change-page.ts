@@ -1,20 +1,17 @@
-import type { WebhookEventKind } from '../core/domain/event.ts'
 import { eventOfEntry, webhookBody } from '../webhooks/envelope.ts'
-import type { ChangeEntry } from './change-rows.ts'
-import type { Cursors, LogPosition } from './cursor.ts'
+import type { LogPosition } from './cursor.ts'
+import type { ChangeInLog, FeedView } from './feed-view.ts'
 
-/** A change as partners get it. */
-export interface Change {
-  readonly event: WebhookEventKind
-  /** Reading goes on after the change. */
-  readonly cursor: string
-  /** The members of the webhook event's body, and the cursor: JSON text. */
+/** A change as it is answered. */
+export interface Change extends ChangeInLog {
+  readonly event: string
+  /** The members of the event, and the cursor: JSON text. */
   readonly json: string
 }
 
 /** What all readers of an agency at the same place get. */
-export interface ChangePage {
-  readonly changes: readonly Change[]
+export interface ChangePage<C extends ChangeInLog = Change> {
+  readonly changes: readonly C[]
   /** Where reading goes on; also as a cursor. */
   readonly position: LogPosition
   readonly cursor: string
@@ -24,12 +21,16 @@ export interface ChangePage {
   readonly upTo: number
 }
 
-/** @throws CorruptLedgerError when the entry is not as it was written: a change is never left out */
-export function changeOf(entry: ChangeEntry, cursors: Cursors): Change {
-  const event = eventOfEntry(entry, entry.sourceRef)
-  const cursor = cursors.write(entry)
-  // The members of the body are written as webhooks have them, byte for byte.
-  return { event: event.kind, cursor, json: `{"cursor":"${cursor}",${webhookBody(event).slice(1)}` }
+/** What partners see: the webhook events. */
+export const PARTNER_VIEW: FeedView<Change> = {
+  cursorKind: 'partner',
+  isAnnouncedOnly: true,
+  changeOf: (entry, cursors) => {
+    const event = eventOfEntry(entry, entry.sourceRef)
+    const cursor = cursors.write(entry)
+    // The members of the body are written as webhooks have them, byte for byte.
+    return { event: event.kind, cursor, json: `{"cursor":"${cursor}",${webhookBody(event).slice(1)}` }
+  },
 }
 
 /** The body of `GET /changes`. */

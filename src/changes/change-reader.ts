@@ -3,10 +3,11 @@ import type { Clock } from '../lib/clock.ts'
 import type { AgencyFeed } from './agency-feed.ts'
 import type { ChangePage } from './change-page.ts'
 import type { ReadFrom } from './change-rows.ts'
+import type { ChangeInLog } from './feed-view.ts'
 import type { Place } from './waiting-places.ts'
 
-interface ReaderOptions {
-  readonly feed: AgencyFeed
+interface ReaderOptions<C extends ChangeInLog> {
+  readonly feed: AgencyFeed<C>
   readonly clock: Clock
   /** Null: today's end. */
   readonly from: ReadFrom | null
@@ -18,21 +19,21 @@ interface ReaderOptions {
 }
 
 /** Reads the changes of an agency in order, page after page, and waits when there is none. */
-export class ChangeReader {
-  readonly #options: ReaderOptions
+export class ChangeReader<C extends ChangeInLog> {
+  readonly #options: ReaderOptions<C>
   #from: ReadFrom | null
   /** The place is from a page, and not from the client. */
   #isVerified = false
   #upTo = 0
   #hasMore = true
 
-  constructor(options: ReaderOptions) {
+  constructor(options: ReaderOptions<C>) {
     this.#options = options
     this.#from = options.from
   }
 
   /** The next page, which may be empty. @returns null when what comes next is not kept, or the place is not in the log */
-  async read(): Promise<ChangePage | null> {
+  async read(): Promise<ChangePage<C> | null> {
     const { feed, limit } = this.#options
     const page =
       this.#from === null ? feed.endPage() : await feed.page(this.#from, limit, { isVerified: this.#isVerified })
@@ -43,7 +44,7 @@ export class ChangeReader {
    * The next page with changes, or an empty one after `ms`.
    * @returns null when the request must end, or as `read` does
    */
-  async next(ms: number, place: Place): Promise<ChangePage | null> {
+  async next(ms: number, place: Place): Promise<ChangePage<C> | null> {
     const { feed, clock, onWaited, onAnswered } = this.#options
     const until = clock.monotonicMs() + ms
     for (;;) {
@@ -65,13 +66,13 @@ export class ChangeReader {
   }
 
   /** An empty page for a reader that has read before: it goes on where it is, or at today's end. */
-  nothing(): ChangePage {
+  nothing(): ChangePage<C> {
     const from = this.#from
     assert(from !== null && from !== 'start', 'Cannot go on reading changes: nothing was read before')
     return this.#passed(this.#options.feed.sameAgain(from, this.#upTo))
   }
 
-  #passed(page: ChangePage): ChangePage {
+  #passed(page: ChangePage<C>): ChangePage<C> {
     this.#from = page.position
     this.#isVerified = true
     this.#upTo = page.upTo

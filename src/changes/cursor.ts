@@ -1,8 +1,8 @@
 /**
- * Cursors of the feed (docs/design.md#changes): opaque to partners, and made of nothing secret. They open nothing beyond what the key
- * that comes with them may read, and stay valid when `SECRET_KEY` is changed.
+ * Cursors of the feeds (docs/design.md#changes): opaque to whoever reads, and made of nothing secret. They open nothing beyond what the key
+ * or token that comes with them may read, and stay valid when `SECRET_KEY` is changed.
  *
- * Layout: version (1 byte), history (8), agency (8), sequence number (8), fingerprint (8), checksum of all before (4), in base64url.
+ * Layout: kind (1 byte), history (8), agency (8), sequence number (8), fingerprint (8), checksum of all before (4), in base64url.
  */
 import { type Link, NO_LINK } from '../core/journal/chain.ts'
 import { uuidOf } from '../lib/ids.ts'
@@ -18,12 +18,17 @@ export interface LogPosition {
 
 export type ReadCursor =
   | { readonly kind: 'read'; readonly position: LogPosition }
-  /** Of another agency, or not one of ours. */
+  /** Of another agency or another feed, or not one of ours. */
   | { readonly kind: 'malformed' }
   /** Of the log of another database. */
   | { readonly kind: 'of_another_history' }
 
-const VERSION = 1
+/** By their first byte: a cursor of one feed opens no other. */
+const FIRST_BYTE = { partner: 1, portal: 2 } as const
+
+/** Whose feed it is. */
+export type CursorKind = keyof typeof FIRST_BYTE
+
 const HISTORY_AT = 1
 const AGENCY_AT = 9
 const SEQ_AT = 17
@@ -43,16 +48,16 @@ export function isSamePosition(a: LogPosition, b: LogPosition): boolean {
   return a.seq === b.seq && a.fingerprint === b.fingerprint
 }
 
-/** The cursors of one agency. */
+/** The cursors of one agency in one feed. */
 export class Cursors {
-  /** What all of them begin with: version, history, agency. */
+  /** What all of them begin with: kind, history, agency. */
   readonly #head: Buffer
 
   /** @param historyId of the ledger, a UUID */
-  constructor(historyId: string, agencyId: string) {
+  constructor(historyId: string, agencyId: string, kind: CursorKind) {
     const agency = new Bun.CryptoHasher('sha256').update(uuidOf(agencyId)).digest()
     this.#head = Buffer.alloc(SEQ_AT)
-    this.#head[0] = VERSION
+    this.#head[0] = FIRST_BYTE[kind]
     this.#head.write(historyId.replaceAll('-', ''), HISTORY_AT, AGENCY_AT - HISTORY_AT, 'hex')
     this.#head.set(agency.subarray(0, SEQ_AT - AGENCY_AT), AGENCY_AT)
   }
@@ -71,7 +76,7 @@ export class Cursors {
     const bytes = Buffer.from(text, 'base64url')
     const isWhole = bytes.readUInt32BE(CHECKSUM_AT) === checksumOf(bytes) && bytes.toString('base64url') === text
     const seq = Number(bytes.readBigUInt64BE(SEQ_AT))
-    if (!isWhole || bytes[0] !== VERSION || !Number.isSafeInteger(seq)) return { kind: 'malformed' }
+    if (!isWhole || bytes[0] !== this.#head[0] || !Number.isSafeInteger(seq)) return { kind: 'malformed' }
     if (!this.#isSame(bytes, AGENCY_AT, SEQ_AT)) return { kind: 'malformed' }
     if (!this.#isSame(bytes, HISTORY_AT, AGENCY_AT)) return { kind: 'of_another_history' }
     return { kind: 'read', position: { seq, fingerprint: bytes.toString('hex', FINGERPRINT_AT, CHECKSUM_AT) } }

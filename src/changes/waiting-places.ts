@@ -1,21 +1,25 @@
 /**
  * The requests that wait for changes, and the open streams: how many there may be, and when they must end (docs/design.md#changes).
- * Nothing here costs anything per request while it waits: keys are looked at twice a second, each once, however many wait with it.
+ * Nothing here costs anything per request while it waits: keys and sessions are looked at twice a second, each once, however many
+ * wait with it.
  */
 import type { Clock } from '../lib/clock.ts'
 
-/** Of one API key. */
+/** Of one API key or access token. */
 export const WAITING_PER_KEY_MAX = 20
 /** Of the process. */
 export const WAITING_MAX = 5_000
-/** At most this long after its key was revoked or has expired, or the agency was suspended, a request ends. */
+/** At most this long after its key was revoked or has expired, its session has ended, or the agency was suspended, a request ends. */
 const CHECK_EVERY_MS = 500
 
 /** Who waits. */
 export interface Waiting {
+  /** Of the API key or access token. */
   readonly keyId: string
+  /** Of the session that stands for the token; null or left out for the key or token itself. */
+  readonly sessionId?: string | null | undefined
   readonly kind: 'request' | 'stream'
-  /** Whether the key still opens the feed. */
+  /** Whether the key, or the session, still opens the feed. */
   isServed(): boolean
 }
 
@@ -107,11 +111,19 @@ export class WaitingPlaces {
     this.#isChecking = true
     this.#clock.after(CHECK_EVERY_MS, () => {
       this.#isChecking = false
-      for (const places of this.#byKey.values()) {
-        const [first] = places
-        if (first?.waiting.isServed() === false) for (const place of [...places]) place.end()
-      }
+      for (const places of this.#byKey.values()) endUnserved(places)
       if (this.#byKey.size > 0) this.#check()
     })
+  }
+}
+
+/** @param places of one key */
+function endUnserved(places: ReadonlySet<Place>): void {
+  const isServed = new Map<string | null, boolean>()
+  for (const place of [...places]) {
+    const { sessionId = null } = place.waiting
+    const served = isServed.get(sessionId) ?? place.waiting.isServed()
+    isServed.set(sessionId, served)
+    if (!served) place.end()
   }
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { type AskedChanges, ChangeFeed, type ChangeStream, HEARTBEAT_MS } from '../../src/changes/change-feed.ts'
 import type { ChangePage } from '../../src/changes/change-page.ts'
+import { PARTNER_VIEW } from '../../src/changes/change-page.ts'
+import { WaitingPlaces } from '../../src/changes/waiting-places.ts'
 import { Journal } from '../../src/core/journal/journal.ts'
 import type { JournalRecord } from '../../src/core/journal/record.ts'
 import { HOUR_MS } from '../../src/lib/duration.ts'
@@ -28,7 +30,10 @@ async function opened() {
       onDurable: (entries) => feed.noteDurable(entries),
       newRenewalId: () => 'renewal',
     })
-    const feed = new ChangeFeed({ rows, clock, historyId: HISTORY, endOf: (agencyId) => journal.endOf(agencyId) })
+    const feed = new ChangeFeed({
+      ...{ view: PARTNER_VIEW, rows, clock, historyId: HISTORY, places: new WaitingPlaces(clock) },
+      endOf: (agencyId) => journal.endOf(agencyId),
+    })
     return { journal, feed }
   }
   const { journal, feed } = await start()

@@ -6,7 +6,7 @@ import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { agenciesOfShards, booked, unitSet } from '../support/journal-records.ts'
-import { sampleId } from '../support/samples.ts'
+import { CALLER, sampleId } from '../support/samples.ts'
 
 const [A = '', B = ''] = agenciesOfShards(2)
 /** Of the shard of A. */
@@ -21,12 +21,12 @@ function neighbourOf(agencyId: string): string {
 }
 
 export async function seqsAfter(rows: ChangeRows, from: ReadFrom, agencyId = A): Promise<number[] | null> {
-  const read = await rows.read(agencyId, { from, entriesMax: 100 })
+  const read = await rows.read(agencyId, { from, entriesMax: 100, isAnnouncedOnly: true })
   return read === null ? null : read.entries.map(({ seq }) => seq)
 }
 
 export async function endOf(rows: ChangeRows, agencyId = A): Promise<LogPosition> {
-  const read = await rows.read(agencyId, { from: 'start', entriesMax: 0 })
+  const read = await rows.read(agencyId, { from: 'start', entriesMax: 0, isAnnouncedOnly: true })
   if (read === null) throw new Error('Expected the end of the log')
   return read.end
 }
@@ -62,19 +62,26 @@ export function describeChangeRows(store: string, open: () => Promise<OpenLog>):
       ]
       const appended = await Promise.all(records.map((record) => log.journal.append(record)))
       expect(appended.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 1, 5])
-      const read = await rows.read(A, { from: 'start', entriesMax: 100 })
+      const read = await rows.read(A, { from: 'start', entriesMax: 100, isAnnouncedOnly: true })
       expect(read?.entries.map(({ seq, sourceRef }) => [seq, sourceRef])).toEqual([
         [1, 'Ref 1'],
         [4, null],
       ])
       for (const entry of read?.entries ?? []) expect(decodeEntry(entry).kind).toBe('booking_created')
+      const all = await rows.read(A, { from: 'start', entriesMax: 100, isAnnouncedOnly: false })
+      expect(all?.entries.map((entry) => [entry.seq, decodeEntry(entry).kind, entry.route])).toEqual([
+        [1, 'booking_created', CALLER.route],
+        [2, 'unit_set', CALLER.route],
+        [4, 'booking_created', CALLER.route],
+      ])
+      expect(all?.end).toEqual(read?.end)
       const { lastSeq, lastLink } = log.journal.endOf(A)
       expect(read?.end).toEqual({ seq: lastSeq, fingerprint: fingerprintOf(lastLink) })
       expect(await seqsAfter(rows, 'start', NEIGHBOUR)).toEqual([3, 5])
     })
 
     test('is read from any place in it, and from no other', async () => {
-      const read = await rows.read(NEIGHBOUR, { from: 'start', entriesMax: 1 })
+      const read = await rows.read(NEIGHBOUR, { from: 'start', entriesMax: 1, isAnnouncedOnly: true })
       const [first] = read?.entries ?? []
       if (first === undefined) throw new Error('Expected an entry')
       const place = { seq: first.seq, fingerprint: first.fingerprint }
@@ -103,6 +110,7 @@ export function describeChangeRows(store: string, open: () => Promise<OpenLog>):
         const read: Awaited<ReturnType<ChangeRows['read']>> = await rows.read(A, {
           from,
           entriesMax: 7,
+          isAnnouncedOnly: true,
         })
         if (read === null) throw new Error('Expected changes')
         seen.push(...read.entries.map(({ seq }) => seq))

@@ -6,8 +6,8 @@ import { sampleId } from '../support/samples.ts'
 
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
 const OTHER_HISTORY = '11020304-0506-4708-890a-0b0c0d0e0f10'
-const A = new Cursors(HISTORY, sampleId('agc', 'a'))
-const B = new Cursors(HISTORY, sampleId('agc', 'b'))
+const A = new Cursors(HISTORY, sampleId('agc', 'a'), 'partner')
+const B = new Cursors(HISTORY, sampleId('agc', 'b'), 'partner')
 
 const position = fc.record({
   seq: fc.oneof(fc.constantFrom(0, 1, Number.MAX_SAFE_INTEGER), fc.maxSafeNat()),
@@ -29,9 +29,20 @@ describe('a cursor', () => {
     fc.assert(
       fc.property(position, (written) => {
         expect(A.read(B.write(written))).toEqual({ kind: 'malformed' })
-        const other = new Cursors(OTHER_HISTORY, sampleId('agc', 'a')).write(written)
+        const other = new Cursors(OTHER_HISTORY, sampleId('agc', 'a'), 'partner').write(written)
         expect(A.read(other)).toEqual({ kind: 'of_another_history' })
         expect(B.read(other)).toEqual({ kind: 'malformed' })
+      }),
+    )
+  })
+
+  test('of another feed is malformed', () => {
+    const portal = new Cursors(HISTORY, sampleId('agc', 'a'), 'portal')
+    fc.assert(
+      fc.property(position, (written) => {
+        expect(A.read(portal.write(written))).toEqual({ kind: 'malformed' })
+        expect(portal.read(A.write(written))).toEqual({ kind: 'malformed' })
+        expect(portal.read(portal.write(written))).toEqual({ kind: 'read', position: written })
       }),
     )
   })

@@ -45,6 +45,26 @@ describe('places', () => {
     expect(places.stats).toEqual({ requests: 1, streams: 0 })
   })
 
+  test('of a session that has ended end within a second, those of the same token’s other sessions stay', async () => {
+    const { clock, places } = opened()
+    const ended = new Set<string | null>()
+    const asked: (string | null)[] = []
+    const held = [null, 'one', 'two', 'one', null].map((sessionId) => {
+      const isServed = () => {
+        asked.push(sessionId)
+        return !ended.has(sessionId)
+      }
+      const place = places.take({ keyId: 'token', sessionId, kind: 'stream', isServed })
+      if (typeof place === 'string') throw new Error(`Expected a place, got ${place}`)
+      return place
+    })
+    ended.add('one')
+    await clock.advance(999)
+    expect(held.map(({ isEnded }) => isEnded)).toEqual([false, true, false, true, false])
+    // Each once, however many places it has.
+    expect(asked).toEqual([null, 'one', 'two'])
+  })
+
   test('of a key that is not served any more end within a second, those of others stay', async () => {
     const { clock, revoked, taken } = opened()
     const [one, two, other] = [taken('a'), taken('a', 'stream'), taken('b')]

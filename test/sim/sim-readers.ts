@@ -1,5 +1,7 @@
 import { ChangeFeed } from '../../src/changes/change-feed.ts'
+import { PARTNER_VIEW } from '../../src/changes/change-page.ts'
 import type { ChangeRows } from '../../src/changes/change-rows.ts'
+import { WaitingPlaces } from '../../src/changes/waiting-places.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
@@ -60,7 +62,7 @@ export class SimReaders {
     }
     return new ChangeFeed({
       rows: { read: (agencyId, asked) => process.receive(read(agencyId, asked)) },
-      ...{ clock, historyId: HISTORY },
+      ...{ clock, historyId: HISTORY, view: PARTNER_VIEW, places: new WaitingPlaces(clock) },
       endOf: (agencyId) => journal().endOf(agencyId),
     })
   }

@@ -25,7 +25,7 @@ export class MemoryChangeRows implements ChangeRows {
     return read
   }
 
-  #read(agencyId: string, { from, entriesMax }: Asked): ReadChanges | null {
+  #read(agencyId: string, { from, entriesMax, isAnnouncedOnly }: Asked): ReadChanges | null {
     const shard = shardOf(agencyId)
     const log = this.#store.journal.filter((row) => row.shard === shard)
     const end = { seq: this.#store.headOf(shard).lastSeq, fingerprint: fingerprintOf(log.at(-1)?.link ?? NO_LINK) }
@@ -34,7 +34,9 @@ export class MemoryChangeRows implements ChangeRows {
       if (from.seq > end.seq || from.fingerprint !== fingerprintOf(last?.link ?? NO_LINK)) return null
     }
     const after = from === 'start' ? 0 : from.seq
-    const entries = log.filter((row) => row.agencyId === agencyId && row.isAnnounced && row.seq > after)
+    const entries = log.filter(
+      (row) => row.agencyId === agencyId && (row.isAnnounced || !isAnnouncedOnly) && row.seq > after,
+    )
     return { end, entries: entries.slice(0, entriesMax).map((row) => this.#entryOf(row)) }
   }
 

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
 import { bookedStay, bookingIdentity } from '../../core/domain/booking-summary.ts'
+import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { instantText } from '../../lib/instant-text.ts'
 import { dateText } from '../schema/text-schema.ts'
@@ -40,8 +41,18 @@ export const BookingJson = Type.Object(
 
 /** @param inventory of the booking's agency: it knows the unit, archived ones too */
 export function bookingJson(booking: Booking, inventory: Inventory): Static<typeof BookingJson> {
-  const unit = inventory.unitById(booking.unitId)
+  return bookingJsonIn(booking, unitOf(booking, inventory))
+}
+
+/** The unit of a booking. */
+export function unitOf({ unitId }: Pick<Booking, 'unitId'>, inventory: Inventory): Unit {
+  const unit = inventory.unitById(unitId)
   assert(unit !== null, 'Cannot show a booking: its unit is not in the catalogue')
+  return unit
+}
+
+/** @param unit as it is to be called */
+export function bookingJsonIn(booking: Booking, unit: Pick<Unit, 'slug' | 'name'>): Static<typeof BookingJson> {
   return {
     ...bookingIdentity(booking, unit),
     ...bookedStay(booking),

@@ -3,7 +3,8 @@ import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
-import { BookingJson, bookingJson } from '../json/booking-json.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { BookingJson, bookingJsonIn, unitOf } from '../json/booking-json.ts'
 import { GuestJson, guestJson } from '../json/guest-json.ts'
 import { dateText, nullable } from '../schema/text-schema.ts'
 
@@ -24,8 +25,13 @@ export const AgencyBookingJson = Type.Object(
 export type BookingWithoutGuest = Omit<Static<typeof AgencyBookingJson>, 'guest' | 'notes'>
 
 export function bookingWithoutGuest(booking: Booking, inventory: Inventory): BookingWithoutGuest {
+  return bookingWithoutGuestIn(booking, unitOf(booking, inventory))
+}
+
+/** @param unit as it is to be called */
+export function bookingWithoutGuestIn(booking: Booking, unit: Pick<Unit, 'slug' | 'name'>): BookingWithoutGuest {
   return {
-    ...bookingJson(booking, inventory),
+    ...bookingJsonIn(booking, unit),
     extraBed: booking.extraBed,
     expectedUntil: booking.expectedUntil === null ? null : formatNight(booking.expectedUntil),
     version: booking.version,

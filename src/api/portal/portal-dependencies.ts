@@ -24,6 +24,7 @@ import type { WebhookCommands } from '../../webhooks/webhook-commands.ts'
 import type { EntityTags } from '../http/entity-tag.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
+import type { AgencyChange } from './agency-change.ts'
 
 /** What the portal needs from the listener that serves it. */
 export interface PortalListener {
@@ -49,7 +50,8 @@ export interface PortalLedger extends PortalListener {
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings
   readonly tapeStays: TapeStays
-  readonly changes: ChangeFeed
+  /** As the agency sees them. */
+  readonly changes: ChangeFeed<AgencyChange>
   readonly tags: EntityTags
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds

@@ -7,6 +7,7 @@ import { AUDIT } from './audit.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
 import { BOOKINGS } from './bookings.ts'
 import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
+import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
@@ -34,6 +35,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,
+  ...CHANGES,
   ...GUESTS,
   ...AUDIT,
   ...USAGE,

@@ -53,7 +53,7 @@ const DISCOUNTS = Type.Array(
   { maxItems: STAY_NIGHTS_MAX },
 )
 
-const RatesJson = Type.Object(
+export const RatesJson = Type.Object(
   {
     seasons: Type.Array(Type.Object({ ...SEASON, minStay: minStay() })),
     weekdayAdjustments: WEEKDAYS,

@@ -72,7 +72,7 @@ const DEFAULTS = {
   instantBook: true,
 } as const
 
-const PortalUnitJson = Type.Object(
+export const PortalUnitJson = Type.Object(
   { ...UnitJson.properties, extraBedFee: FIELDS.extraBedFee, turnoverNights: FIELDS.turnoverNights },
   { $id: 'Unit' },
 )

@@ -28,6 +28,8 @@ export interface AgencyBookingFilter {
 export interface AgencyBookings {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<AgencyBooking | null>
+  /** By id; those that `find` finds. */
+  findAll(agencyId: string, bookingIds: readonly string[]): Promise<ReadonlyMap<string, AgencyBooking>>
   /** Newest arrival first, ties by id. */
   list(
     agencyId: string,

@@ -43,18 +43,18 @@ export function BarChart({
   const thickness = Math.min(BAR_MAX, step * 0.62)
   const full = HEIGHT - TOP - BOTTOM
   return (
-    <div class="bar-chart" ref={frame}>
+    <div class="bars" ref={frame}>
       <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
         <defs>
-          <pattern id="bar-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-            <rect class="bar-hatch-ground" width="5" height="5" />
-            <rect class="bar-hatch-line" width="2" height="5" />
+          <pattern id="bars-hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <rect class="bars-hatch-ground" width="5" height="5" />
+            <rect class="bars-hatch-line" width="2" height="5" />
           </pattern>
         </defs>
         {[0, 0.5, 1].map((part) => (
           <line
             key={part}
-            class="bar-line"
+            class="bars-line"
             x1="0"
             x2={width}
             y1={TOP + full * part + 0.5}
@@ -66,11 +66,12 @@ export function BarChart({
           const height = value <= 0 ? 0 : Math.max(2, (full * Math.min(value, top)) / top)
           const y = TOP + full - height
           return (
-            <g key={fullLabel} class="bar-group">
+            <g key={fullLabel} class="bars-group">
               <title>{`${fullLabel}: ${text}`}</title>
-              <rect class="bar-area" x={step * index} y="0" width={step} height={HEIGHT} />
+              <rect class="bars-area" x={step * index} y="0" width={step} height={HEIGHT} />
               <rect
-                class={isOpen === true ? 'bar bar-open' : 'bar'}
+                class={isOpen === true ? 'bars-column bars-open' : 'bars-column'}
+                fill={isOpen === true ? 'url(#bars-hatch)' : undefined}
                 x={middle - thickness / 2}
                 y={y}
                 width={thickness}
@@ -78,11 +79,15 @@ export function BarChart({
                 rx="3"
               />
               {step >= 44 && (
-                <text class="bar-value" x={middle} y={y - 5}>
+                <text class="bars-value" x={middle} y={y - 5}>
                   {shortText}
                 </text>
               )}
-              <text class={isCurrent === true ? 'bar-label bar-label-current' : 'bar-label'} x={middle} y={HEIGHT - 6}>
+              <text
+                class={isCurrent === true ? 'bars-label bars-label-current' : 'bars-label'}
+                x={middle}
+                y={HEIGHT - 6}
+              >
                 {label}
               </text>
             </g>

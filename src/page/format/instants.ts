@@ -13,16 +13,20 @@ export function relativeTime(instant: string | number, now: number = Date.now(),
   const distance = (typeof instant === 'number' ? instant : Date.parse(instant)) - now
   const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
   for (const [unit, length] of UNITS) {
-    if (Math.abs(distance) >= length) return format.format(Math.trunc(distance / length), unit)
+    if (Math.abs(distance) >= length) return format.format(Math.round(distance / length), unit)
   }
   return format.format(0, 'second')
 }
 
-/** Time left, to the minute: `1 h 20 min`, `3 d 4 h`; `0 min` when it is over. */
+/** From here on hours say nothing more. */
+const WHOLE_DAYS_FROM = 7
+
+/** Time left, rounded up to the minute: `1 h 20 min`, `3 d 4 h`, `12 d`; `0 min` when it is over. */
 export function timeLeft(instant: string | number, now: number = Date.now()): string {
   const until = typeof instant === 'number' ? instant : Date.parse(instant)
   const minutes = Math.max(0, Math.ceil((until - now) / 60_000))
   const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor((minutes % 1_440) / 60), minutes % 60]
+  if (days >= WHOLE_DAYS_FROM) return `${days} d`
   if (days > 0) return hours === 0 ? `${days} d` : `${days} d ${hours} h`
   if (hours > 0) return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`
   return `${rest} min`
@@ -32,4 +36,10 @@ export function timeLeft(instant: string | number, now: number = Date.now()): st
 export function instantText(instant: string | number, timezone: string, locale?: string): string {
   const at = typeof instant === 'number' ? instant : Date.parse(instant)
   return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: timezone }).format(at)
+}
+
+/** `1 Mar 2027`: the day it was in the agency's time zone. */
+export function dateText(instant: string | number, timezone: string, locale?: string): string {
+  const at = typeof instant === 'number' ? instant : Date.parse(instant)
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: timezone }).format(at)
 }

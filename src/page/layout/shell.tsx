@@ -21,9 +21,10 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
   }, [screen.path])
   return (
     <div class="shell">
+      {/* biome-ignore lint/a11y/useValidAnchor: a link to a place on the page; its address belongs to the screens */}
       <a
         class="skip-link"
-        href={`#/${screen.path}`}
+        href="#main"
         onClick={(event) => {
           event.preventDefault()
           main.current?.focus()
@@ -32,7 +33,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
         Skip to content
       </a>
       <SideNav current={screen} />
-      <main ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
+      <main id="main" ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
         <ConnectionMark />
         {children}
       </main>

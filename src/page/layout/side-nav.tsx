@@ -7,7 +7,7 @@ import { AccountMenu } from './account-menu.tsx'
 export function SideNav({ current }: { current: Screen }) {
   const { agency } = useSession()
   return (
-    <div class="side">
+    <header class="side">
       <div class="side-brand">
         <Mark />
         <span class="side-agency">{agency.name}</span>
@@ -24,7 +24,7 @@ export function SideNav({ current }: { current: Screen }) {
         ))}
       </nav>
       <AccountMenu />
-    </div>
+    </header>
   )
 }
 

@@ -31,6 +31,19 @@ export class PostgresAgencyBookings implements AgencyBookings {
     return row === undefined ? null : agencyBookingOf(row)
   }
 
+  async findAll(agencyId: string, bookingIds: readonly string[]): Promise<ReadonlyMap<string, AgencyBooking>> {
+    const { sql } = this.#lists
+    const uuids = bookingIds.flatMap((id) => uuidIn('bkg', id) ?? [])
+    const rows = await this.#lists.read(
+      agencyId,
+      sql<StoredAgencyBooking[]>`
+        select ${bookingColumns(sql)}, ${guestColumn(sql)}
+        from jsonb_array_elements_text(${JSON.stringify(uuids)}::text::jsonb) as asked (id)
+        join booking on booking.agency_id = ${uuidOf(agencyId)} and booking.booking_id = asked.id::uuid ${guestJoin(sql)}`,
+    )
+    return new Map(rows.map(agencyBookingOf).map((found) => [found.booking.id, found]))
+  }
+
   async list(
     agencyId: string,
     filter: AgencyBookingFilter,

@@ -1,4 +1,4 @@
-import type { ChangeEntry, ChangeRows, ReadChanges } from '../../changes/change-rows.ts'
+import type { ChangeEntry, ChangeRows, ReadChanges, ReadOptions } from '../../changes/change-rows.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'
@@ -16,6 +16,7 @@ interface ChangeRow {
   payload: string
   checksum: string
   sourceRef: string | null
+  route: string | null
 }
 
 /** Reads the log for the feed of changes. */
@@ -33,7 +34,7 @@ export class PostgresChangeRows implements ChangeRows {
     return row.historyId
   }
 
-  async read(agencyId: string, options: Parameters<ChangeRows['read']>[1]): Promise<ReadChanges | null> {
+  async read(agencyId: string, options: ReadOptions): Promise<ReadChanges | null> {
     const rows = await this.#rows(agencyId, options).catch((error) => {
       // A month was archived in this moment.
       if (classifyDatabaseError(error) === 'retry') return this.#rows(agencyId, options)
@@ -44,21 +45,22 @@ export class PostgresChangeRows implements ChangeRows {
     return { end: { seq: end.seq, fingerprint: end.fingerprint }, entries: entries.map(entryOf) }
   }
 
-  #rows(agencyId: string, { from, entriesMax }: Parameters<ChangeRows['read']>[1]): Promise<ChangeRow[]> {
+  #rows(agencyId: string, { from, entriesMax, isAnnouncedOnly }: ReadOptions): Promise<ChangeRow[]> {
     const { seq, fingerprint } = from === 'start' ? { seq: null, fingerprint: null } : from
     const { sql } = this.#lists
     const statement = sql<ChangeRow[]>`
       select seq::float8 as "seq", fingerprint, at, entry_id as "entryId", unit_id as "unitId", other_unit_id as "otherUnitId",
-             booking_id as "bookingId", kind, payload, checksum, source_ref as "sourceRef"
-      from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax})`
+             booking_id as "bookingId", kind, payload, checksum, source_ref as "sourceRef", route
+      from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax}, ${isAnnouncedOnly})`
     return this.#lists.read(agencyId, statement)
   }
 }
 
-function entryOf({ at, kind, entryId, unitId, otherUnitId, bookingId, ...row }: ChangeRow): ChangeEntry {
+function entryOf({ at, kind, route, entryId, unitId, otherUnitId, bookingId, ...row }: ChangeRow): ChangeEntry {
   return {
     ...row,
     kind: kind ?? '',
+    route: route ?? '',
     id: idOf('evt', entryId),
     at: at.getTime(),
     unitId: idOf('unt', unitId),

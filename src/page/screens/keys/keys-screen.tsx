@@ -1,11 +1,79 @@
-import { PageHeader } from '../../design/card.tsx'
-import { EmptyState } from '../../design/feedback.tsx'
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { Button } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Checkbox } from '../../design/inputs.tsx'
+import { setQuery, useRoute } from '../../route/router.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Key, keyState } from './key-state.ts'
+import { KeyTable } from './key-table.tsx'
+import { NewKey } from './new-key.tsx'
+import { RevokeKey } from './revoke-key.tsx'
 
+const KEYS_MAX = 200
+
+/** The keys that partners call the API with. */
 export function KeysScreen() {
+  const { path, may } = useSession()
+  const { query } = useRoute()
+  const [isCreating, setCreating] = useState(false)
+  const [revoking, setRevoking] = useState<Key | null>(null)
+  const { data, error, refresh } = useResource('keys', (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/keys', {
+        params: { path, query: { pageSize: KEYS_MAX } },
+        signal,
+      }),
+    ),
+  )
+  const showsAll = query['all'] === 'true'
+  const isOwner = may('owner')
+  const now = Date.now()
+  // The service lists the oldest first.
+  const keys = data?.keys.toReversed() ?? []
+  const ended = keys.filter((key) => keyState(key, now) !== 'active')
+  const create = isOwner && (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create key
+    </Button>
+  )
   return (
     <>
-      <PageHeader title="API keys" />
-      <EmptyState title="Nothing here yet" />
+      <PageHeader
+        title="API keys"
+        description="Each partner gets a key of their own, so that it can be limited and revoked without touching the others."
+        actions={create}
+      />
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton />}
+      {data !== undefined && (
+        <Card isFlush>
+          {keys.length === 0 ? (
+            <EmptyState icon="keys" title="No API keys yet" action={create}>
+              {isOwner
+                ? 'Create the first one for your website or a partner. They use it to read availability and to book.'
+                : 'An owner of the agency can create them.'}
+            </EmptyState>
+          ) : (
+            <KeyTable
+              keys={showsAll ? keys : keys.filter((key) => !ended.includes(key))}
+              now={now}
+              onRevoke={isOwner ? setRevoking : undefined}
+            />
+          )}
+        </Card>
+      )}
+      {ended.length > 0 && (
+        <Checkbox
+          label={`Show revoked and expired keys (${ended.length})`}
+          isChecked={showsAll}
+          onChange={(isChecked) => setQuery({ all: isChecked ? true : null }, { replace: true })}
+        />
+      )}
+      {isCreating && <NewKey onClose={() => setCreating(false)} />}
+      {revoking !== null && <RevokeKey apiKey={revoking} onClose={() => setRevoking(null)} />}
     </>
   )
 }

@@ -7,7 +7,7 @@ import { timeLeft } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
 import type { SheetStay } from './day-sheet.ts'
 
-const SHOWN_MAX = 6
+const SHOWN_MAX = 5
 const TICK_MS = 30_000
 const SOON_MS = 24 * 3_600_000
 

@@ -9,6 +9,7 @@ import type { Month } from './day-sheet.ts'
 /** Occupancy and revenue by month; months that are not over are hatched, because more may be sold. */
 export function MonthCharts({ months, today }: { months: readonly Month[]; today: Day }) {
   const { currency } = useSession()
+  const parts = months.map(({ soldNights, nights }) => (nights === 0 ? 0 : soldNights / nights))
   const thisMonth = monthStart(today)
   const common = ({ start }: Month) => ({
     label: dayText(start, 'shortMonth'),
@@ -22,9 +23,9 @@ export function MonthCharts({ months, today }: { months: readonly Month[]; today
         <BarChart
           title="Occupancy by month"
           valueHead="Occupancy"
-          max={1}
-          bars={months.map((month) => {
-            const part = month.nights === 0 ? 0 : month.soldNights / month.nights
+          max={parts.some((part) => part > 0.5) ? 1 : 0.5}
+          bars={months.map((month, index) => {
+            const part = parts[index] ?? 0
             return { ...common(month), value: part, text: percent(part) }
           })}
         />

@@ -1,4 +1,5 @@
 import { count, percent } from '../../format/count.ts'
+import { timeLeft } from '../../format/instants.ts'
 import type { DaySheet } from './day-sheet.ts'
 
 /** The figures of today. */
@@ -8,7 +9,7 @@ export function Tiles({ sheet: { arrivals, departures, inHouse, holds, units } }
     ['Departures today', count(departures.length), guestsText(departures)],
     ['In house tonight', count(inHouse.length), guestsText(inHouse)],
     ['Occupancy tonight', percent(inHouse.length / units), `${count(inHouse.length)} of ${count(units)} units`],
-    ['Holds', count(holds.length), holds.length === 0 ? 'none open' : 'wait for confirmation'],
+    ['Holds', count(holds.length), holdsText(holds)],
   ] as const
   return (
     <dl class="tiles">
@@ -25,5 +26,10 @@ export function Tiles({ sheet: { arrivals, departures, inHouse, holds, units } }
 
 function guestsText(stays: readonly { guests: number }[]): string {
   const people = stays.reduce((sum, { guests }) => sum + guests, 0)
+  if (people === 0) return 'nobody'
   return people === 1 ? '1 person' : `${count(people)} people`
+}
+
+function holdsText([next]: DaySheet['holds']): string {
+  return next === undefined ? 'none open' : `next lapses in ${timeLeft(next.holdExpiresAt ?? 0)}`
 }

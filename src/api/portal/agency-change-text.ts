@@ -1,0 +1,91 @@
+/** Changes of an agency as they are answered: with the guests and texts of bookings, which are in no entry. */
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import type { Change } from '../../changes/change-page.ts'
+import type { AgencyBooking, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
+import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
+import { timestampOf } from '../json/booking-json.ts'
+import { ratesJson } from '../json/rates-json.ts'
+import { CURSOR } from '../route/change-requests.ts'
+import { choice } from '../schema/text-schema.ts'
+import { type AgencyChange, BOOKING_EVENTS, type ChangedThing } from './agency-change.ts'
+import { AgencyBookingJson, bookingWithoutGuestIn, withGuest } from './booking-json.ts'
+import { RatesJson } from './rates.ts'
+import { PortalUnitJson, portalUnitJson } from './units.ts'
+
+const eventOf = <P extends TProperties>(event: P, $id: string) =>
+  Type.Object(
+    {
+      cursor: CURSOR,
+      id: Type.String({ description: 'Unique per change.' }),
+      seq: Type.Integer({ description: 'Increases from change to change: sort by it.' }),
+      occurredAt: Type.String({ format: 'date-time' }),
+      ...event,
+    },
+    { $id },
+  )
+
+export const AgencyChangeJson = Type.Union([
+  eventOf({ event: choice(Object.values(BOOKING_EVENTS)), data: AgencyBookingJson }, 'BookingChange'),
+  eventOf({ event: Type.Literal('unit.updated'), data: PortalUnitJson }, 'UnitChange'),
+  eventOf(
+    {
+      event: Type.Literal('rates.updated'),
+      data: Type.Object({ unitId: Type.String(), unitSlug: Type.String(), unitName: Type.String(), rates: RatesJson }),
+    },
+    'RatesChange',
+  ),
+])
+
+/**
+ * Puts guests and notes into changes. Readers that are woken by the same change read them once: while a booking is being read,
+ * whoever needs it too waits for that. Nothing is kept, so that nobody sees a guest who was changed or erased meanwhile.
+ */
+export class AgencyChangeTexts {
+  readonly #bookings: Pick<AgencyBookings, 'findAll'>
+  readonly #reading = new WeakMap<AgencyChange, Promise<ReadonlyMap<string, AgencyBooking>>>()
+
+  constructor(bookings: Pick<AgencyBookings, 'findAll'>) {
+    this.#bookings = bookings
+  }
+
+  /** @throws what the database rejects with */
+  async render(agencyId: string, changes: readonly AgencyChange[]): Promise<readonly Change[]> {
+    const unread = changes.filter((change) => 'booking' in change.thing && !this.#reading.has(change))
+    if (unread.length > 0) {
+      const ids = new Set(unread.flatMap(({ thing }) => ('booking' in thing ? [thing.booking.id] : [])))
+      const reading = this.#bookings.findAll(agencyId, [...ids])
+      for (const change of unread) this.#reading.set(change, reading)
+      const done = () => {
+        for (const change of unread) this.#reading.delete(change)
+      }
+      reading.then(done, done)
+    }
+    // All of them are looked up now: they may be gone after the first one has been waited for.
+    const reads = changes.map((change) => this.#reading.get(change))
+    const found = await Promise.all(reads)
+    return changes.map((change, i) => changeText(change, found[i]))
+  }
+}
+
+function changeText(change: AgencyChange, found: ReadonlyMap<string, AgencyBooking> | undefined): Change {
+  const { cursor, id, seq, at, thing } = change
+  const json: Static<typeof AgencyChangeJson> = {
+    ...{ cursor, id, seq, event: thing.event, occurredAt: timestampOf(at) },
+    data: dataOf(thing, found),
+  } as Static<typeof AgencyChangeJson>
+  return { cursor, event: thing.event, json: JSON.stringify(json) }
+}
+
+function dataOf(thing: ChangedThing, found: ReadonlyMap<string, AgencyBooking> | undefined): object {
+  if ('booking' in thing) {
+    const { booking: facts, envelope } = thing
+    const read = found?.get(facts.id)
+    if (read === undefined) throw new CorruptLedgerError('Cannot show a change of a booking: the booking is not stored')
+    const { sourceRef, cancelReason } = read.booking
+    const booking = { ...facts, sourceRef, cancelReason: facts.status === 'cancelled' ? cancelReason : null }
+    return withGuest(bookingWithoutGuestIn(booking, { slug: envelope.unitSlug, name: envelope.unitName }), read)
+  }
+  const { event, unit } = thing
+  if (event === 'unit.updated') return portalUnitJson(unit)
+  return { unitId: unit.id, unitSlug: unit.slug, unitName: unit.name, rates: ratesJson(unit.rules.rates) }
+}

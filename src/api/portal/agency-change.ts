@@ -1,0 +1,51 @@
+/**
+ * The changes of an agency as its own people see them: every entry of its log. Beyond what partners see, these are new lifetimes of
+ * holds, expected extensions, units and rates.
+ */
+import type { ChangeInLog, FeedView } from '../../changes/feed-view.ts'
+import type { BookingFacts } from '../../core/domain/booking.ts'
+import type { LoggedEvent } from '../../core/domain/event.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { decodeEntry, envelopeIn } from '../../core/journal/entry-codec.ts'
+import type { Envelope } from '../../core/journal/record.ts'
+
+/** What the journal says of an entry that sets rates. Only this tells it from other changes of a unit: each has the whole unit. */
+export const SET_RATES_ROUTE = 'PUT /portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates'
+
+export const BOOKING_EVENTS = {
+  booking_created: 'booking.created',
+  booking_changed: 'booking.updated',
+  booking_cancelled: 'booking.cancelled',
+} as const satisfies Record<Exclude<LoggedEvent['kind'], 'unit_set'>, string>
+
+export type ChangedThing =
+  | {
+      readonly event: (typeof BOOKING_EVENTS)[keyof typeof BOOKING_EVENTS]
+      /** After the change. */
+      readonly booking: BookingFacts
+      readonly envelope: Envelope
+    }
+  | { readonly event: 'unit.updated' | 'rates.updated'; readonly unit: Unit }
+
+/** A change, without what is in no entry: a booking's guest and texts. */
+export interface AgencyChange extends ChangeInLog {
+  /** `evt_…` */
+  readonly id: string
+  readonly seq: number
+  readonly at: number
+  readonly thing: ChangedThing
+}
+
+export const AGENCY_VIEW: FeedView<AgencyChange> = {
+  cursorKind: 'portal',
+  isAnnouncedOnly: false,
+  changeOf: (entry, cursors) => {
+    const { id, seq, at } = entry
+    const event = decodeEntry(entry)
+    const thing: ChangedThing =
+      event.kind === 'unit_set'
+        ? { event: entry.route === SET_RATES_ROUTE ? 'rates.updated' : 'unit.updated', unit: event.unit }
+        : { event: BOOKING_EVENTS[event.kind], booking: event.after, envelope: envelopeIn(entry) }
+    return { cursor: cursors.write(entry), id, seq, at, thing }
+  },
+}

@@ -1,0 +1,77 @@
+import { Type } from '@sinclair/typebox'
+import { WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
+import { plainHeaders } from '../http/answer.ts'
+import { routeNameOf } from '../operation.ts'
+import { failureOf } from '../problems/problem-of-failure.ts'
+import { notFound } from '../problems/problems.ts'
+import { answerChanges, CHANGES_QUERY, type ChangesQuery, CURSOR, LIMIT_MAX } from '../route/change-requests.ts'
+import { EVENT_STREAM } from '../route/change-stream.ts'
+import { served } from '../route/route.ts'
+import { AgencyChangeJson, AgencyChangeTexts } from './agency-change-text.ts'
+import { agencyIn, PortalAdmission } from './portal-admission.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { AGENCY_PATH, type PortalRoute } from './portal-route.ts'
+
+const LIST_CHANGES = {
+  id: 'listChanges',
+  role: 'viewer',
+  method: 'GET',
+  path: `${AGENCY_PATH}/changes`,
+  tag: 'Bookings',
+  summary: 'List changes of bookings, units and rates, without gaps',
+  description:
+    'Every change of a booking, a unit or its rates in one order, also those that partners do not see: lifetimes of holds, expected ' +
+    'extensions. A booking is as it was after the change, with its guest and notes as they are now. With `wait`, the answer comes as ' +
+    'soon as there is a change. With `Accept: text/event-stream` the same changes come as server-sent events: `id` is the cursor, ' +
+    '`event` the kind, `data` the change; the header `Last-Event-ID` takes precedence over `after`. A token can have ' +
+    `${WAITING_PER_KEY_MAX} waiting requests and streams. Cursors of the partner API are not accepted, nor the other way round.`,
+  isAutomatic: true,
+  query: CHANGES_QUERY,
+  answer: {
+    status: 200,
+    description: 'The changes after the cursor.',
+    schema: Type.Object({
+      changes: Type.Array(AgencyChangeJson, { maxItems: LIMIT_MAX, description: 'In the order of `seq`.' }),
+      cursor: CURSOR,
+      hasMore: Type.Boolean({ description: 'There are more changes already: ask again without waiting.' }),
+    }),
+    stream: EVENT_STREAM,
+  },
+  problems: ['CURSOR_EXPIRED'],
+} as const satisfies PortalOperation
+
+/** All tokens of the operator share his places. */
+const OPERATOR = 'operator'
+
+/** Not made with `agencyRoute`: a stream is an answer of its own, and may fail after it has begun. */
+export const CHANGES: readonly PortalRoute[] = [
+  {
+    operation: LIST_CHANGES,
+    serve: (dependencies) => {
+      const { ledger, access, requestStats, onFailure } = dependencies
+      const { newId, changes: feed } = ledger
+      const serving = { operation: LIST_CHANGES, surface: 'portal', requestStats, newId, onFailure } as const
+      const route = routeNameOf(LIST_CHANGES)
+      const texts = new AgencyChangeTexts(ledger.bookings)
+      return served(serving, new PortalAdmission(dependencies, LIST_CHANGES), (open, path, query) => {
+        const { request, requestId } = open
+        const { identity } = open.admission
+        const agency = agencyIn(ledger, path)
+        if (agency === null) return notFound('agency')
+        return answerChanges({
+          ...{ feed, request, query: query as ChangesQuery, open, of: 'access token' },
+          reader: {
+            agencyId: agency.id,
+            keyId: identity.kind === 'operator' ? OPERATOR : identity.token.id,
+            sessionId: identity.session?.sha256 ?? null,
+            isServed: () => access.readmit(identity) !== null,
+          },
+          render: (changes) => texts.render(agency.id, changes),
+          headers: () => plainHeaders(requestId),
+          onFailure: (error) =>
+            onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
+        })
+      })
+    },
+  },
+]

@@ -1,0 +1,149 @@
+/** What requests for changes have in common, whoever sends them: their query, their answers, their refusals. */
+import { Type } from '@sinclair/typebox'
+import { type AskedChanges, type ChangeFeed, FROM_START, type NoChanges } from '../../changes/change-feed.ts'
+import { type Change, type ChangePage, pageText } from '../../changes/change-page.ts'
+import type { ChangeInLog } from '../../changes/feed-view.ts'
+import { WAITING_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
+import type { OpenRequest } from '../../observability/request-stats.ts'
+import type { QueryOf } from '../operation.ts'
+import { invalidField, type Problem, problem } from '../problems/problems.ts'
+import { text } from '../schema/text-schema.ts'
+import { eventStream, isStreamAccepted } from './change-stream.ts'
+import type { Outcome } from './outcome.ts'
+
+export const LIMIT_MAX = 500
+const LIMIT_DEFAULT = 100
+const WAIT_S_MAX = 20
+
+export const CURSOR = Type.String({ description: 'Opaque. Reading goes on after it.' })
+
+export const CHANGES_QUERY = Type.Object({
+  after: Type.Optional(
+    text({
+      description: `A cursor from an earlier answer; \`${FROM_START}\`: from the beginning. Left out: no changes, only today's end.`,
+      examples: [FROM_START],
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMIT_MAX,
+      default: LIMIT_DEFAULT,
+      description: 'Changes per answer, at most.',
+    }),
+  ),
+  wait: Type.Optional(
+    Type.Integer({
+      ...{ minimum: 0, maximum: WAIT_S_MAX, default: 0 },
+      description: 'Seconds to wait when there is no change yet. Ignored without `after`.',
+    }),
+  ),
+})
+
+export type ChangesQuery = QueryOf<{ readonly query: typeof CHANGES_QUERY }>
+
+export interface ChangeRequest<C extends ChangeInLog> {
+  readonly feed: ChangeFeed<C>
+  readonly request: Request
+  readonly query: ChangesQuery
+  /** Who asks. */
+  readonly reader: Pick<AskedChanges, 'agencyId' | 'keyId' | 'sessionId' | 'isServed'>
+  /** What the reader's places are counted by. */
+  readonly of: 'key' | 'access token'
+  /** The time that it waits is noted here. */
+  readonly open: Pick<OpenRequest, 'waitedMs'>
+  /** The changes as they are answered, in the same order. */
+  render(changes: readonly C[]): readonly Change[] | Promise<readonly Change[]>
+  /** Of a stream. The caller may change them. */
+  headers(): Headers
+  /** A stream that has begun could not be read on. */
+  onFailure(error: unknown): void
+}
+
+/** The answer to a request for changes: a list, or a stream if that is what it accepts. */
+export function answerChanges<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
+  return isStreamAccepted(asked.request) ? stream(asked) : list(asked)
+}
+
+async function list<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
+  const { after, wait = 0 } = asked.query
+  const page = await asked.feed.page({ ...askedChanges(asked, after), waitMs: wait * 1_000 })
+  return 'kind' in page ? refusal(page, asked, 'after') : pageText(await rendered(asked, page))
+}
+
+async function stream<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
+  // Clients send an empty id when they have none.
+  const lastId = asked.request.headers.get('last-event-id') || null
+  const opened = await asked.feed.stream(askedChanges(asked, lastId ?? asked.query.after))
+  if ('kind' in opened) return refusal(opened, asked, lastId === null ? 'after' : 'Last-Event-ID')
+  const { next, close } = opened
+  try {
+    const first = await rendered(asked, opened.first)
+    const headers = asked.headers()
+    headers.set('Content-Type', 'text/event-stream')
+    const body = eventStream(
+      {
+        ...{ first, close },
+        next: async () => {
+          const page = await next()
+          return page === null ? null : rendered(asked, page)
+        },
+      },
+      asked.onFailure,
+    )
+    return new Response(body, { headers })
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+async function rendered<C extends ChangeInLog>(asked: ChangeRequest<C>, page: ChangePage<C>): Promise<ChangePage> {
+  return { ...page, changes: await asked.render(page.changes) }
+}
+
+function askedChanges<C extends ChangeInLog>(asked: ChangeRequest<C>, after: string | undefined): AskedChanges {
+  const { reader, request, open, query } = asked
+  return {
+    ...reader,
+    ...{ after: after ?? null, limit: query.limit ?? LIMIT_DEFAULT, signal: request.signal },
+    onWaited: (ms) => {
+      open.waitedMs = (open.waitedMs ?? 0) + ms
+    },
+  }
+}
+
+function refusal<C extends ChangeInLog>({ kind }: NoChanges, { of }: ChangeRequest<C>, field: string): Problem {
+  switch (kind) {
+    case 'malformed':
+      return invalidField(field, `must be a cursor from an earlier answer to this agency, or ${FROM_START}`)
+    case 'expired':
+      return EXPIRED
+    case 'key_full':
+      return FULL[of]
+    case 'process_full':
+      return PROCESS_FULL
+  }
+}
+
+const EXPIRED = problem(
+  'CURSOR_EXPIRED',
+  'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
+  {},
+)
+const FULL = { key: full('key'), 'access token': full('access token') } as const
+const PROCESS_FULL = problem(
+  'INTERNAL',
+  `The service already has ${WAITING_MAX} requests that wait for changes. Try again`,
+  {},
+  { retryAfterS: 5 },
+)
+
+function full(what: string): Problem {
+  return problem(
+    'RATE_LIMITED',
+    `This ${what} already has ${WAITING_PER_KEY_MAX} requests that wait for changes: let one end, then retry`,
+    {},
+    { retryAfterS: 1 },
+  )
+}

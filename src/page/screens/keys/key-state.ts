@@ -1,0 +1,16 @@
+import type { Schema } from '../../api/schema.ts'
+
+export type Key = Schema<'Key'>
+
+export type KeyState = 'active' | 'expired' | 'revoked'
+
+/** @param now milliseconds */
+export function keyState({ revokedAt, expiresAt }: Pick<Key, 'revokedAt' | 'expiresAt'>, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
+}
+
+/** What a key is called where it has no name. */
+export function keyName({ name, prefix }: Pick<Key, 'name' | 'prefix'>): string {
+  return name ?? `${prefix}…`
+}

@@ -1,0 +1,113 @@
+import './keys.css'
+import { Badge } from '../../design/badge.tsx'
+import { Button } from '../../design/button.tsx'
+import { EmptyState } from '../../design/feedback.tsx'
+import { type Column, Table } from '../../design/table.tsx'
+import { dateText, instantText } from '../../format/instants.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Key, keyName, keyState } from './key-state.ts'
+import { SCOPES } from './scopes.ts'
+
+const SOON_MS = 14 * 86_400_000
+
+/** @param props.onRevoke left out: the person may not */
+export function KeyTable({
+  keys,
+  now,
+  onRevoke,
+}: {
+  keys: readonly Key[]
+  now: number
+  onRevoke: ((key: Key) => void) | undefined
+}) {
+  const { agency } = useSession()
+  if (keys.length === 0) return <EmptyState icon="keys" title="No active keys" />
+  const columns: Column<Key>[] = [
+    {
+      key: 'name',
+      head: 'Key',
+      cell: (key) => (
+        <div class="key-name">
+          <span>{keyName(key)}</span>
+          <code>{key.prefix}…</code>
+        </div>
+      ),
+    },
+    {
+      key: 'scopes',
+      head: 'May',
+      cell: ({ scopes }) => (
+        <span class="key-scopes">
+          {SCOPES.filter(({ scope }) => scopes.includes(scope)).map(({ scope, short }) => (
+            <Badge key={scope} tone={scope === 'write:bookings' || scope === 'read:guests' ? 'accent' : 'neutral'}>
+              {short}
+            </Badge>
+          ))}
+          {scopes.length === 0 && <span class="muted">Nothing</span>}
+        </span>
+      ),
+    },
+    {
+      key: 'created',
+      head: 'Created',
+      isMinor: true,
+      cell: ({ createdAt }) => (
+        <time dateTime={createdAt} title={instantText(createdAt, agency.timezone)}>
+          {dateText(createdAt, agency.timezone)}
+        </time>
+      ),
+    },
+    { key: 'expires', head: 'Expires', cell: (key) => <Expiry apiKey={key} now={now} /> },
+  ]
+  if (onRevoke !== undefined) {
+    columns.push({
+      key: 'actions',
+      head: 'Actions',
+      isActions: true,
+      cell: (key) =>
+        keyState(key, now) === 'active' && (
+          <Button tone="quiet" size="s" aria-label={`Revoke ${keyName(key)}`} onClick={() => onRevoke(key)}>
+            Revoke
+          </Button>
+        ),
+    })
+  }
+  return (
+    <Table
+      caption="API keys"
+      columns={columns}
+      rows={keys}
+      rowKey={({ id }) => id}
+      isFaded={(key) => keyState(key, now) !== 'active'}
+    />
+  )
+}
+
+function Expiry({ apiKey, now }: { apiKey: Key; now: number }) {
+  const { agency } = useSession()
+  const { expiresAt, revokedAt } = apiKey
+  if (revokedAt !== null) {
+    return (
+      <span title={instantText(revokedAt, agency.timezone)}>
+        <Badge tone="bad">Revoked</Badge> {dateText(revokedAt, agency.timezone)}
+      </span>
+    )
+  }
+  if (expiresAt === null) return <span class="muted">Never</span>
+  const left = Date.parse(expiresAt) - now
+  const text = <span title={instantText(expiresAt, agency.timezone)}>{dateText(expiresAt, agency.timezone)}</span>
+  if (left <= 0) {
+    return (
+      <>
+        <Badge tone="bad">Expired</Badge> {text}
+      </>
+    )
+  }
+  return left < SOON_MS ? (
+    <>
+      <Badge tone="warn">Soon</Badge> {text}
+    </>
+  ) : (
+    text
+  )
+}

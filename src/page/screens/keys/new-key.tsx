@@ -1,0 +1,142 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import type { Schema } from '../../api/schema.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { Button } from '../../design/button.tsx'
+import { Dialog } from '../../design/dialog.tsx'
+import { ErrorNote, Note } from '../../design/feedback.tsx'
+import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
+import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
+import { isoOf, todayIn } from '../../format/days.ts'
+import { useSession } from '../../session/use-session.ts'
+import { keyName } from './key-state.ts'
+import { DEFAULT_SCOPES, SCOPES, type Scope } from './scopes.ts'
+
+const LIFETIMES = [
+  { value: 'never', label: 'Never' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+  { value: 'date', label: 'On a date …' },
+] as const
+
+type Lifetime = (typeof LIFETIMES)[number]['value']
+type NewKeyBody = { name: string | null; scopes: Scope[]; expiresAt: string | null }
+type Created = { key: Schema<'Key'>; secret: string | null }
+
+/** Asks for what the key may do, makes it, and shows its secret once. */
+export function NewKey({ onClose }: { onClose: () => void }) {
+  const { path } = useSession()
+  const [created, setCreated] = useState<Created | null>(null)
+  const mutation = useMutation<NewKeyBody, Created>({
+    send: (body, header) =>
+      answerOf(client.POST('/portal/v1/agencies/{agencySlug}/keys', { params: { path, header }, body })),
+    invalidates: ['keys'],
+    onDone: setCreated,
+    report: 'inline',
+  })
+  if (created === null) return <KeyForm mutation={mutation} onClose={onClose} />
+  if (created.secret === null) return <SecretMissed created={created} onClose={onClose} />
+  return (
+    <SecretDialog title={`${keyName(created.key)} is ready`} label="API key" secret={created.secret} onStored={onClose}>
+      <CodeBlock
+        label="Try it in a terminal"
+        text={`curl -H "Authorization: Bearer ${created.secret}" ${location.origin}/partner/v1/${created.key.scopes.includes('read:units') ? 'units' : 'me'}`}
+      />
+    </SecretDialog>
+  )
+}
+
+function KeyForm({
+  mutation: { run, isRunning, problem },
+  onClose,
+}: {
+  mutation: ReturnType<typeof useMutation<NewKeyBody, Created>>
+  onClose: () => void
+}) {
+  const { agency } = useSession()
+  const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<readonly Scope[]>(DEFAULT_SCOPES)
+  const [lifetime, setLifetime] = useState<Lifetime>('never')
+  const [date, setDate] = useState('')
+  const [isDateMissing, setDateMissing] = useState(false)
+  const today = todayIn(agency.timezone)
+
+  const submit = () => {
+    setDateMissing(lifetime === 'date' && date === '')
+    if (lifetime === 'date' && date === '') return
+    const expiresAt = lifetime === 'never' ? null : lifetime === 'date' ? date : isoOf(today + Number(lifetime))
+    void run({ name: name.trim() === '' ? null : name.trim(), scopes: [...scopes], expiresAt })
+  }
+  return (
+    <Dialog
+      title="Create API key"
+      onClose={onClose}
+      onSubmit={submit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" isBusy={isRunning}>
+            Create key
+          </Button>
+        </>
+      }
+    >
+      <TextInput
+        label="Name"
+        isOptional
+        hint="Who will use it, such as the name of the partner."
+        autocomplete="off"
+        autofocus
+        value={name}
+        onChange={setName}
+        error={problem?.of('name')}
+      />
+      <FieldSet legend="The key may">
+        {SCOPES.map(({ scope, label, hint }) => (
+          <Checkbox
+            key={scope}
+            label={label}
+            hint={hint}
+            isChecked={scopes.includes(scope)}
+            onChange={(isChecked) =>
+              setScopes(isChecked ? [...scopes, scope] : scopes.filter((chosen) => chosen !== scope))
+            }
+          />
+        ))}
+      </FieldSet>
+      <Select label="Expires" value={lifetime} onChange={setLifetime} options={LIFETIMES} />
+      {lifetime === 'date' && (
+        <DateInput
+          label="Expires at the start of"
+          min={isoOf(today + 1)}
+          value={date}
+          onChange={setDate}
+          error={isDateMissing ? 'Choose a date.' : problem?.of('expiresAt')}
+        />
+      )}
+      <ErrorNote problem={problem} />
+    </Dialog>
+  )
+}
+
+/** The answer with the secret was lost on the way, and a repeated request does not get it. */
+function SecretMissed({ created, onClose }: { created: Created; onClose: () => void }) {
+  return (
+    <Dialog
+      title="The key was created, but not received"
+      width="s"
+      onClose={onClose}
+      footer={
+        <Button tone="primary" onClick={onClose}>
+          Close
+        </Button>
+      }
+    >
+      <Note tone="warn">
+        The connection broke before the secret arrived, and it cannot be shown again. Revoke {keyName(created.key)} and
+        create another key.
+      </Note>
+    </Dialog>
+  )
+}

@@ -1,0 +1,37 @@
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { toast } from '../../design/toast.tsx'
+import { useSession } from '../../session/use-session.ts'
+import { type Key, keyName } from './key-state.ts'
+
+/** Asks before a key is closed for good. */
+export function RevokeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+  const { path } = useSession()
+  const { run, isRunning, problem } = useMutation({
+    send: (keyId: string, header) =>
+      answerOf(
+        client.DELETE('/portal/v1/agencies/{agencySlug}/keys/{keyId}', {
+          params: { path: { ...path, keyId }, header },
+        }),
+      ),
+    invalidates: ['keys'],
+    onDone: () => {
+      toast({ tone: 'good', text: `${keyName(apiKey)} is revoked` })
+      onClose()
+    },
+    report: 'inline',
+  })
+  return (
+    <ConfirmDialog
+      title={`Revoke ${keyName(apiKey)}?`}
+      action="Revoke key"
+      isBusy={isRunning}
+      problem={problem}
+      onConfirm={() => void run(apiKey.id)}
+      onClose={onClose}
+    >
+      <p>Whoever uses it is refused from their next request on. A revoked key cannot be brought back.</p>
+    </ConfirmDialog>
+  )
+}

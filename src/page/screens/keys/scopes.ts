@@ -1,0 +1,31 @@
+import type { Schema } from '../../api/schema.ts'
+
+export type Scope = Schema<'Key'>['scopes'][number]
+
+/** What each scope lets a partner do, in the contract's order. */
+export const SCOPES: readonly {
+  readonly scope: Scope
+  readonly label: string
+  readonly short: string
+  readonly hint: string
+}[] = [
+  {
+    scope: 'read:units',
+    label: 'Read units',
+    short: 'Units',
+    hint: 'Names, places, capacity and photos of your units',
+  },
+  { scope: 'read:availability', label: 'Read availability', short: 'Availability', hint: 'Which nights are free' },
+  { scope: 'read:rates', label: 'Read prices', short: 'Prices', hint: 'Rates, fees and quotes' },
+  { scope: 'read:bookings', label: 'Read bookings', short: 'Bookings', hint: 'All your bookings, without guests' },
+  {
+    scope: 'read:guests',
+    label: 'Read guests',
+    short: 'Guests',
+    hint: 'Personal data: names, e-mail addresses, telephone numbers',
+  },
+  { scope: 'write:bookings', label: 'Book', short: 'Book', hint: 'Make, change and cancel bookings' },
+]
+
+/** As the service pre-selects them: everything that only reads, but guests. */
+export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'bun:test'
+import { welcome } from '../../src/app/welcome.ts'
+
+const DEMO = {
+  keyFile: '/data/demo-api-key',
+  tokenFiles: [
+    { role: 'viewer', path: '/data/demo-viewer-token' },
+    { role: 'owner', path: '/data/my demo/owner-token' },
+  ],
+  made: true,
+} as const
+const INPUT = {
+  port: 3000,
+  adminUrl: null,
+  demo: DEMO,
+  portalTokenFile: '/data/portal-token',
+  now: new Date('2027-01-01T00:00:00Z'),
+} as const
+
+const firstLines = (input: Partial<Parameters<typeof welcome>[0]>) =>
+  welcome({ ...INPUT, ...input })
+    .split('\n')
+    .slice(1, 4)
+
+describe('the first that is said after the start is', () => {
+  test("the page and the demo owner's token", () => {
+    expect(firstLines({})).toEqual([
+      'Open http://127.0.0.1:3000/portal/ and sign in with the token that this prints:',
+      "  cat '/data/my demo/owner-token'",
+      '',
+    ])
+  })
+  test("the operator's token when there is no demo", () => {
+    expect(firstLines({ demo: null })[1]).toBe('  cat /data/portal-token')
+  })
+  test('the page alone when the operator is served elsewhere', () => {
+    expect(firstLines({ demo: null, adminUrl: 'http://127.0.0.1:4000' })[0]).toBe('Open http://127.0.0.1:3000/portal/')
+  })
+})
