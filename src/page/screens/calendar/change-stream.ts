@@ -8,11 +8,7 @@ import { problemOf } from '../../api/problem.ts'
 import type { Schema } from '../../api/schema.ts'
 import { connection } from '../../session/connection.ts'
 
-export type AgencyChange = { readonly cursor: string } & (
-  | { readonly event: 'booking.created' | 'booking.updated' | 'booking.cancelled'; readonly data: Schema<'Booking'> }
-  | { readonly event: 'unit.updated'; readonly data: Schema<'Unit'> }
-  | { readonly event: 'rates.updated'; readonly data: unknown }
-)
+export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
 
 const EVENTS: readonly AgencyChange['event'][] = [
   ...(['booking.created', 'booking.updated', 'booking.cancelled', 'unit.updated', 'rates.updated'] as const),
@@ -90,7 +86,7 @@ export class ChangeStream {
         const params = { path: this.#path, query }
         const { signal } = this.#closing
         const page = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/changes', { params, signal }))
-        for (const change of page.changes) this.#took(change as AgencyChange)
+        for (const change of page.changes) this.#took(change)
         this.#cursor = page.cursor
         hasMore = page.hasMore
       }
