@@ -30,7 +30,10 @@ export class ChartBackdrop extends Memo<ChartBackdropProps> {
         {saturdays.map((day) => (
           <div key={day} class="chart-weekend" style={{ left: x(day), width: width(2) }} />
         ))}
-        <div class="chart-lines" style={{ left: x(from), width: width(to - from), backgroundSize: `${scale.dayWidth}px` }} />
+        <div
+          class="chart-lines"
+          style={{ left: x(from), width: width(to - from), backgroundSize: `${scale.dayWidth}px` }}
+        />
         {months.map((month) => (
           <div key={month} class="chart-month-line" style={{ left: x(month) }} />
         ))}
@@ -38,7 +41,9 @@ export class ChartBackdrop extends Memo<ChartBackdropProps> {
         {loadedFrom > firstDay && (
           <div class="chart-unknown" style={{ left: x(firstDay), width: width(Math.max(0, loadedFrom - firstDay)) }} />
         )}
-        {loadedTo < endDay && <div class="chart-unknown" style={{ left: x(loadedTo), width: width(endDay - loadedTo) }} />}
+        {loadedTo < endDay && (
+          <div class="chart-unknown" style={{ left: x(loadedTo), width: width(endDay - loadedTo) }} />
+        )}
       </div>
     )
   }

@@ -1,5 +1,5 @@
-import { noonX, type Scale } from './scale.ts'
 import type { Ghost } from './gesture.ts'
+import { noonX, type Scale } from './scale.ts'
 
 export interface ChartGhostProps {
   readonly ghost: Ghost

@@ -1,6 +1,6 @@
-import { stayOn } from './chart-rows.ts'
-import { ChartBar } from './chart-bar.tsx'
 import type { Day } from '../format/days.ts'
+import { ChartBar } from './chart-bar.tsx'
+import { stayOn } from './chart-rows.ts'
 import { type DayWords, freeCellLabel, unitLabel } from './labels.ts'
 import { Memo } from './memo.ts'
 import { type Bar, barsOf } from './row-layout.ts'

@@ -1,6 +1,7 @@
 /** The cell that has the keyboard, and the nights selected from it. Pure. */
-import { stayOn } from './chart-rows.ts'
+
 import { type Day, monthStart } from '../format/days.ts'
+import { stayOn } from './chart-rows.ts'
 import { type Ghost, stayBetween } from './gesture.ts'
 import type { Stay } from './stay.ts'
 

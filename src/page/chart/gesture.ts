@@ -25,7 +25,13 @@ export type Gesture =
   | { readonly kind: 'pressed'; readonly at: Point; readonly hit: Hit; readonly isDragAllowed: boolean }
   | { readonly kind: 'selecting'; readonly row: number; readonly anchor: Day; readonly day: Day }
   | { readonly kind: 'moving'; readonly stay: Stay; readonly from: Hit; readonly to: Hit }
-  | { readonly kind: 'stretching'; readonly stay: Stay; readonly edge: 'arrival' | 'departure'; readonly row: number; readonly day: Day }
+  | {
+      readonly kind: 'stretching'
+      readonly stay: Stay
+      readonly edge: 'arrival' | 'departure'
+      readonly row: number
+      readonly day: Day
+    }
 
 export type Intent =
   | { readonly kind: 'none' }

@@ -114,7 +114,9 @@ export function freeCellLabel(unit: ChartUnit, day: Day, words: DayWords, depart
 
 export function unitLabel({ name, bedrooms, area, city, isArchived }: ChartUnit): string {
   const rooms = bedroomsText(bedrooms)
-  return [name, rooms, area ?? city, isArchived ? 'archived' : null].filter((part) => part !== null && part !== '').join(', ')
+  return [name, rooms, area ?? city, isArchived ? 'archived' : null]
+    .filter((part) => part !== null && part !== '')
+    .join(', ')
 }
 
 export function bedroomsText(bedrooms: number): string {

@@ -6,16 +6,16 @@
 import './chart.css'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { plural } from '../format/count.ts'
+import type { Day } from '../format/days.ts'
 import { ChartBackdrop } from './chart-backdrop.tsx'
 import { ChartGhost } from './chart-ghost.tsx'
 import { ChartHead } from './chart-head.tsx'
-import { ChartUnits } from './chart-units.tsx'
 import { ChartRow, type Emphasis } from './chart-row.tsx'
 import { type ChartRows, isFree, stayOn } from './chart-rows.ts'
+import { ChartUnits } from './chart-units.tsx'
 import { type Cursor, moveCursor, selectionOf } from './cursor.ts'
-import type { Day } from '../format/days.ts'
-import { type Ghost, type Intent, ghostOf, stayBetween } from './gesture.ts'
-import { plural } from '../format/count.ts'
+import { type Ghost, ghostOf, type Intent, stayBetween } from './gesture.ts'
 import type { DayWords } from './labels.ts'
 import { dayWidthOf, type Scale, type Zoom } from './scale.ts'
 import type { ChartUnit, Stay } from './stay.ts'
@@ -203,7 +203,10 @@ export function TapeChart(props: TapeChartProps) {
   const dragged = gesture.kind === 'moving' || gesture.kind === 'stretching' ? gesture.stay.id : null
   const ghostedId = dragged ?? props.proposal?.stayId ?? null
   const { found, openId, inFlight } = props
-  const emphasis = useMemo<Emphasis>(() => ({ found, openId, ghostedId, inFlight }), [found, openId, ghostedId, inFlight])
+  const emphasis = useMemo<Emphasis>(
+    () => ({ found, openId, ghostedId, inFlight }),
+    [found, openId, ghostedId, inFlight],
+  )
 
   const rows: number[] = []
   for (let i = rowFrom; i < rowTo; i++) rows.push(i)
@@ -229,7 +232,11 @@ export function TapeChart(props: TapeChartProps) {
       onPointerMove={pointer.onPointerMove}
       onPointerUp={pointer.onPointerUp}
       onPointerCancel={pointer.onPointerCancel}
-      style={{ '--unit-width': `${unitWidth}px`, '--row-height': `${rowHeight}px`, '--head-height': `${HEAD_HEIGHT_PX}px` }}
+      style={{
+        '--unit-width': `${unitWidth}px`,
+        '--row-height': `${rowHeight}px`,
+        '--head-height': `${HEAD_HEIGHT_PX}px`,
+      }}
     >
       <div class="chart-canvas" role="presentation" style={{ width: `${unitWidth + days * dayWidth}px` }}>
         <ChartHead

@@ -19,7 +19,8 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
   const from = dayOf(tape.from)
   const units = tape.units.map(readUnit)
   const stays = tape.stays.map((row): Stay => {
-    const [id, unit, arrival, departure, type, status, guest, source, total, holdExpiresAt, expectedUntil, ...rest] = row
+    const [id, unit, arrival, departure, type, status, guest, source, total, holdExpiresAt, expectedUntil, ...rest] =
+      row
     const [version, adults, children, sourceRef] = rest
     return {
       id,

@@ -1,5 +1,5 @@
-import { isFree } from './chart-rows.ts'
 import type { Day } from '../format/days.ts'
+import { isFree } from './chart-rows.ts'
 import type { ChartUnit, Stay } from './stay.ts'
 
 /** Which units are shown. Members that are null let every unit pass. */

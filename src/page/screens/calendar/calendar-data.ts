@@ -111,7 +111,8 @@ export class CalendarData {
     const horizon = this.#horizon
     if (today === null) return { from, to }
     if (to > loadedTo) return { from: loadedTo, to: Math.min(to + AHEAD, horizon.to, loadedTo + PAGE_DAYS_MAX) }
-    if (from < loadedFrom) return { from: Math.max(from - AHEAD, horizon.from, loadedFrom - PAGE_DAYS_MAX), to: loadedFrom }
+    if (from < loadedFrom)
+      return { from: Math.max(from - AHEAD, horizon.from, loadedFrom - PAGE_DAYS_MAX), to: loadedFrom }
     return null
   }
 
@@ -144,9 +145,11 @@ export class CalendarData {
       case 'booking.created':
       case 'booking.updated':
       case 'booking.cancelled':
-        return this.rows.put(stayOfBooking(change.data))
+        this.rows.put(stayOfBooking(change.data))
+        return
       case 'unit.updated':
-        return this.rows.putUnit(unitOfJson(change.data))
+        this.rows.putUnit(unitOfJson(change.data))
+        return
       case 'rates.updated':
         return
     }

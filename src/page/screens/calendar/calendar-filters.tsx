@@ -1,6 +1,6 @@
 import { parseDay } from '../../chart/day.ts'
-import { areasOf, isFiltering, NO_FILTER, type UnitFilter } from '../../chart/unit-filter.ts'
 import type { ChartUnit } from '../../chart/stay.ts'
+import { areasOf, isFiltering, NO_FILTER, type UnitFilter } from '../../chart/unit-filter.ts'
 import { Button } from '../../design/button.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { isoOrNull } from './calendar-address.ts'

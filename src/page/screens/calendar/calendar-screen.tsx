@@ -7,8 +7,8 @@ import type { Stay } from '../../chart/stay.ts'
 import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { isFiltering, staysFound, type UnitFilter, unitsShown } from '../../chart/unit-filter.ts'
 import { useStore } from '../../data/store.ts'
-import { EmptyState, ErrorNote } from '../../design/feedback.tsx'
 import { LinkButton } from '../../design/button.tsx'
+import { EmptyState, ErrorNote } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
 import { type Day, isoOf, monthStart, todayIn } from '../../format/days.ts'
@@ -23,8 +23,8 @@ import { CalendarToolbar } from './calendar-toolbar.tsx'
 import { ChangeDialog } from './change-dialog.tsx'
 import { NewStayPanel } from './new-stay-panel.tsx'
 import { MissingStayPanel, StayPanel } from './stay-panel.tsx'
-import { type Placement, useStayChanges } from './use-stay-changes.ts'
 import { useNowS } from './use-now.ts'
+import { type Placement, useStayChanges } from './use-stay-changes.ts'
 
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
@@ -177,7 +177,13 @@ export function CalendarScreen() {
           }
           onRefused={(text) => toast({ tone: 'bad', text })}
         />
-        <Notice state={state} isReady={isReady} units={data.rows.units.length} shown={units.length} onRetry={() => data.retry()} />
+        <Notice
+          state={state}
+          isReady={isReady}
+          units={data.rows.units.length}
+          shown={units.length}
+          onRetry={() => data.retry()}
+        />
       </div>
       <CalendarLegend />
       {open?.kind === 'new' && (
@@ -258,7 +264,8 @@ function Notice(props: {
 }
 
 function filterCount({ text, area, bedrooms, freeFrom, freeTo }: UnitFilter): number {
-  return [text.trim() !== '', area !== null, bedrooms !== null, freeFrom !== null && freeTo !== null].filter(Boolean).length
+  return [text.trim() !== '', area !== null, bedrooms !== null, freeFrom !== null && freeTo !== null].filter(Boolean)
+    .length
 }
 
 function clamped(day: Day, today: Day): Day {

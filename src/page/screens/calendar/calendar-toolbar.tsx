@@ -31,7 +31,7 @@ export interface CalendarToolbarProps {
 export function CalendarToolbar(props: CalendarToolbarProps) {
   const { found } = props
   return (
-    <header class="calendar-bar">
+    <header class="calendar-bar" data-searching={props.isFilterOpen || found !== null}>
       <h1 tabIndex={-1}>Calendar</h1>
       <div class="calendar-moves">
         <Button onClick={props.onToday}>Today</Button>

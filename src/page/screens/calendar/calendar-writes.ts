@@ -35,7 +35,12 @@ export interface NewStay {
   readonly extraBed: boolean
   readonly holdHours: number | null
   readonly notes: string
-  readonly guest: { readonly firstName: string; readonly lastName: string; readonly email: string; readonly phone: string } | null
+  readonly guest: {
+    readonly firstName: string
+    readonly lastName: string
+    readonly email: string
+    readonly phone: string
+  } | null
 }
 
 export interface Change {
@@ -81,7 +86,12 @@ export async function tryChange(path: Path, bookingId: string, body: Change, sig
 }
 
 /** @throws Problem */
-export async function cancelStay(path: Path, bookingId: string, reason: string, headers: WriteHeaders): Promise<Booking> {
+export async function cancelStay(
+  path: Path,
+  bookingId: string,
+  reason: string,
+  headers: WriteHeaders,
+): Promise<Booking> {
   const params = { path: { ...path, bookingId }, header: headers }
   const body = reason.trim() === '' ? {} : { reason: reason.trim() }
   const { booking } = await answerOf(

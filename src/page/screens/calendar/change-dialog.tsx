@@ -69,7 +69,11 @@ export function ChangeDialog({ units, stay, to, refusal, onProposed, onConfirm, 
           </tr>
         </thead>
         <tbody>
-          <Compared name="Dates" before={dayRange(stay.arrival, stay.departure)} after={dayRange(to.arrival, to.departure)} />
+          <Compared
+            name="Dates"
+            before={dayRange(stay.arrival, stay.departure)}
+            after={dayRange(to.arrival, to.departure)}
+          />
           <Compared name="Nights" before={nights(stay)} after={nights(to)} />
           <Compared name="Unit" before={nameOf(stay.unit)} after={nameOf(to.unit)} />
           {isPriced && (

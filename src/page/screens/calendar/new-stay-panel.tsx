@@ -1,12 +1,21 @@
 import './new-stay-panel.css'
 import { useState } from 'preact/hooks'
-import type { ChartUnit } from '../../chart/stay.ts'
 import { parseDay } from '../../chart/day.ts'
+import type { ChartUnit } from '../../chart/stay.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { Button } from '../../design/button.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
-import { Checkbox, DateInput, FieldRow, FieldSet, NumberInput, Select, TextArea, TextInput } from '../../design/inputs.tsx'
+import {
+  Checkbox,
+  DateInput,
+  FieldRow,
+  FieldSet,
+  NumberInput,
+  Select,
+  TextArea,
+  TextInput,
+} from '../../design/inputs.tsx'
 import { plural } from '../../format/count.ts'
 import { type Day, isoOf } from '../../format/days.ts'
 import { money } from '../../format/money.ts'
@@ -88,7 +97,12 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={creation.isRunning} disabled={problem !== null || departure <= arrival}>
+          <Button
+            type="submit"
+            tone="primary"
+            isBusy={creation.isRunning}
+            disabled={problem !== null || departure <= arrival}
+          >
             {action}
             {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
           </Button>

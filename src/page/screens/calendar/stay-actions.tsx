@@ -8,9 +8,11 @@ import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { type Day, isoOf } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
-import { type Booking, cancelStay, type Change, changeStay } from './calendar-writes.ts'
+import { type Booking, type Change, cancelStay, changeStay } from './calendar-writes.ts'
 
-type Action = { readonly kind: 'change'; readonly change: Change } | { readonly kind: 'cancel'; readonly reason: string }
+type Action =
+  | { readonly kind: 'change'; readonly change: Change }
+  | { readonly kind: 'cancel'; readonly reason: string }
 type Form = 'extend-hold' | 'expect' | 'cancel' | null
 
 const HOLD_EXTENSIONS = [
@@ -87,12 +89,20 @@ export function StayActions({
           </Button>
         )}
         <Button onClick={onMove} icon="edit">
-          Dates or unit
+          Dates or unit…
         </Button>
-        {isHold(status) && <Button onClick={() => open('extend-hold')}>Extend hold</Button>}
-        {status === 'checked_in' && <Button onClick={() => open('expect')}>Expected extension</Button>}
-        <Button tone="danger" onClick={() => open('cancel')}>
-          {isPerson ? 'Cancel stay' : 'Remove'}
+        {isHold(status) && (
+          <Button aria-expanded={form === 'extend-hold'} onClick={() => open('extend-hold')}>
+            Extend hold…
+          </Button>
+        )}
+        {status === 'checked_in' && (
+          <Button aria-expanded={form === 'expect'} onClick={() => open('expect')}>
+            Expected extension…
+          </Button>
+        )}
+        <Button tone="quiet" aria-expanded={form === 'cancel'} onClick={() => open('cancel')}>
+          {isPerson ? 'Cancel stay…' : 'Remove…'}
         </Button>
       </div>
       {form === 'extend-hold' && (

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { barText } from '../../chart/labels.ts'
 import { type ChartUnit, isHold, type Stay } from '../../chart/stay.ts'
 import { useResource } from '../../data/use-resource.ts'
-import { Button, LinkButton } from '../../design/button.tsx'
 import { StatusBadge } from '../../design/badge.tsx'
+import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
@@ -69,9 +69,7 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
           ['Unit', <a href={hashOf(['units', stay.unit])}>{unit?.name ?? stay.unit}</a>],
           ['Arrival', dayText(stay.arrival, 'long')],
           ['Departure', `${dayText(stay.departure, 'long')} (${plural(stay.departure - stay.arrival, 'night')})`],
-          ...(stay.expectedUntil === null
-            ? []
-            : [['Expected until', dayText(stay.expectedUntil, 'long')] as const]),
+          ...(stay.expectedUntil === null ? [] : [['Expected until', dayText(stay.expectedUntil, 'long')] as const]),
           ...(isStay ? [['Guests', guests] as const] : []),
           ...(guest === null
             ? []
