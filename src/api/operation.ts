@@ -29,6 +29,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly isOpen?: boolean
   /** Writes are recorded in the audit trail, refused ones too. Left out: every method but GET. */
   readonly isWrite?: boolean
+  /** With `dryRun=true` in the query it only says what it would do: nothing is written, and nothing recorded. */
+  readonly takesDryRun?: boolean
   /** Describes parameters in the path that the surface does not describe for all its operations. */
   readonly pathParameters?: Readonly<Record<string, PathParameter>>
   readonly query?: Q
@@ -41,6 +43,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
     readonly schema: TSchema
     /** Instead of JSON, for clients that accept this media type only. */
     readonly stream?: { readonly mediaType: string; readonly description: string }
+    /** Of a dry run, when it has a status of its own. */
+    readonly dryRun?: { readonly status: 200; readonly description: string; readonly schema: TSchema }
   }
   /** Programs send it by themselves: it does not show that a person is there. */
   readonly isAutomatic?: boolean

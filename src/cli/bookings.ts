@@ -48,6 +48,12 @@ const CHANGE: readonly Field[] = [
     read: asText,
   },
   EXPECTED,
+  {
+    name: 'pricing',
+    value: '<reprice|keep>',
+    description: 'price new dates or another unit again (default), or keep the total',
+    read: asText,
+  },
 ]
 
 export const BOOKING_COLUMNS: readonly Column<Json>[] = [
@@ -100,7 +106,7 @@ export function bookings(program: Command, terminal: Terminal): void {
     {
       name: 'create',
       summary: 'create a booking of any type and status',
-      options: (command) => withFields(command, [...NEW, ...GUEST]),
+      options: (command) => dry(withFields(command, [...NEW, ...GUEST])),
       examples: [
         'bookings create --unit sea-view --arrival 2027-05-01 --departure 2027-05-08 --type maintenance --notes Painting',
         'bookings create --unit sea-view --arrival 2027-06-01 --departure 2027-06-04 --guest-first-name Ana --guest-last-name Reis',
@@ -111,7 +117,8 @@ export function bookings(program: Command, terminal: Terminal): void {
       const body = await bodyOf(options, NEW, terminal)
       const guest = guestOf(await bodyOf({ ...options, data: undefined }, GUEST, terminal))
       const sent = guest === null ? body : { ...body, guest: { ...(body['guest'] as Json | undefined), ...guest } }
-      session.show(await session.client.send('POST', await session.agencyPath('/bookings'), sent), 'booking')
+      const path = await session.agencyPath(`/bookings${queryOf({ dryRun: options['dryRun'] })}`)
+      session.show(await session.client.send('POST', path, sent), 'booking')
     },
   )
   asking(
@@ -127,16 +134,19 @@ export function bookings(program: Command, terminal: Terminal): void {
     {
       name: 'update <id>',
       summary: 'change status, dates, unit, hold or expected stay',
-      options: (command) => withFields(command, CHANGE),
+      options: (command) => dry(withFields(command, CHANGE)),
       examples: [
         'bookings update bkg_019a… --status checked_in',
         'bookings update bkg_019a… --unit garden --departure 2027-06-06',
+        'bookings update bkg_019a… --unit garden --pricing keep --dry-run',
       ],
     },
     terminal,
     async (session, { arguments: [id = ''], options }) => {
       const body = await bodyOf(options, CHANGE, terminal)
-      const path = await session.agencyPath(`/bookings/${encodeURIComponent(id)}`)
+      const path = await session.agencyPath(
+        `/bookings/${encodeURIComponent(id)}${queryOf({ dryRun: options['dryRun'] })}`,
+      )
       session.show(await session.client.send('PATCH', path, body), 'booking')
     },
   )
@@ -145,15 +155,20 @@ export function bookings(program: Command, terminal: Terminal): void {
     {
       name: 'cancel <id>',
       summary: 'cancel a booking and release its nights',
-      options: (command) => command.option('--reason <text>', 'stored with the booking'),
+      options: (command) => dry(command.option('--reason <text>', 'stored with the booking')),
     },
     terminal,
     async (session, { arguments: [id = ''], options }) => {
-      const path = await session.agencyPath(`/bookings/${encodeURIComponent(id)}/cancel`)
+      const query = queryOf({ dryRun: options['dryRun'] })
+      const path = await session.agencyPath(`/bookings/${encodeURIComponent(id)}/cancel${query}`)
       session.show(await session.client.send('POST', path, { reason: options.reason ?? null }), 'booking')
     },
   )
   importIcal(noun, terminal)
+}
+
+function dry(command: Command): Command {
+  return command.option('--dry-run', 'only show the booking as it would be; nothing is written')
 }
 
 function guestOf(options: Json): Json | null {

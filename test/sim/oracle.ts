@@ -23,6 +23,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...soldTwice(bookings),
     ...unlikeJournal(entries, bookings),
     ...announcedWrongly(entries),
+    ...pricedWrongly(entries),
     ...holdsOffTime(world, entries, bookings),
     ...ended(world),
     ...fencedWrongly(world),
@@ -114,6 +115,17 @@ function announcedWrongly(entries: readonly Entry[]): string[] {
   return entries.flatMap(({ shard, seq, event, isAnnounced }) => {
     const isNews = webhookEventOf(event) !== null
     return isAnnounced === isNews ? [] : [`entry ${shard}/${seq} is ${isNews ? 'not ' : ''}announced`]
+  })
+}
+
+/** A move says whether it was priced again; nothing but a move that was has changed a total. */
+function pricedWrongly(entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ shard, seq, event }) => {
+    if (event.kind !== 'booking_changed') return []
+    const { before, after, pricing } = event
+    const isMove = (['arrival', 'departure', 'unitId'] as const).some((name) => before[name] !== after[name])
+    const isPriced = before.totalAmount === after.totalAmount || pricing === 'reprice'
+    return isMove === (pricing !== undefined) && isPriced ? [] : [`entry ${shard}/${seq} is priced wrongly`]
   })
 }
 

@@ -1,6 +1,7 @@
-import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome, WriteMode } from '../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
+import { PRICINGS } from '../../src/core/domain/event.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
 import { HOUR_MS } from '../../src/lib/duration.ts'
@@ -169,6 +170,12 @@ export class SimWorld {
       : this.dice.pick(this.processes.filter((each) => each.hasTaken(agency.id)))
     if (!process.isRunning) return
     const ref = `ref ${++this.#refs}${this.dice.chance(0.02) ? ` ${POISON}` : ''}`
+    if (this.dice.chance(0.05)) {
+      // Leaves nothing behind, whatever it says: the oracle would find what no answer stands for.
+      void this.#ask(process, agency, ref, 'dry_run').catch(() => {})
+      this.denied.push(ref)
+      return
+    }
     const asked = this.#ask(process, agency, ref)
     asked.then(
       (outcome) => {
@@ -182,7 +189,7 @@ export class SimWorld {
     )
   }
 
-  #ask(process: SimProcess, agency: Agency, ref: string): Promise<FoundOutcome> {
+  #ask(process: SimProcess, agency: Agency, ref: string, mode: WriteMode = 'write'): Promise<FoundOutcome> {
     const { dice } = this
     const units = unitsOf(agency.id)
     const known = [...this.store.bookings.values()].filter(({ agencyId }) => agencyId === agency.id)
@@ -199,15 +206,18 @@ export class SimWorld {
           ...{ adults: 2, children: 0, extraBed: false, guest: null, enforcement: 'partner' },
         },
         CALLER,
+        undefined,
+        mode,
       )
     }
-    if (roll < 8) return process.commands.cancel(agency, { bookingId, reason: ref }, CALLER)
+    if (roll < 8) return process.commands.cancel(agency, { bookingId, reason: ref }, CALLER, undefined, mode)
     const change = dice.pick([
       { unitId: dice.pick(units).id },
       { arrival, departure },
       { status: dice.pick<BookingStatus>(['confirmed', 'checked_in', 'checked_out']) },
       { holdExpiresAt: this.clock.now() + dice.below(30_000) },
     ])
-    return process.commands.change(agency, { bookingId, change }, CALLER)
+    const pricing = dice.pick(PRICINGS)
+    return process.commands.change(agency, { bookingId, change, pricing }, CALLER, undefined, mode)
   }
 }

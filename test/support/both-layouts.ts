@@ -58,7 +58,8 @@ function asText(table: string, column: string, value: unknown): unknown {
 }
 
 /** What the audit trail shows, without the ids of its lines: that of an entry is now another one. */
-export type ShownLine = Omit<AuditEntry, 'id'>
+/** What both layouts say of a line. */
+export type ShownLine = Omit<AuditEntry, 'id' | 'pricing'>
 
 export async function oldAuditTrail(sql: Sql, agencyId: string): Promise<ShownLine[]> {
   const rows = await sql<{ line: ShownLine & { at: string } }[]>`
@@ -82,7 +83,7 @@ export async function auditTrail(url: string, agencyId: string): Promise<ShownLi
   }
   const { rows } = await new PostgresAuditList(new ListReads(sql)).list(agencyId, none, { offset: 0, limit: 1_000 })
   await sql.end({ timeout: 1 })
-  return inOrder(rows.map(({ id: _, ...line }) => line))
+  return inOrder(rows.map(({ id: _, pricing: __, ...line }) => line))
 }
 
 function inOrder(lines: readonly ShownLine[]): ShownLine[] {

@@ -60,7 +60,7 @@ function tagOfText({ id }: Pick<Unit, 'id'>, { total }: Quote, text: string): st
   return `"${total.toString(36)}-${Bun.hash.wyhash(id + text).toString(36)}"`
 }
 
-function quoteJson({ nights, currency, total, lines }: Quote): Static<typeof QuoteJson> {
+export function quoteJson({ nights, currency, total, lines }: Quote): Static<typeof QuoteJson> {
   return { nights, currency, total, lines: lines.map(lineJson) }
 }
 

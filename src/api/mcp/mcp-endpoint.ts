@@ -83,7 +83,7 @@ export function mcpEndpoint(options: {
   const post = admitted(
     { requestStats, newId, onFailure },
     admission,
-    { name: { surface: 'mcp', method: 'POST', path: MCP_PATH }, status: 200, isWrite: false },
+    { name: { surface: 'mcp', method: 'POST', path: MCP_PATH }, status: 200, isWrite: () => false },
     (open) => admission.refusalOf(open.admission, open.request) ?? serve(open),
   )
 

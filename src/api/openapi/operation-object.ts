@@ -78,6 +78,13 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       content: { 'application/json': { schema: answer.schema }, ...streamOf(answer) },
     },
   }
+  const { dryRun } = answer
+  if (dryRun !== undefined)
+    responses[dryRun.status] = {
+      description: dryRun.description,
+      ...headersOf(operation, surface, dryRun.status),
+      content: { 'application/json': { schema: dryRun.schema } },
+    }
   if (operation.isConditional === true)
     responses[304] = {
       description: 'You have the answer already: an entity tag of `If-None-Match` is current. It has no body.',

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AuditEntry } from '../../admin/audit-list.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
+import { PRICINGS } from '../../core/domain/event.ts'
 import { ACTOR_KINDS, type Actor } from '../../core/journal/record.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
@@ -31,6 +32,12 @@ const AuditEntryJson = Type.Object(
     }),
     bookingId: nullable(Type.String()),
     requestId: nullable(Type.String()),
+    pricing: nullable(
+      choice(PRICINGS, {
+        description:
+          'Whether a move priced the stay again or kept its total. Null for everything else, and for moves before there was the choice.',
+      }),
+    ),
     count: Type.Integer({
       minimum: 1,
       description:

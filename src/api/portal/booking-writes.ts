@@ -1,19 +1,23 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
+import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
+import type { BookingRequest, FoundOutcome, WriteMode } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
+import { PRICINGS } from '../../core/domain/event.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { ifMatchOf } from '../http/if-match.ts'
+import { quoteJson } from '../json/quote-json.ts'
 import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
 import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
 import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { type Outcome, recorded } from '../route/outcome.ts'
+import { QuoteJson } from '../schema/quote-schema.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import {
@@ -56,6 +60,40 @@ const NEW_BOOKING = Type.Object({
 
 const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) }
 
+const DRY_RUN = Type.Object({
+  dryRun: Type.Optional(
+    choice(['true', 'false'], {
+      default: 'false',
+      description:
+        'With `true`, the answer is what the write would answer or refuse now, decided in the same way. Nothing is written or recorded.',
+    }),
+  ),
+})
+
+/** What a stay costs now, beside the booking with its total. */
+const triedQuote = nullable(QuoteJson)
+const TRIED = {
+  status: 200,
+  description:
+    'Only with `dryRun=true`: the booking as it would be, and what its stay costs by the rates of now. The id is of no booking, and `guest` is null.',
+  schema: Type.Object({ booking: AgencyBookingJson, quote: triedQuote }),
+} as const
+
+/** Of a change: the same status, so one schema for both. */
+const changedAnswer = {
+  status: 200,
+  description:
+    'The booking. With `dryRun=true`, as it would be, and in `quote` what its stay costs by the rates of now.',
+  schema: Type.Object({
+    booking: AgencyBookingJson,
+    quote: Type.Optional(
+      Type.Union([QuoteJson, Type.Null()], {
+        description: 'Only with `dryRun=true`. Null when nobody pays for the stay, or the booking is cancelled.',
+      }),
+    ),
+  }),
+} as const
+
 const CREATE_BOOKING = {
   id: 'createBooking',
   role: 'desk',
@@ -66,6 +104,8 @@ const CREATE_BOOKING = {
   description:
     'A night is never sold twice. Minimum stay, cleaning nights and expected extensions do not apply to the agency. The total comes ' +
     'from the pricing engine.',
+  takesDryRun: true,
+  query: DRY_RUN,
   body: NEW_BOOKING,
   bodyExample: {
     unit: 'sea-view',
@@ -74,7 +114,7 @@ const CREATE_BOOKING = {
     type: 'maintenance',
     notes: 'Painting',
   },
-  answer: { status: 201, ...bookingAnswer },
+  answer: { status: 201, ...bookingAnswer, dryRun: TRIED },
   problems: ['BOOKING_CONFLICT'],
 } as const satisfies PortalOperation
 
@@ -85,12 +125,23 @@ const CHANGE_BOOKING = {
   path: BOOKING_PATH,
   tag: 'Bookings',
   summary: 'Change a booking: status, dates, unit, hold, expected extension',
-  description: 'All changes are applied together or not at all. New dates or another unit are priced again.',
+  description:
+    'All changes are applied together or not at all. New dates or another unit are priced again, unless `pricing` is `keep`: the total ' +
+    'then stays as it is, however many nights the stay has.',
+  takesDryRun: true,
+  query: DRY_RUN,
   body: Type.Object({
     status: Type.Optional(choice(BOOKING_STATUSES)),
     arrival: Type.Optional(arrival),
     departure: Type.Optional(departure),
     unit: Type.Optional(text({ minLength: 1, description: 'Slug of the unit to move the booking to.' })),
+    pricing: Type.Optional(
+      choice(PRICINGS, {
+        default: 'reprice',
+        description:
+          'Of new dates or another unit: price the stay again, or keep its total. The audit trail shows which.',
+      }),
+    ),
     holdExpiresAt: Type.Optional(
       instantOrDate(
         'New expiry of the hold. A date means the start of that day. A time in the past ends the hold now.',
@@ -101,7 +152,7 @@ const CHANGE_BOOKING = {
     ),
   }),
   bodyExample: { status: 'confirmed' },
-  answer: { status: 200, ...bookingAnswer },
+  answer: changedAnswer,
   problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION', 'VERSION_CHANGED'],
 } as const satisfies PortalOperation
 
@@ -113,10 +164,12 @@ const CANCEL_BOOKING = {
   tag: 'Bookings',
   summary: 'Cancel a booking',
   description: 'Releases the nights. Cancelling a cancelled booking is not an error.',
+  takesDryRun: true,
+  query: DRY_RUN,
   body: Type.Object({ reason: optionalText(255) }),
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
-  answer: { status: 200, ...bookingAnswer },
+  answer: changedAnswer,
   problems: ['VERSION_CHANGED'],
 } as const satisfies PortalOperation
 
@@ -131,7 +184,11 @@ export const BOOKING_WRITES = [
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return notFound('unit')
       const kept = keptBooking(call, inventory)
-      return outcomeAsAnswer(call, await ledger.commands.book(agency, { ...wanted, unit }, caller, kept))
+      const mode = modeOf(call.query)
+      const outcome = await ledger.commands.book(agency, { ...wanted, unit }, caller, kept, mode)
+      return mode === 'dry_run'
+        ? triedAnswer(call, outcome, { guest: null, notes: wanted.notes })
+        : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
   ),
@@ -151,9 +208,11 @@ export const BOOKING_WRITES = [
         const found = await ledger.bookings.find(agency.id, bookingId)
         return notFound(found === null ? 'booking' : 'unit')
       }
-      const asked = { bookingId, change: changeOf(agency, body, target), ...seen }
+      const asked = { bookingId, change: changeOf(agency, body, target), pricing: body.pricing, ...seen }
       const kept = keptBooking(call, inventory)
-      return outcomeAsAnswer(call, await ledger.commands.change(agency, asked, caller, kept))
+      const mode = modeOf(call.query)
+      const outcome = await ledger.commands.change(agency, asked, caller, kept, mode)
+      return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
   ),
@@ -167,7 +226,9 @@ export const BOOKING_WRITES = [
       if ('code' in seen) return seen
       const asked = { bookingId, reason: body.reason ?? null, ...seen }
       const kept = keptBooking(call, await ledger.catalogue.inventory(agency.id))
-      return outcomeAsAnswer(call, await ledger.commands.cancel(agency, asked, caller, kept))
+      const mode = modeOf(call.query)
+      const outcome = await ledger.commands.cancel(agency, asked, caller, kept, mode)
+      return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
   ),
@@ -188,6 +249,10 @@ async function replayedBooking({ ledger, agency }: Write, kept: string): Promise
   const found = await ledger.bookings.find(agency.id, booking.id)
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   return JSON.stringify({ booking: withGuest(booking, found) })
+}
+
+function modeOf({ dryRun }: Static<typeof DRY_RUN>): WriteMode {
+  return dryRun === 'true' ? 'dry_run' : 'write'
 }
 
 /** The version that the change is based on, if the request says it. */
@@ -259,4 +324,24 @@ async function outcomeAsAnswer(
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
   return JSON.stringify({ booking: agencyBookingJson({ ...found, booking }, inventory) })
+}
+
+/**
+ * What a dry run says. Its refusals are not recorded (`takesDryRun`).
+ * @param beside of a new booking; left out: those of the booking's row
+ */
+async function triedAnswer(
+  { ledger, agency }: Pick<AgencyCall<unknown>, 'ledger' | 'agency'>,
+  outcome: FoundOutcome,
+  beside?: Pick<AgencyBooking, 'guest' | 'notes'>,
+): Promise<Outcome> {
+  if (outcome.kind !== 'done') return problemOfOutcome(outcome)
+  const { booking, quote = null } = outcome
+  const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
+  assert(found !== null, 'Cannot show a booking: its row has vanished')
+  const shown = agencyBookingJson({ ...found, booking }, await ledger.catalogue.inventory(agency.id))
+  return {
+    kind: 'tried',
+    answer: { status: 200, body: JSON.stringify({ booking: shown, quote: quote === null ? null : quoteJson(quote) }) },
+  }
 }

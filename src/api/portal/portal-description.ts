@@ -10,7 +10,7 @@ const PORTAL_PARAMETERS = {
     description:
       'Quoted or unquoted, 1 to 255 characters, scoped to token, agency and route; all tokens of the operator share a scope. For 24 hours, ' +
       'repeating the same request returns the first response with `Idempotency-Replayed: true`, but without a secret; a different request ' +
-      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored.',
+      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored. A dry run does not look at it.',
   },
   IfMatch: {
     name: 'If-Match',

@@ -4,6 +4,7 @@ import type { AgencyOutcome } from '../../admin/outcome.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller } from '../../core/journal/record.ts'
 import { unreachable } from '../../lib/assert.ts'
+import { asksForDryRun } from '../http/dry-run.ts'
 import { type BodyOf, isWrite, type PathOf, type QueryOf } from '../operation.ts'
 import { invalid, notFound, problem } from '../problems/problems.ts'
 import type { Serve } from '../route/admitted.ts'
@@ -98,7 +99,7 @@ function servedPortal<O extends PortalOperation>(
   })
 }
 
-/** Reads are answered at once; writes once per `Idempotency-Key`. */
+/** Reads and dry runs are answered at once; writes once per `Idempotency-Key`. */
 function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>>(
   operation: PortalOperation,
   agency: Agency | null,
@@ -107,7 +108,8 @@ function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>
   repeated: Repeated<C>,
 ): Outcome | Promise<Outcome> {
   const withKeeper = (keep: AnswerKeeper) => ({ ...call, keep }) as unknown as C
-  if (!isWrite(operation)) return handle(withKeeper(NOTHING_KEPT))
+  const isDryRun = operation.takesDryRun === true && asksForDryRun(call.request)
+  if (!isWrite(operation) || isDryRun) return handle(withKeeper(NOTHING_KEPT))
   const { shown, agency: replayedIn } = repeated
   const asked = withKeeper(NOTHING_KEPT)
   const once: Once = {

@@ -22,12 +22,13 @@ export type Serve = (request: Request) => Response | Promise<Response>
 /**
  * Serves the requests that `admission` admits: gives them an id, has their answers counted, and answers failures with 500.
  * @param options.status of the answer to a request that is served
+ * @param options.isWrite whether a failure of the request is counted in the audit trail
  * @param decide the outcome of a request with valid credentials
  */
 export function admitted<A>(
   { requestStats, newId, onFailure }: Serving,
   admission: RouteAdmission<A>,
-  { name, status, isWrite }: { name: RouteName; status: number; isWrite: boolean },
+  { name, status, isWrite }: { name: RouteName; status: number; isWrite: (request: Request) => boolean },
   decide: (open: Open<A>) => Outcome | Promise<Outcome>,
 ): Serve {
   const { unauthorized } = admission
@@ -51,6 +52,7 @@ export function admitted<A>(
       return admission.taggedAnswer(open, outcome, { status, isConditional: name.method === 'GET' })
     }
     const response = admission.answer(open, outcome.answer.body, outcome.answer.status)
+    if (outcome.kind === 'tried') return response
     response.headers.set('Idempotency-Replayed', 'true')
     return response
   }
@@ -62,8 +64,9 @@ export function admitted<A>(
   }
 
   function fail(open: Open<A>, error: unknown): Response {
-    const { problem, outcome, isBug } = failureOf(error, { isWrite })
-    if (isWrite) admission.recordFailure(open, outcome)
+    const records = isWrite(open.request)
+    const { problem, outcome, isBug } = failureOf(error, { isWrite: records })
+    if (records) admission.recordFailure(open, outcome)
     onFailure({ error, requestId: open.requestId, route: `${name.method} ${name.path}`, isBug })
     return answer(open, problem)
   }

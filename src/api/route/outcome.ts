@@ -5,7 +5,7 @@ import type { Problem } from '../problems/problems.ts'
  * What a handler returns: the JSON text of the operation's answer, with or without an entity tag, a whole answer, or a refusal. A refused
  * write is put into the audit trail before it is answered, unless it is there already (`recorded`).
  */
-export type Outcome = string | Tagged | Response | Problem | RecordedRefusal | Replayed
+export type Outcome = string | Tagged | Response | Problem | RecordedRefusal | Replayed | Tried
 
 /** An answer with its entity tag. */
 export interface Tagged {
@@ -25,6 +25,12 @@ export interface RecordedRefusal {
 export interface Replayed {
   readonly kind: 'replayed'
   readonly answer: { readonly status: number; readonly body: string }
+}
+
+/** The answer of a dry run. */
+export interface Tried {
+  readonly kind: 'tried'
+  readonly answer: { readonly status: 200; readonly body: string }
 }
 
 export function recorded(problem: Problem): RecordedRefusal {

@@ -8,6 +8,7 @@
  */
 
 import type { Surface } from '../../observability/request-stats.ts'
+import { asksForDryRun } from '../http/dry-run.ts'
 import type { ReadBody } from '../http/strict-json.ts'
 import { isWrite, type Operation } from '../operation.ts'
 import type { Problem } from '../problems/problems.ts'
@@ -39,7 +40,8 @@ export function served<A>(
   handle: (open: Open<A>, path: PathValues, query: unknown, body: unknown) => Outcome | Promise<Outcome>,
 ): Serve {
   const { method, path, body: schema, isBodyOptional = false, answer } = operation
-  const records = isWrite(operation)
+  const { takesDryRun = false } = operation
+  const records = (request: Request): boolean => isWrite(operation) && !(takesDryRun && asksForDryRun(request))
   const readTarget = targetReader(operation)
   const readBody = schema === undefined ? null : bodyReader(schema, isBodyOptional)
   const options = { name: { surface, method, path }, status: answer.status, isWrite: records }
@@ -67,7 +69,7 @@ export function served<A>(
 
   function handled(open: Open<A>, path: PathValues, query: unknown, body: unknown): Outcome | Promise<Outcome> {
     const outcome = handle(open, path, query, body)
-    return records ? recorded(open, outcome, path) : outcome
+    return records(open.request) ? recorded(open, outcome, path) : outcome
   }
 
   async function recorded(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
@@ -77,7 +79,7 @@ export function served<A>(
 
   /** A refused write is in the audit trail before it is answered (docs/design.md#audit). */
   function refuse(open: Open<A>, refusal: Problem, path: PathValues): Problem | Promise<Problem> {
-    if (!records) return refusal
+    if (!records(open.request)) return refusal
     return admission.recordRefusal(open, refusal, path)?.then(() => refusal) ?? refusal
   }
 }

@@ -8,8 +8,11 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Inventory } from '../catalogue/inventory.ts'
-import { decideBookStay, decideCancel, decideExpiry, type Tariff } from '../domain/decide.ts'
+import { isLive } from '../domain/booking.ts'
+import { type Decision, decideBookStay, decideCancel, decideExpiry, quoteOf, type Tariff } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
+import type { BookingEvent, Pricing } from '../domain/event.ts'
+import type { Quote } from '../domain/pricing.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
@@ -25,6 +28,7 @@ import {
   type Outcome,
   type QuoteAsked,
   type UnitArchived,
+  type WriteMode,
 } from './booking-request.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
@@ -84,9 +88,15 @@ export class BookingCommands {
    * Makes a booking, with unit and fees as they are in its turn.
    * @throws JournalError, MailboxFullError when it was not written, or the outcome is unknown
    */
-  book(agency: Agency, request: BookingRequest, caller: Caller, keep?: KeepAnswer): Promise<Outcome | UnitArchived> {
+  book(
+    agency: Agency,
+    request: BookingRequest,
+    caller: Caller,
+    keep?: KeepAnswer,
+    mode?: WriteMode,
+  ): Promise<Outcome | UnitArchived> {
     const { unit, enforcement, isAgreed } = request
-    return this.#writes.run(agency, caller, async (write) => {
+    const book = async (write: Write): Promise<Outcome | UnitArchived> => {
       const { limit } = write
       if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
       const outcome = await this.#turns.of(
@@ -94,18 +104,21 @@ export class BookingCommands {
         agency.id,
         unit.id,
         async (state): Promise<Outcome | UnitArchived> => {
-          const decision = await this.#withInventory(limit, agency.id, (inventory) => {
+          const decided = await this.#withInventory(limit, agency.id, (inventory) => {
             if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
             const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
-            return decideBookStay(state, { booking, tariff: tariffOf(agency, inventory), enforcement, isAgreed })
+            const tariff = tariffOf(agency, inventory)
+            const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed })
+            return decidedOf(write, decision, state, tariff)
           })
-          if (decision.kind === 'unit_archived') return decision
-          return await this.#writes.settle(write, decision, [state], { keep, request })
+          if (decided.kind === 'unit_archived') return decided
+          return await this.#settle(write, decided, [state], { keep, request })
         },
       )
       if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, null)
       return outcome
-    })
+    }
+    return this.#writes.run(agency, caller, book, mode)
   }
 
   /**
@@ -117,30 +130,38 @@ export class BookingCommands {
     { bookingId, reason, ifVersion }: { bookingId: string; reason: string | null; ifVersion?: number | undefined },
     caller: Caller,
     keep?: KeepAnswer,
+    mode?: WriteMode,
   ): Promise<Outcome | NotFound> {
-    return this.#writes.run(agency, caller, async (write) => {
+    const cancel = async (write: Write): Promise<Outcome | NotFound> => {
       const outcome = await this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
         const decision = decideCancel(state, { booking, reason, ifVersion, at: this.#clock.now() })
-        return this.#writes.settle(write, decision, [state], { keep })
+        return this.#settle(write, { kind: 'decided', decision, quote: null }, [state], { keep })
       })
       if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
       return outcome
-    })
+    }
+    return this.#writes.run(agency, caller, cancel, mode)
   }
 
   /**
    * Changes a booking as the agency asks, with units and fees as they are in its turn. With `change.unitId` it moves: one entry
-   * for both units (U4). `ifVersion`: refused when the booking is at another version.
+   * for both units (U4). `ifVersion`: refused when the booking is at another version. `pricing`: of new dates or another unit.
    */
   change(
     agency: Agency,
-    asked: { bookingId: string; change: BookingChange; ifVersion?: number | undefined },
+    asked: {
+      bookingId: string
+      change: BookingChange
+      ifVersion?: number | undefined
+      pricing?: Pricing | undefined
+    },
     caller: Caller,
     keep?: KeepAnswer,
+    mode?: WriteMode,
   ): Promise<FoundOutcome> {
-    const { bookingId, change, ifVersion } = asked
+    const { bookingId, change, ifVersion, pricing } = asked
     const target = change.unitId
-    return this.#writes.run(agency, caller, async (write) => {
+    const run = async (write: Write): Promise<FoundOutcome> => {
       const { limit } = write
       if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
       const decideAndSettle = async (
@@ -148,13 +169,15 @@ export class BookingCommands {
         to: UnitState,
         { booking }: BookingRow,
       ): Promise<Outcome | UnitArchived> => {
-        const decision = await this.#withInventory(limit, agency.id, (inventory) => {
+        const decided = await this.#withInventory(limit, agency.id, (inventory) => {
           if (from !== to && inventory.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
           const tariff = tariffOf(agency, inventory)
-          return decideChange(from, to, { booking, ifVersion, change, tariff, at: this.#clock.now() })
+          const at = this.#clock.now()
+          const decision = decideChange(from, to, { booking, ifVersion, change, pricing, tariff, at })
+          return decidedOf(write, decision, to, tariff)
         })
-        if (decision.kind === 'unit_archived') return decision
-        return this.#writes.settle(write, decision, from === to ? [from] : [from, to], { keep })
+        if (decided.kind === 'unit_archived') return decided
+        return this.#settle(write, decided, from === to ? [from] : [from, to], { keep })
       }
       const outcome =
         target === undefined
@@ -162,7 +185,8 @@ export class BookingCommands {
           : await this.#turns.ofMove(limit, agency.id, bookingId, target, decideAndSettle)
       if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
       return outcome
-    })
+    }
+    return this.#writes.run(agency, caller, run, mode)
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
@@ -228,6 +252,17 @@ export class BookingCommands {
     return this.#writes.run(agency, caller, (write) => this.#writes.record(write, line))
   }
 
+  /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay. */
+  async #settle(
+    write: Write,
+    { decision, quote }: Decided,
+    states: readonly UnitState[],
+    made: Parameters<DurableWrites['settle']>[3],
+  ): Promise<Outcome> {
+    const outcome = await this.#writes.settle(write, decision, states, made)
+    return write.isDryRun && outcome.kind === 'done' ? { ...outcome, quote } : outcome
+  }
+
   /** Runs `use` with the current units and fees; they cannot change while it runs. At once when they are in memory. */
   #withInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): T | Promise<T> {
     const inventory = this.#catalogue.peekInventory(agencyId)
@@ -244,14 +279,28 @@ export class BookingCommands {
     }
   }
 
-  #recordRejection(
+  async #recordRejection(
     write: Write,
     outcome: Exclude<FoundOutcome, { kind: 'done' }>,
     bookingId: string | null,
   ): Promise<void> {
+    if (write.isDryRun) return
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
     return this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
   }
+}
+
+interface Decided {
+  readonly kind: 'decided'
+  readonly decision: Decision<BookingEvent>
+  readonly quote: Quote | null
+}
+
+/** With what a dry run says of the price, taken at the same moment as the decision. */
+function decidedOf({ isDryRun }: Write, decision: Decision<BookingEvent>, state: UnitState, tariff: Tariff): Decided {
+  if (!isDryRun || decision.kind === 'rejected') return { kind: 'decided', decision, quote: null }
+  const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+  return { kind: 'decided', decision, quote: isLive(booking) ? quoteOf(state, booking, tariff) : null }
 }
 
 function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {

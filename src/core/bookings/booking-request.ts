@@ -4,6 +4,7 @@ import type { Agency } from '../catalogue/agency.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking } from '../domain/decide.ts'
 import type { Night } from '../domain/night.ts'
+import type { Quote } from '../domain/pricing.ts'
 import type { Rejection } from '../domain/rejection.ts'
 import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
@@ -40,8 +41,18 @@ export interface QuoteAsked {
 /** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable. */
 export type KeepAnswer = (booking: Booking) => IdempotencyDraft
 
+/** A dry run decides as the write would, in the same turn, and leaves nothing behind. */
+export type WriteMode = 'write' | 'dry_run'
+
 export type Outcome =
-  | { readonly kind: 'done'; readonly booking: Booking /** Null when nothing changed. */; readonly seq: number | null }
+  | {
+      readonly kind: 'done'
+      readonly booking: Booking
+      /** Null when nothing changed. */
+      readonly seq: number | null
+      /** Of a dry run: what the stay costs by the rates of now; null if nobody pays for it, or it is cancelled. */
+      readonly quote?: Quote | null
+    }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
 /** The unit was archived before the command got its turn. */

@@ -19,7 +19,7 @@ import type { AuditDraft, Caller, Envelope, JournalRecord, KeepChange } from '..
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
-import type { BookingRequest, KeepAnswer, Outcome } from './booking-request.ts'
+import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-request.ts'
 import { WriteLimit } from './write-limit.ts'
 
 /** On whose behalf, and for how long, a write is made. */
@@ -27,6 +27,7 @@ export interface Write {
   readonly limit: WriteLimit
   readonly agency: Agency
   readonly caller: Caller
+  readonly isDryRun: boolean
 }
 
 export interface DurableWritesOptions {
@@ -49,23 +50,25 @@ export class DurableWrites {
   }
 
   /** Runs a write for at most as long as its caller waits. */
-  run<T>(agency: Agency, caller: Caller, write: (write: Write) => Promise<T>): Promise<T> {
-    return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller }))
+  run<T>(agency: Agency, caller: Caller, write: (write: Write) => Promise<T>, mode: WriteMode = 'write'): Promise<T> {
+    return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller, isDryRun: mode === 'dry_run' }))
   }
 
   /**
-   * Makes the decision durable, applies it to `states`, and then calls `onDurable`, in this order (U1).
+   * Makes the decision durable, applies it to `states`, and then calls `onDurable`, in this order (U1). In a dry run, none of it.
    * @param made.keep puts the answer into the booking's record
    * @param made.request of a new booking: its guest and notes are stored with it
    */
   async settle(
-    { limit, agency, caller }: Write,
+    write: Write,
     decision: Decision<BookingEvent>,
     states: readonly UnitState[],
     made: { readonly keep?: KeepAnswer | undefined; readonly request?: BookingRequest } = {},
   ): Promise<Outcome> {
     if (decision.kind === 'rejected') return decision
+    const { agency, caller } = write
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+    if (write.isDryRun) return { kind: 'done', booking, seq: null }
     const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
@@ -75,7 +78,7 @@ export class DurableWrites {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
       if (caller.actor.kind !== 'system') {
         record.audit = successLine(this.#options, caller, booking.id)
-        await this.#append(limit, record)
+        await this.#append(write, record)
       }
       return { kind: 'done', booking, seq: null }
     }
@@ -87,22 +90,18 @@ export class DurableWrites {
     record.entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
     if (guest !== null) record.guest = { guestId: newId('gst'), ...guest }
     if (notes !== null) record.notes = notes
-    const { seq } = await this.#append(limit, record)
+    const { seq } = await this.#append(write, record)
     this.#apply(states, event, seq)
     this.#options.onDurable(event, agency)
     return { kind: 'done', booking, seq }
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */
-  async settleUnit(
-    { limit, agency, caller }: Write,
-    unit: Unit,
-    state: UnitState,
-    keep?: KeepChange<Unit>,
-  ): Promise<void> {
+  async settleUnit(write: Write, unit: Unit, state: UnitState, keep?: KeepChange<Unit>): Promise<void> {
     const event = { kind: 'unit_set', unit } as const
+    const { agency, caller } = write
     const at = this.#options.clock.now()
-    const { seq } = await this.#append(limit, {
+    const { seq } = await this.#append(write, {
       agencyId: agency.id,
       at,
       entry: { id: this.#options.newId('evt'), event, at, caller, envelope: null },
@@ -113,12 +112,13 @@ export class DurableWrites {
   }
 
   /** Makes an audit line durable that belongs to no change. */
-  async record({ limit, agency }: Write, audit: AuditDraft): Promise<void> {
-    await this.#append(limit, { agencyId: agency.id, at: this.#options.clock.now(), audit })
+  async record(write: Write, audit: AuditDraft): Promise<void> {
+    await this.#append(write, { agencyId: write.agency.id, at: this.#options.clock.now(), audit })
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
-  #append(limit: WriteLimit, record: JournalRecord): Promise<Appended> {
+  #append({ limit, isDryRun }: Write, record: JournalRecord): Promise<Appended> {
+    assert(!isDryRun, 'Cannot append to the journal: this is a dry run')
     limit.handOver()
     return this.#options.journal.append(record, limit.since)
   }

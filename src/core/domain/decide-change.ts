@@ -2,7 +2,7 @@
 import { assert } from '../../lib/assert.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
 import { cancelled, type Decision, reject, type Tariff, totalOf, versionChanged } from './decide.ts'
-import type { BookingCancelled, BookingChanged } from './event.ts'
+import type { BookingCancelled, BookingChanged, Pricing } from './event.ts'
 import { formatNight, type Night } from './night.ts'
 import { nightConflict } from './night-guard.ts'
 import type { InvalidChange, Rejection } from './rejection.ts'
@@ -26,20 +26,23 @@ export interface ChangeBooking {
   /** The version that the caller has seen. Left out: any. */
   readonly ifVersion?: number | undefined
   readonly change: BookingChange
+  /** Of a move; left out: `reprice`. */
+  readonly pricing?: Pricing | undefined
   readonly tariff: Tariff
   readonly at: Instant
 }
 
 /**
  * Decides a change, given the unit the booking is in and the unit it is to be in: the same state twice unless the
- * booking moves (U4). New dates or a new unit are priced again by the same engine. Nothing else changes a total.
+ * booking moves (U4). New dates or a new unit are priced again by the same engine, unless the agency keeps the price. Nothing else
+ * changes a total.
  */
 export function decideChange(
   from: UnitState,
   to: UnitState,
   command: ChangeBooking,
 ): Decision<BookingChanged | BookingCancelled> {
-  const { booking, change, at } = command
+  const { booking, change, pricing = 'reprice', at } = command
   assert(booking.unitId === from.unitId, 'Cannot change a booking: it belongs to another unit')
   assert((change.unitId ?? booking.unitId) === to.unitId, 'Cannot change a booking: it moves to another unit')
 
@@ -66,11 +69,12 @@ export function decideChange(
   }
   const after: Booking = {
     ...changed,
-    totalAmount: needsNights ? totalOf(to, changed, command.tariff) : booking.totalAmount,
+    totalAmount: needsNights && pricing === 'reprice' ? totalOf(to, changed, command.tariff) : booking.totalAmount,
     updatedAt: at,
     version: booking.version + 1,
   }
-  return { kind: 'accepted', event: { kind: 'booking_changed', before: booking, after } }
+  const event: BookingChanged = { kind: 'booking_changed', before: booking, after }
+  return { kind: 'accepted', event: needsNights ? { ...event, pricing } : event }
 }
 
 function refusedTransition(booking: Booking, change: BookingChange): Rejection | null {

@@ -122,7 +122,8 @@ export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff:
   return quoteOf(state, booking, tariff)?.total ?? 0
 }
 
-function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): Quote | null {
+/** What the stay costs by the rates of now; null for a stay that nobody pays for. */
+export function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): Quote | null {
   if (booking.type !== 'guest') return null
   const { children, extraBed } = booking
   const { feeTypes, currency } = tariff

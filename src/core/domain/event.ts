@@ -12,6 +12,10 @@ export interface BookingCreated<B extends BookingFacts = Booking> {
   readonly after: B
 }
 
+/** What happens to the total of a stay that gets other dates or another unit: it is priced again, or stays as it is. */
+export const PRICINGS = ['reprice', 'keep'] as const
+export type Pricing = (typeof PRICINGS)[number]
+
 /**
  * Status, dates, unit or hold of a booking changed. When `before.unitId` and `after.unitId` differ, the event belongs
  * to both units (invariant U4).
@@ -20,6 +24,8 @@ export interface BookingChanged<B extends BookingFacts = Booking> {
   readonly kind: 'booking_changed'
   readonly before: B
   readonly after: B
+  /** Of a move. Left out of an entry that is older than the choice: every move was priced again. */
+  readonly pricing?: Pricing
 }
 
 /** Cancelled by a partner or the agency, or because a hold expired. */

@@ -1,6 +1,6 @@
 /** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
 import { assert } from '../../lib/assert.ts'
-import { type LoggedEvent, webhookEventOf } from '../domain/event.ts'
+import { type LoggedEvent, PRICINGS, type Pricing, webhookEventOf } from '../domain/event.ts'
 import { formatNight } from '../domain/night.ts'
 import type { Rates, UnitRules } from '../domain/rules.ts'
 import type { Unit } from '../domain/unit.ts'
@@ -118,7 +118,9 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): st
   }
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
-  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope })
+  // Last: the audit trail finds it there.
+  const pricing = event.kind === 'booking_changed' ? event.pricing : undefined
+  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope, pricing })
   const logged = loggedBooking(after)
   // A new booking was created when it was last changed: the same time is not written twice.
   if (logged.createdAt === logged.updatedAt)
@@ -130,7 +132,12 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): st
 type Json = Record<string, unknown>
 
 function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: StoredEntry): LoggedEvent {
-  const body = JSON.parse(payload) as { unit: Json; before: Partial<LoggedBooking>; after: Partial<LoggedBooking> }
+  const body = JSON.parse(payload) as {
+    unit: Json
+    before: Partial<LoggedBooking>
+    after: Partial<LoggedBooking>
+    pricing?: Pricing
+  }
   if (kind === 'unit_set')
     return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
@@ -141,7 +148,14 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
     case 'booking_changed':
     case 'booking_cancelled': {
       const before = decodeLoggedBooking({ ...body.after, ...body.before }, { ...ids, unitId: otherUnitId ?? unitId })
-      return { kind, before, after: decodeLoggedBooking(body.after, ids) }
+      const after = decodeLoggedBooking(body.after, ids)
+      const { pricing } = body
+      if (kind === 'booking_cancelled' || pricing === undefined) return { kind, before, after }
+      if (!PRICINGS.includes(pricing))
+        throw new CorruptLedgerError(
+          `Cannot read journal entry ${seq}: its pricing ${pricing} is not known to this version`,
+        )
+      return { kind, before, after, pricing }
     }
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)

@@ -76,7 +76,7 @@ export interface TapeChartProps {
 export const HEAD_HEIGHT_PX = 56
 
 export function TapeChart(props: TapeChartProps) {
-  const { units, data, revision, firstDay, endDay, today, zoom, rowHeight, unitWidth, words, canWrite } = props
+  const { units, data, firstDay, endDay, today, zoom, rowHeight, unitWidth, words, canWrite } = props
   const scroller = useRef<HTMLDivElement>(null)
   const size = useSize(scroller)
   const width = Math.max(0, (size?.width ?? 0) - unitWidth)
@@ -121,7 +121,8 @@ export function TapeChart(props: TapeChartProps) {
       case 'create':
         wantsFocus.current = true
         setCursor({ row: intent.ghost.row, day: intent.ghost.arrival, anchor: null })
-        return create(intent.ghost)
+        create(intent.ghost)
+        return
       case 'change': {
         const unit = units[intent.ghost.row]
         const why = refusal(intent.ghost, intent.stay.id)

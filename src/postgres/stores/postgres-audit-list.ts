@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
+import type { Pricing } from '../../core/domain/event.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
@@ -41,6 +42,7 @@ interface StoredLine {
   readonly isEntry: boolean
   readonly requestId: string | null
   readonly count: number
+  readonly pricing: Pricing | null
 }
 
 /** One page and the count of all; a page beyond the end has only the count. */
@@ -104,13 +106,23 @@ function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
       ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
     entryColumns: sql`
       at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
-      true as "isEntry", request_id as "requestId", 1::float8 as "count"`,
+      true as "isEntry", request_id as "requestId", 1::float8 as "count", ${pricingOf(sql)} as "pricing"`,
     lines: sql`
       ${common}
       ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
       ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
-    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8`,
+    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8, null`,
   }
+}
+
+/** The last member of the payload (entry-codec.ts). The text is not parsed: the trail is shown even if an entry is damaged. */
+function pricingOf(sql: Sql): Fragment {
+  return sql`
+    case
+      when kind <> 'booking_changed' then null
+      when payload like '%,"pricing":"keep"}' then 'keep'
+      when payload like '%,"pricing":"reprice"}' then 'reprice'
+    end`
 }
 
 function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragment {
@@ -146,6 +158,7 @@ function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine)
     bookingId: line.bookingId !== null && isEntry ? idOf('bkg', line.bookingId) : line.bookingId,
     requestId: line.requestId,
     count: line.count,
+    pricing: line.pricing,
     actor: actorOf(actorKind, actorId),
     at: line.at.getTime(),
   }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { BOOKING_STATUSES, type Booking, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import { type BookingChange, decideChange } from '../../../src/core/domain/decide-change.ts'
+import type { Pricing } from '../../../src/core/domain/event.ts'
+import { addNights, type Night } from '../../../src/core/domain/night.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
@@ -109,6 +112,77 @@ describe('another unit', () => {
     const [from, to] = [unit(UNIT_A, 10_000, [booking]), unit(UNIT_B, 20_000, [there])]
     const decision = decideChange(from, to, { booking, change: { unitId: UNIT_B }, tariff: TARIFF, at: AT })
     expect(decision).toMatchObject({ rejection: { code: 'BOOKING_CONFLICT' } })
+  })
+})
+
+describe('the price of a move', () => {
+  const stays = fc.record({
+    arrival: fc.nat(300).map((n) => addNights(night('2027-01-01'), n)),
+    nights: fc.integer({ min: 1, max: 30 }),
+    unitId: fc.constantFrom(UNIT_A, UNIT_B),
+    status: fc.constantFrom('option' as const, 'confirmed' as const, 'checked_in' as const),
+  })
+  const cases = fc.record({ total: fc.nat(1_000_000), basePrices: fc.tuple(fc.nat(50_000), fc.nat(50_000)), to: stays })
+  const units = ([a, b]: [number, number], booking: Booking) => ({
+    [UNIT_A]: unit(UNIT_A, a, [booking]),
+    [UNIT_B]: unit(UNIT_B, b, []),
+  })
+  type Move = Pick<BookingChange, 'arrival' | 'departure' | 'unitId' | 'status'>
+  const moved = (all: ReturnType<typeof units>, booking: Booking, move: Move, pricing: Pricing) => {
+    const [from, to] = [all[booking.unitId], all[move.unitId ?? booking.unitId]]
+    if (from === undefined || to === undefined) throw new Error('Expected both units')
+    const decision = decideChange(from, to, { booking, change: move, pricing, tariff: TARIFF, at: AT })
+    if (decision.kind === 'rejected') throw new Error('Expected the move')
+    if (decision.kind === 'unchanged') return { event: null, after: booking }
+    from.apply(decision.event, from.seq + 1)
+    if (to !== from) to.apply(decision.event, from.seq)
+    return { event: decision.event, after: decision.event.after }
+  }
+  const moveTo = ({ arrival, nights, unitId }: { arrival: Night; nights: number; unitId: string }) => ({
+    ...{ arrival, departure: addNights(arrival, nights), unitId },
+  })
+
+  test('that keeps it is the same whatever the nights, the unit and the rates; back again, the stay is as it was', () => {
+    const property = fc.property(cases, ({ total, basePrices, to }) => {
+      const booking = sampleBooking({ totalAmount: total })
+      const all = units(basePrices, booking)
+      const there = moved(all, booking, moveTo(to), 'keep')
+      expect(there.after).toMatchObject({ totalAmount: total, ...moveTo(to) })
+      const { arrival, departure, unitId } = booking
+      const back = moved(all, there.after, { arrival, departure, unitId }, 'keep')
+      const { version, updatedAt: _, ...restored } = back.after
+      const { version: __, updatedAt: ___, ...original } = booking
+      expect(restored).toEqual(original)
+      expect(version).toBe(there.event === null ? 1 : 3)
+      const untouched = units(basePrices, booking)
+      for (const id of [UNIT_A, UNIT_B])
+        expect(Object.values(all).find((each) => each.unitId === id)?.occupied).toEqual(
+          Object.values(untouched).find((each) => each.unitId === id)?.occupied as never,
+        )
+    })
+    fc.assert(property)
+  })
+
+  test('is what a booking made now would cost, unless it is kept: the event says which', () => {
+    const property = fc.property(cases, ({ total, basePrices, to }) => {
+      const booking = sampleBooking({ totalAmount: total })
+      const all = units(basePrices, booking)
+      const { event, after } = moved(all, booking, moveTo(to), 'reprice')
+      if (event === null) return
+      expect(event).toMatchObject({ kind: 'booking_changed', pricing: 'reprice' })
+      expect(after.totalAmount).toBe(to.nights * (basePrices[to.unitId === UNIT_A ? 0 : 1] ?? 0) + 5_000)
+    })
+    fc.assert(property)
+  })
+
+  test('is not said of a change that moves nothing, even if it asks for one', () => {
+    const booking = sampleBooking()
+    const all = units([1, 2], booking)
+    for (const pricing of ['keep', 'reprice'] as const)
+      expect(moved(units([1, 2], booking), booking, { status: 'checked_in' }, pricing).event).not.toHaveProperty(
+        'pricing',
+      )
+    expect(moved(all, booking, { arrival: booking.arrival }, 'keep').event).toBeNull()
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../../src/core/domain/booking.ts'
-import type { LoggedEvent, UnitEvent } from '../../../src/core/domain/event.ts'
+import { type LoggedEvent, PRICINGS, type UnitEvent } from '../../../src/core/domain/event.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { BOOKING_FIELDS } from '../../../src/core/journal/booking-fields.ts'
@@ -32,6 +32,7 @@ const EVENTS: UnitEvent[] = [
     before: BEFORE,
     after: { ...BEFORE, unitId: UNIT_B, expectedUntil: night('2027-03-09') },
   },
+  { kind: 'booking_changed', before: BEFORE, after: { ...BEFORE, departure: night('2027-03-09') }, pricing: 'keep' },
   {
     kind: 'booking_cancelled',
     before: BEFORE,
@@ -89,6 +90,10 @@ const events: fc.Arbitrary<UnitEvent> = fc.oneof(
     before: bookings,
     after: bookings,
   }),
+  fc.record({
+    ...{ kind: fc.constant('booking_changed' as const), before: bookings, after: bookings },
+    pricing: fc.constantFrom(...PRICINGS),
+  }),
 )
 
 describe('a journal entry', () => {
@@ -118,6 +123,24 @@ describe('a journal entry', () => {
       expect(created).toBe(JSON.stringify({ after: expected, envelope: ENVELOPE }))
     })
     fc.assert(property)
+  })
+
+  test('from before a move said how it was priced is read as it was: without saying it', () => {
+    const { payload } = encode({ kind: 'booking_changed', before: BEFORE, after: { ...BEFORE, version: 2 } })
+    expect(payload).not.toContain('pricing')
+  })
+
+  test('says last how a move was priced, where the audit trail looks for it, and nothing else may stand there', () => {
+    const moved = { kind: 'booking_changed', before: BEFORE, after: { ...BEFORE, unitId: UNIT_B } } as const
+    const encoded = encode({ ...moved, pricing: 'keep' })
+    expect(encoded.payload).toEndWith(',"pricing":"keep"}')
+    const payload = encoded.payload.replace('"keep"', '"free"')
+    const { seq, unitId, otherUnitId, bookingId, kind } = encoded
+    const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
+    const checksum = BigInt.asIntN(64, Bun.hash.xxHash64(covered)).toString()
+    expect(() => decodeEntry({ ...encoded, payload, checksum })).toThrow(
+      'its pricing free is not known to this version',
+    )
   })
 
   test('names neither the reference nor the reason of a cancellation', () => {
@@ -161,7 +184,7 @@ describe('a journal entry', () => {
       after: { ...BEFORE, arrival: night('2027-02-27') },
     }
     const announced = [...EVENTS, held, moved].map((event) => encode(event).isAnnounced)
-    expect(announced).toEqual([false, true, true, true, false, true])
+    expect(announced).toEqual([false, true, true, true, true, false, true])
   })
 
   test('names both units when a booking moves, and one otherwise', () => {
@@ -170,6 +193,7 @@ describe('a journal entry', () => {
       [UNIT_A, null],
       [UNIT_A, null],
       [UNIT_B, UNIT_A],
+      [UNIT_A, null],
       [UNIT_A, null],
     ])
   })

@@ -94,7 +94,7 @@ describe('the audit trail', () => {
     const { actor, route, requestId } = CALLER
     expect(rows.at(-2)).toEqual({
       ...{ id: entryIds[1]?.replace('evt', 'aud') ?? '', at: T0 + 3, actor, route, requestId },
-      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1 },
+      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1, pricing: null },
     })
     expect(rows.at(-1)?.actor).toEqual({ kind: 'system', id: null })
   })
