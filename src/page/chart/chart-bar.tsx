@@ -42,6 +42,8 @@ export class ChartBar extends Memo<ChartBarProps> {
     if (is.isOpen) names.push('is-open')
     if (is.isInFlight) names.push('is-in-flight')
     if (is.isGhosted) names.push('is-ghosted')
+    const hasTime = stay.holdExpiresAt !== null && nowS !== null && width >= TIME_LEFT_WIDTH_MIN_PX
+    const timeText = hasTime ? timeLeft((stay.holdExpiresAt ?? 0) * 1_000, nowS * 1_000) : undefined
     return (
       <>
         <div
@@ -57,11 +59,8 @@ export class ChartBar extends Memo<ChartBarProps> {
           style={{ left: `${left}px`, width: `${width}px`, '--cleaning': `${cleaning}px` }}
         >
           {width >= TEXT_WIDTH_MIN_PX && (
-            <span class="chart-bar-text" aria-hidden="true">
+            <span class="chart-bar-text" aria-hidden="true" data-left={timeText}>
               {barText(stay)}
-              {kind === 'hold' && stay.holdExpiresAt !== null && nowS !== null && width >= TIME_LEFT_WIDTH_MIN_PX && (
-                <span class="chart-bar-left">{timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)}</span>
-              )}
             </span>
           )}
         </div>

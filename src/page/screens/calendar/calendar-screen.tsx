@@ -175,7 +175,7 @@ export function CalendarScreen() {
           onChange={({ id }, { slug }, { arrival, departure }) =>
             setOpen({ kind: 'change', id, to: { unit: slug, arrival, departure }, refusal: null })
           }
-          onRefused={(text) => toast({ tone: 'bad', text })}
+          onRefused={(text) => toast({ text })}
         />
         <Notice
           state={state}

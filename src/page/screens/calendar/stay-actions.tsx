@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { parseDay } from '../../chart/day.ts'
 import { dueOn, isHold, type Stay } from '../../chart/stay.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
@@ -137,14 +138,14 @@ export function StayActions({
 function ExtendHold({ isBusy, onSubmit }: { isBusy: boolean; onSubmit: (hours: number) => void }) {
   const [hours, setHours] = useState<string>('48')
   return (
-    <form class="stay-form" onSubmit={submitting(() => onSubmit(Number(hours)))}>
+    <StayForm onSubmit={() => onSubmit(Number(hours))}>
       <Select label="The hold is released" value={hours} options={HOLD_EXTENSIONS} onChange={setHours} />
       <div class="stay-form-buttons">
         <Button type="submit" tone="primary" isBusy={isBusy}>
           Extend hold
         </Button>
       </div>
-    </form>
+    </StayForm>
   )
 }
 
@@ -152,7 +153,7 @@ function Expect(props: { stay: Stay; isBusy: boolean; onSubmit: (until: string |
   const { stay, isBusy, onSubmit } = props
   const [until, setUntil] = useState(isoOf(stay.expectedUntil ?? stay.departure + 1))
   return (
-    <form class="stay-form" onSubmit={submitting(() => onSubmit(until))}>
+    <StayForm onSubmit={() => onSubmit(until)}>
       <DateInput
         label="Expected to stay until"
         value={until}
@@ -166,28 +167,39 @@ function Expect(props: { stay: Stay; isBusy: boolean; onSubmit: (until: string |
           Note extension
         </Button>
       </div>
-    </form>
+    </StayForm>
   )
 }
 
 function Cancel(props: { isPerson: boolean; isBusy: boolean; onSubmit: (reason: string) => void }) {
   const [reason, setReason] = useState('')
   return (
-    <form class="stay-form" onSubmit={submitting(() => props.onSubmit(reason))}>
-      <TextInput label="Reason" isOptional value={reason} maxLength={255} autofocus onChange={setReason} />
+    <StayForm onSubmit={() => props.onSubmit(reason)}>
+      <TextInput label="Reason" isOptional value={reason} maxLength={255} onChange={setReason} />
       <p class="muted">The nights are free again at once. This cannot be undone.</p>
       <div class="stay-form-buttons">
         <Button type="submit" tone="danger" isBusy={props.isBusy}>
           {props.isPerson ? 'Cancel stay now' : 'Remove now'}
         </Button>
       </div>
-    </form>
+    </StayForm>
   )
 }
 
-function submitting(submit: () => void) {
-  return (event: Event) => {
-    event.preventDefault()
-    submit()
-  }
+/** What an action has still to know. It has the focus when it opens. */
+function StayForm({ onSubmit, children }: { onSubmit: () => void; children: ComponentChildren }) {
+  const form = useRef<HTMLFormElement>(null)
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('input, select')?.focus(), [])
+  return (
+    <form
+      ref={form}
+      class="stay-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+    </form>
+  )
 }
