@@ -171,8 +171,7 @@ describeInBrowser('the calendar', () => {
       await dialog.getByRole('button', { name: 'Change dates' }).waitFor()
       await agency(`/bookings/${stay.id}`, 'PATCH', { departure: isoOf(FIRST + 52) })
       await dialog.getByRole('button', { name: 'Change dates' }).click()
-      await page.getByText(/^Not moved: /).waitFor()
-      await dialog.getByRole('alert').waitFor()
+      await dialog.getByText('Somebody else has changed this stay meanwhile').waitFor()
       await dialog.getByRole('row', { name: 'Nights 4 nights 3 nights' }).waitFor()
       await snapshot(page, 'calendar-changed-by-another')
       expect(await asPartnersSee(stay.id)).toMatchObject({ arrival: stay.arrival, departure: isoOf(FIRST + 52) })
@@ -204,6 +203,30 @@ describeInBrowser('the calendar', () => {
         await bar(page, 'Partner Missed').waitFor()
         await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
         expect(tapes).toBe(0)
+      },
+      { mayFail: true },
+    )
+  })
+
+  test('when the changes since the last one are no longer kept, the calendar is read anew', async () => {
+    await aBooking('cascais-villa', 76, 3, 'Anew')
+    await visit(
+      74,
+      async (page) => {
+        await bar(page, 'Test Anew').waitFor()
+        let isExpired = true
+        await page.route('**/changes?*', (route) =>
+          isExpired
+            ? route.fulfill({ status: 410, json: { code: 'CURSOR_EXPIRED', title: 'No longer kept' } })
+            : route.continue(),
+        )
+        const tape = page.waitForRequest((request) => request.url().includes('/tape?'))
+        await page.context().setOffline(true)
+        await page.context().setOffline(false)
+        await tape
+        isExpired = false
+        await aBooking('cascais-villa', 82, 3, 'Later')
+        await bar(page, 'Test Later').waitFor()
       },
       { mayFail: true },
     )
@@ -280,6 +303,9 @@ describeInBrowser('the calendar', () => {
       async (page) => {
         await page.goto(`${page.url().split('&')[0]}&zoom=week`)
         await tap(page, await cell(page, 'Cascais Villa', FIRST + 121))
+        await page.getByText('Now choose the day of the departure').waitFor()
+        await snapshot(page, 'calendar-tap')
+        await page.setViewportSize(PHONE)
         await tap(page, await cell(page, 'Cascais Villa', FIRST + 124))
         await page.getByRole('dialog').getByText('3 nights', { exact: true }).waitFor()
       },

@@ -6,6 +6,7 @@
 import './chart.css'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Button } from '../design/button.tsx'
 import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
 import { ChartBackdrop } from './chart-backdrop.tsx'
@@ -219,72 +220,82 @@ export function TapeChart(props: TapeChartProps) {
   const nowS = Math.floor(props.nowS / 30) * 30
 
   return (
-    <div
-      ref={scroller}
-      class={dragged !== null || gesture.kind === 'selecting' ? 'chart is-dragging' : 'chart'}
-      role="grid"
-      aria-label="Calendar of all units"
-      aria-describedby="chart-keys"
-      aria-rowcount={units.length + 1}
-      aria-colcount={days + 1}
-      aria-multiselectable={canWrite}
-      onKeyDown={onKeyDown}
-      onPointerDown={pointer.onPointerDown}
-      onPointerMove={pointer.onPointerMove}
-      onPointerUp={pointer.onPointerUp}
-      onPointerCancel={pointer.onPointerCancel}
-      style={{
-        '--unit-width': `${unitWidth}px`,
-        '--row-height': `${rowHeight}px`,
-        '--head-height': `${HEAD_HEIGHT_PX}px`,
-      }}
-    >
-      <div class="chart-canvas" role="presentation" style={{ width: `${unitWidth + days * dayWidth}px` }}>
-        <ChartHead
-          {...{ scale, unitWidth, today, words }}
-          from={firstDay + dayFrom}
-          to={firstDay + dayTo}
-          corner={units.length === 1 ? '1 unit' : `${units.length} units`}
-        />
-        <div class="chart-body" role="rowgroup" style={{ height: `${units.length * rowHeight}px` }}>
-          <ChartBackdrop
-            {...{ scale, unitWidth, today, firstDay, endDay }}
+    <>
+      <div
+        ref={scroller}
+        class={dragged !== null || gesture.kind === 'selecting' ? 'chart is-dragging' : 'chart'}
+        role="grid"
+        aria-label="Calendar of all units"
+        aria-describedby="chart-keys"
+        aria-rowcount={units.length + 1}
+        aria-colcount={days + 1}
+        aria-multiselectable={canWrite}
+        onKeyDown={onKeyDown}
+        onPointerDown={pointer.onPointerDown}
+        onPointerMove={pointer.onPointerMove}
+        onPointerUp={pointer.onPointerUp}
+        onPointerCancel={pointer.onPointerCancel}
+        style={{
+          '--unit-width': `${unitWidth}px`,
+          '--row-height': `${rowHeight}px`,
+          '--head-height': `${HEAD_HEIGHT_PX}px`,
+        }}
+      >
+        <div class="chart-canvas" role="presentation" style={{ width: `${unitWidth + days * dayWidth}px` }}>
+          <ChartHead
+            {...{ scale, unitWidth, today, words }}
             from={firstDay + dayFrom}
             to={firstDay + dayTo}
-            loadedFrom={props.loadedFrom}
-            loadedTo={props.loadedTo}
+            corner={units.length === 1 ? '1 unit' : `${units.length} units`}
           />
-          <ChartUnits {...{ units, rowFrom, rowTo, rowHeight }} />
-          {isMeasured &&
-            rows.map((index) => {
-              const unit = units[index]
-              if (unit === undefined) return null
-              return (
-                <ChartRow
-                  key={unit.slug}
-                  {...{ unit, index, scale, unitWidth, today, nowS, words, emphasis }}
-                  stays={data.staysOf(unit.slug)}
-                  from={firstDay + dayFrom}
-                  to={firstDay + dayTo}
-                  cursor={index === row ? cursor.day : null}
-                />
-              )
-            })}
-          {selection !== null && (
-            <ChartGhost
-              {...{ ghost: selection, scale, unitWidth }}
-              {...saidOf(selection, refusal(selection, dragged ?? undefined), words)}
+          <div class="chart-body" role="rowgroup" style={{ height: `${units.length * rowHeight}px` }}>
+            <ChartBackdrop
+              {...{ scale, unitWidth, today, firstDay, endDay }}
+              from={firstDay + dayFrom}
+              to={firstDay + dayTo}
+              loadedFrom={props.loadedFrom}
+              loadedTo={props.loadedTo}
             />
-          )}
-          {selection === null && proposed !== null && (
-            <ChartGhost {...{ ghost: proposed, scale, unitWidth }} {...saidOf(proposed, null, words)} />
-          )}
+            <ChartUnits {...{ units, rowFrom, rowTo, rowHeight }} />
+            {isMeasured &&
+              rows.map((index) => {
+                const unit = units[index]
+                if (unit === undefined) return null
+                return (
+                  <ChartRow
+                    key={unit.slug}
+                    {...{ unit, index, scale, unitWidth, today, nowS, words, emphasis }}
+                    stays={data.staysOf(unit.slug)}
+                    from={firstDay + dayFrom}
+                    to={firstDay + dayTo}
+                    cursor={index === row ? cursor.day : null}
+                  />
+                )
+              })}
+            {selection !== null && (
+              <ChartGhost
+                {...{ ghost: selection, scale, unitWidth }}
+                {...saidOf(selection, refusal(selection, dragged ?? undefined), words)}
+              />
+            )}
+            {selection === null && proposed !== null && (
+              <ChartGhost {...{ ghost: proposed, scale, unitWidth }} {...saidOf(proposed, null, words)} />
+            )}
+          </div>
         </div>
+        <span id="chart-keys" hidden>
+          {canWrite ? KEYS_OF_WRITERS : KEYS}
+        </span>
       </div>
-      <span id="chart-keys" hidden>
-        {canWrite ? KEYS_OF_WRITERS : KEYS}
-      </span>
-    </div>
+      {cursor.anchor !== null && (
+        <div class="chart-hint" role="status">
+          Arrival {words.medium(cursor.anchor)}. Now choose the day of the departure.
+          <Button size="s" onClick={() => setCursor({ ...cursor, anchor: null })}>
+            Cancel
+          </Button>
+        </div>
+      )}
+    </>
   )
 }
 

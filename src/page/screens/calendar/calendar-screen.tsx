@@ -106,8 +106,7 @@ export function CalendarScreen() {
     setOpen(null)
     const problem = await changes.move(stay, to, pricing)
     if (problem === null) return
-    toast({ tone: 'bad', text: `Not moved: ${problem.message}` })
-    // What was asked for is kept, so that it can be tried again or changed.
+    // Said in the dialog, with what was asked for: it can be tried again or changed.
     setOpen({ kind: 'change', id: stay.id, to, refusal: problem })
   }
 

@@ -6,7 +6,7 @@ import { barText } from '../../chart/labels.ts'
 import type { ChartUnit, Stay } from '../../chart/stay.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { ErrorNote } from '../../design/feedback.tsx'
+import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { DateInput, FieldRow, FieldSet, Select } from '../../design/inputs.tsx'
 import { plural } from '../../format/count.ts'
 import { dayRange, isoOf } from '../../format/days.ts'
@@ -59,7 +59,14 @@ export function ChangeDialog({ units, stay, to, refusal, onProposed, onConfirm, 
         </>
       }
     >
-      {refusal !== null && <ErrorNote problem={refusal} />}
+      {refusal?.code === 'VERSION_CHANGED' ? (
+        <Note tone="warn" role="alert">
+          Somebody else has changed this stay meanwhile, so nothing was moved. It is shown as it is now: check whether
+          your change still fits, then try again.
+        </Note>
+      ) : (
+        <ErrorNote problem={refusal} />
+      )}
       <table class="change-table">
         <thead>
           <tr>
