@@ -262,8 +262,6 @@ describeInBrowser('the calendar', () => {
       await page.getByRole('button', { name: 'Filter' }).focus()
       await page.keyboard.press('Tab')
       expect(await focused.getAttribute('role')).toBe('gridcell')
-      // From today to the days that the address shows, a month at a time.
-      for (let i = 0; i < 24 && !(await isSeen(focused, 100)); i++) await page.keyboard.press('Shift+PageDown')
       await page.keyboard.press('ArrowDown')
       expect(await focused.getAttribute('aria-label')).toMatch(/^Baixa Studio, .*, free/)
       for (let i = 0; i < 7; i++) await page.keyboard.press('Shift+ArrowRight')
@@ -403,11 +401,4 @@ async function tap(page: Page, { x, y }: Point): Promise<void> {
   await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] })
   await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
   await session.detach()
-}
-
-/** Whether the focused cell is at or after a day. */
-async function isSeen(focused: Locator, day: number): Promise<boolean> {
-  const column = Number(await focused.getAttribute('aria-colindex'))
-  // The first day of the chart, two years ago, is in the second column.
-  return column - 2 - 731 - DAYS_AHEAD >= day
 }

@@ -5,7 +5,7 @@
  */
 import './chart.css'
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
@@ -13,13 +13,14 @@ import { ChartBackdrop } from './chart-backdrop.tsx'
 import { ChartGhost } from './chart-ghost.tsx'
 import { ChartHead } from './chart-head.tsx'
 import { ChartRow, type Emphasis } from './chart-row.tsx'
-import { type ChartRows, isFree, stayOn } from './chart-rows.ts'
+import { type ChartRows, isFree } from './chart-rows.ts'
 import { ChartUnits } from './chart-units.tsx'
-import { type Cursor, moveCursor, selectionOf } from './cursor.ts'
+import { selectionOf } from './cursor.ts'
 import { type Ghost, ghostOf, type Intent, stayBetween } from './gesture.ts'
 import type { DayWords } from './labels.ts'
 import { dayWidthOf, type Scale, type Zoom } from './scale.ts'
 import type { ChartUnit, Stay } from './stay.ts'
+import { useCursor } from './use-cursor.ts'
 import { usePointer } from './use-pointer.ts'
 import { type ScrolledTo, useScrolling, useSize } from './use-scrolling.ts'
 
@@ -34,8 +35,6 @@ export interface Proposal {
 
 export interface ChartHandle {
   scrollTo(to: { readonly day: Day | null; readonly row: number | null }): void
-  /** Moves the keyboard to a cell and shows it. */
-  focus(day: Day, row: number): void
 }
 
 export interface TapeChartProps {
@@ -85,14 +84,12 @@ export function TapeChart(props: TapeChartProps) {
   const dayWidth = dayWidthOf(zoom, width)
   const scale = useMemo<Scale>(() => ({ firstDay, dayWidth, rowHeight }), [firstDay, dayWidth, rowHeight])
   const days = endDay - firstDay
+  // The cursor is moved by the scrolling, and scrolls itself.
+  const settled = useRef<(at: ScrolledTo) => void>(() => {})
   const scrolling = useScrolling({
     ...{ scroller, width, height, unitWidth, dayWidth, rowHeight, firstDay, days },
-    ...{ rows: units.length, initial: props.initial, onSettled: props.onSettled },
+    ...{ rows: units.length, initial: props.initial, onSettled: (at) => settled.current(at) },
   })
-  const [cursor, setCursor] = useState<Cursor>({ row: props.initial.row, day: today, anchor: null })
-  const row = Math.min(cursor.row, Math.max(0, units.length - 1))
-  const wantsFocus = useRef(false)
-
   const staysOfRow = (row: number) => {
     const unit = units[row]
     return unit === undefined ? [] : data.staysOf(unit.slug)
@@ -115,13 +112,30 @@ export function TapeChart(props: TapeChartProps) {
     else props.onCreate(unit, ghost)
   }
 
+  const { cursor, moveTo, follow, giveUp, onKeyDown } = useCursor({
+    ...{ scroller, canWrite, staysOfRow, initial: props.initial, reveal: scrolling.reveal },
+    limits: {
+      rows: units.length,
+      firstDay,
+      endDay,
+      today,
+      rowsPerPage: Math.max(1, Math.floor(height / rowHeight) - 1),
+    },
+    onOpen: props.onOpen,
+    onSelected: create,
+  })
+  const { row } = cursor
+  settled.current = (at) => {
+    follow({ day: at.leftDay + 1, row: at.topRow })
+    props.onSettled(at)
+  }
+
   function onIntent(intent: Intent, isTouch: boolean): void {
     switch (intent.kind) {
       case 'none':
         return
       case 'create':
-        wantsFocus.current = true
-        setCursor({ row: intent.ghost.row, day: intent.ghost.arrival, anchor: null })
+        moveTo({ row: intent.ghost.row, day: intent.ghost.arrival, anchor: null })
         create(intent.ghost)
         return
       case 'change': {
@@ -133,16 +147,15 @@ export function TapeChart(props: TapeChartProps) {
       }
       case 'pick': {
         const { row, day, bar } = intent.hit
-        wantsFocus.current = true
         if (bar !== null && cursor.anchor === null) {
           const { arrival, departure } = bar.stay
-          setCursor({ row, day: Math.max(arrival, Math.min(day, departure - 1)), anchor: null })
+          moveTo({ row, day: Math.max(arrival, Math.min(day, departure - 1)), anchor: null })
           props.onOpen(bar.stay)
         } else if (cursor.anchor !== null && cursor.row === row) {
           // The second tap: the departure.
-          setCursor({ row, day, anchor: null })
+          moveTo({ row, day, anchor: null })
           create({ row, ...stayBetween(cursor.anchor, day) })
-        } else setCursor({ row, day, anchor: isTouch && canWrite && bar === null ? day : null })
+        } else moveTo({ row, day, anchor: isTouch && canWrite && bar === null ? day : null })
       }
     }
   }
@@ -152,48 +165,8 @@ export function TapeChart(props: TapeChartProps) {
     scrollBy: scrolling.scrollBy,
   })
 
-  function onKeyDown(event: KeyboardEvent): void {
-    if (event.altKey || event.metaKey || !(event.target as Element).closest('[data-cursor]')) return
-    const stays = staysOfRow(row)
-    const stay = stayOn(stays, cursor.day)
-    if (event.key === 'Escape' && cursor.anchor !== null) {
-      event.stopPropagation()
-      setCursor({ ...cursor, anchor: null })
-    } else if (event.key === 'Enter' || event.key === ' ') {
-      const selection = selectionOf({ ...cursor, row })
-      if (selection !== null) {
-        setCursor({ ...cursor, anchor: null })
-        create(selection)
-      } else if (stay !== null) props.onOpen(stay)
-      else if (canWrite) setCursor({ ...cursor, anchor: cursor.day })
-    } else {
-      const rowsPerPage = Math.max(1, Math.floor(height / rowHeight) - 1)
-      const limits = { rows: units.length, firstDay, endDay, rowsPerPage, today }
-      const { key, ctrlKey } = event
-      const next = moveCursor({ ...cursor, row }, { key, ctrlKey, shiftKey: event.shiftKey && canWrite }, stays, limits)
-      if (next === null) return
-      wantsFocus.current = true
-      setCursor(next)
-      scrolling.reveal(next.day, next.row)
-    }
-    event.preventDefault()
-  }
-
-  useLayoutEffect(() => {
-    if (!wantsFocus.current) return
-    wantsFocus.current = false
-    scroller.current?.querySelector<HTMLElement>('[data-cursor]')?.focus({ preventScroll: true })
-  })
-
   // A new value draws nothing: the screen calls it.
-  props.handle.current = {
-    scrollTo: scrolling.scrollTo,
-    focus(day, row) {
-      wantsFocus.current = true
-      setCursor({ row, day, anchor: null })
-      scrolling.reveal(day, row)
-    },
-  }
+  props.handle.current = { scrollTo: scrolling.scrollTo }
 
   const { rowFrom, rowTo, dayFrom, dayTo } = scrolling.window
   const isMeasured = size !== null
@@ -215,7 +188,7 @@ export function TapeChart(props: TapeChartProps) {
   // The cell with the keyboard stays in the document wherever the chart is scrolled to.
   if (units.length > 0 && (row < rowFrom || row >= rowTo)) rows.push(row)
 
-  const selection = ghostOf(gesture) ?? selectionOf({ ...cursor, row })
+  const selection = ghostOf(gesture) ?? selectionOf(cursor)
   const proposed = proposedGhost(props.proposal, units)
   const nowS = Math.floor(props.nowS / 30) * 30
 
@@ -290,7 +263,7 @@ export function TapeChart(props: TapeChartProps) {
       {cursor.anchor !== null && (
         <div class="chart-hint" role="status">
           Arrival {words.medium(cursor.anchor)}. Now choose the day of the departure.
-          <Button size="s" onClick={() => setCursor({ ...cursor, anchor: null })}>
+          <Button size="s" onClick={giveUp}>
             Cancel
           </Button>
         </div>
