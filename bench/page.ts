@@ -108,7 +108,7 @@ async function chartFigures(browser: Browser, baseUrl: string) {
     firstViewMs: spread(draws.map(({ firstViewMs }) => firstViewMs)),
     /** From the arrival of the tape's last byte to the frame with the bars. */
     drawMs: spread(draws.map(({ drawMs }) => drawMs)),
-    drawCpuMs: spread(draws.map(({ cpuMs }) => cpuMs)),
+    drawBusyMs: spread(draws.map(({ cpuMs }) => cpuMs)),
     nodes: draws.at(-1)?.nodes,
     bars: draws.at(-1)?.bars,
     frames: Object.fromEntries(
@@ -118,7 +118,8 @@ async function chartFigures(browser: Browser, baseUrl: string) {
           medianMs: spread(rounds.map(({ medianMs }) => medianMs)),
           longestMs: spread(rounds.map(({ longestMs }) => longestMs)),
           over50Ms: spread(rounds.map(({ over50 }) => over50)),
-          cpuMsPerFrame: spread(rounds.map(({ cpuMs }) => cpuMs)),
+          busyMsPerFrame: spread(rounds.map(({ cpuMs }) => cpuMs)),
+          longestTaskCpuMs: spread(rounds.map(({ longestTaskMs }) => longestTaskMs)),
         },
       ]),
     ),
@@ -141,7 +142,7 @@ async function draw(page: Page, session: CDPSession, url: string): Promise<Draw>
   const measured = await page.evaluate(() => {
     const drawn = performance.getEntriesByName('drawn')[0]?.startTime ?? Number.NaN
     const tape = performance.getEntriesByType('resource').find(({ name }) => name.includes('/tape?'))
-    const read = tape instanceof PerformanceResourceTiming ? tape.responseEnd : Number.NaN
+    const read = (tape as PerformanceResourceTiming | undefined)?.responseEnd ?? Number.NaN
     return { firstViewMs: drawn, drawMs: drawn - read }
   })
   const count = (selector: string) => page.locator(selector).count()
@@ -152,19 +153,42 @@ interface Frames {
   readonly medianMs: number
   readonly longestMs: number
   readonly over50: number
-  /** Of the main thread, for each frame. */
+  /** How long the main thread was busy, for each frame. */
   readonly cpuMs: number
+  /** CPU time of the longest task: what the longest frame would be with a core to itself. */
+  readonly longestTaskMs: number
 }
 
 async function scroll(page: Page, session: CDPSession, axis: 'down' | 'across', stepPx: number): Promise<Frames> {
   const before = await taskMs(session)
+  await browser?.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] })
   const frames = await page.evaluate<number[]>(scrollScript(axis === 'down' ? 'top' : 'left', stepPx))
   const cpuMs = ((await taskMs(session)) - before) / FRAMES
+  const longestTaskMs = longestTask((await browser?.stopTracing())?.toString() ?? '')
   const over50 = frames.filter((ms) => ms > 50).length
-  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs }
+  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs, longestTaskMs }
 }
 
-/** CPU time of the page's main thread so far, milliseconds. */
+interface TraceEvent {
+  readonly name: string
+  readonly ph: string
+  readonly pid: number
+  readonly tid: number
+  /** CPU time of the thread, microseconds. */
+  readonly tdur?: number
+  readonly args: { readonly name?: string }
+}
+
+/** CPU time of the longest task of a page's main thread, milliseconds. */
+function longestTask(trace: string): number {
+  const { traceEvents } = JSON.parse(trace) as { traceEvents: readonly TraceEvent[] }
+  const isMain = ({ name, args }: TraceEvent) => name === 'thread_name' && args.name === 'CrRendererMain'
+  const threads = new Set(traceEvents.filter(isMain).map(({ pid, tid }) => `${pid} ${tid}`))
+  const tasks = traceEvents.filter(({ ph, pid, tid }) => ph === 'X' && threads.has(`${pid} ${tid}`))
+  return Math.max(...tasks.map(({ tdur }) => (tdur ?? 0) / 1_000))
+}
+
+/** Time that the page's main thread was busy so far, milliseconds. */
 async function taskMs(session: CDPSession): Promise<number> {
   const { metrics } = await session.send('Performance.getMetrics')
   return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000

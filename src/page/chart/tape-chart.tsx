@@ -5,7 +5,7 @@
  */
 import './chart.css'
 import type { RefObject } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
@@ -16,6 +16,7 @@ import { ChartRow, type Emphasis } from './chart-row.tsx'
 import { type ChartRows, isFree } from './chart-rows.ts'
 import { ChartUnits } from './chart-units.tsx'
 import { selectionOf } from './cursor.ts'
+import { DrawPlan } from './draw-plan.ts'
 import { type Ghost, ghostOf, type Intent, stayBetween } from './gesture.ts'
 import type { DayWords } from './labels.ts'
 import { dayWidthOf, type Scale, type Zoom } from './scale.ts'
@@ -183,10 +184,23 @@ export function TapeChart(props: TapeChartProps) {
     [found, openId, ghostedId, inFlight],
   )
 
-  const rows: number[] = []
-  for (let i = rowFrom; i < rowTo; i++) rows.push(i)
+  const wanted: number[] = []
+  for (let i = rowFrom; i < rowTo; i++) wanted.push(i)
   // The cell with the keyboard stays in the document wherever the chart is scrolled to.
-  if (units.length > 0 && (row < rowFrom || row >= rowTo)) rows.push(row)
+  if (units.length > 0 && (row < rowFrom || row >= rowTo)) wanted.push(row)
+  const middle = scrolling.middleRow()
+  wanted.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
+  const plan = useRef<DrawPlan>(null)
+  plan.current ??= new DrawPlan()
+  const [, drawAgain] = useState({})
+  const { rows, isComplete } = isMeasured
+    ? plan.current.next(wanted, (index) => units[index]?.slug ?? '', { from: firstDay + dayFrom, to: firstDay + dayTo })
+    : NOTHING_PLANNED
+  useEffect(() => {
+    if (isComplete) return
+    const frame = requestAnimationFrame(() => drawAgain({}))
+    return () => cancelAnimationFrame(frame)
+  })
 
   const selection = ghostOf(gesture) ?? selectionOf(cursor)
   const proposed = proposedGhost(props.proposal, units)
@@ -230,21 +244,20 @@ export function TapeChart(props: TapeChartProps) {
               loadedTo={props.loadedTo}
             />
             <ChartUnits {...{ units, rowFrom, rowTo, rowHeight }} />
-            {isMeasured &&
-              rows.map((index) => {
-                const unit = units[index]
-                if (unit === undefined) return null
-                return (
-                  <ChartRow
-                    key={unit.slug}
-                    {...{ unit, index, scale, unitWidth, today, nowS, words, emphasis }}
-                    stays={data.staysOf(unit.slug)}
-                    from={firstDay + dayFrom}
-                    to={firstDay + dayTo}
-                    cursor={index === row ? cursor.day : null}
-                  />
-                )
-              })}
+            {rows.map(({ index, days }) => {
+              const unit = units[index]
+              if (unit === undefined) return null
+              return (
+                <ChartRow
+                  key={unit.slug}
+                  {...{ unit, index, scale, unitWidth, today, nowS, words, emphasis }}
+                  stays={data.staysOf(unit.slug)}
+                  from={days.from}
+                  to={days.to}
+                  cursor={index === row ? cursor.day : null}
+                />
+              )
+            })}
             {selection !== null && (
               <ChartGhost
                 {...{ ghost: selection, scale, unitWidth }}
@@ -271,6 +284,8 @@ export function TapeChart(props: TapeChartProps) {
     </>
   )
 }
+
+const NOTHING_PLANNED = { rows: [], isComplete: true } as const
 
 const KEYS = 'Arrow keys move between days and units, Enter opens a stay, Home goes to today.'
 const KEYS_OF_WRITERS = `${KEYS} Shift and arrow keys select nights, Enter on selected nights makes a booking, Escape gives up.`

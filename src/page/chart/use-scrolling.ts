@@ -56,6 +56,8 @@ export interface Scrolling {
   /** Scrolls as little as needed to show the cell. */
   reveal(day: Day, row: number): void
   scrollBy(x: number, y: number): void
+  /** The row in the middle of what is seen. */
+  middleRow(): number
 }
 
 /**
@@ -135,5 +137,7 @@ export function useScrolling(options: ScrollOptions): Scrolling {
     scroller.current?.scrollBy({ left: x, top: y, behavior: 'instant' })
   }
 
-  return { window, scrollTo, reveal, scrollBy }
+  const middleRow = () => Math.floor((position.current.top + height / 2) / rowHeight)
+
+  return { window, scrollTo, reveal, scrollBy, middleRow }
 }
