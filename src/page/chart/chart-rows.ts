@@ -125,7 +125,7 @@ export class ChartRows {
     }
     if (stay.status === 'cancelled') {
       this.#cancelled.set(stay.id, stay.version)
-    } else if (!this.#cancelled.has(stay.id)) {
+    } else {
       touched.add(stay.unit)
       this.#byId.set(stay.id, stay)
       const inUnit = this.#stored.get(stay.unit)

@@ -16,7 +16,7 @@ export interface PlannedRow {
 }
 
 /** About 10 ms of work for rows as full as they get. */
-const ROWS_PER_FRAME = 5
+const ROWS_PER_FRAME = 4
 
 export class DrawPlan {
   #drawn = new Map<string, Days>()
