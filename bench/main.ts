@@ -27,6 +27,7 @@ const ALONE = [
   'group-commit',
   'storage',
   'calendar',
+  'search',
   'changes',
   'webhook-fairness',
   'micro',
@@ -54,6 +55,7 @@ if (isWanted('deliveries')) tellFigures(await measureDeliveries(say))
 if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('calendar')) await runAlone('calendar')
+if (isWanted('search')) await runAlone('search')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('changes')) await runAlone('changes')
 if (isWanted('micro')) await runAlone('micro')

@@ -66,6 +66,8 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   'api/page': ['api/partner', 'api/portal'],
   'api/mcp': ['api/partner', 'api/portal', 'admin', 'webhooks'],
   'api/partner': ['admin', 'webhooks', 'verify'],
+  // Bundled for the browser: whatever it imported would be there too.
+  page: ['lib'],
   // The core does not depend on its callers, and nothing below the surfaces knows about HTTP.
   'core/catalogue': ['core/journal', 'core/units'],
   webhooks: ['core/bookings', 'ical'],

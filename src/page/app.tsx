@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { resources } from './data/resources.ts'
-import { useStore } from './data/store.ts'
+import { useStore } from './data/use-store.ts'
 import { Toasts } from './design/toast.tsx'
 import { Shell } from './layout/shell.tsx'
 import { useRoute } from './route/router.ts'

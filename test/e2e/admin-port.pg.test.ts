@@ -70,6 +70,7 @@ describe('on PORT and on ADMIN_PORT', () => {
     ["partners' document", '/partner/v1/openapi.json', 200],
     ['the reference', '/docs', 200],
     ['the tools', '/mcp', 405],
+    ['the page', '/portal/', 200],
   ] as const)('%s are served only on the former', async (_, path, status) => {
     expect(await statuses(path, { token: key })).toEqual([status, 404])
   })

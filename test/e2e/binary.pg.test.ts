@@ -93,7 +93,12 @@ describe('the binary, from an empty folder,', () => {
     expect(await load.book()).toStartWith('bkg_')
     const page = await fetch(`${service.baseUrl}/docs`)
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    for (const [, file] of (await page.text()).matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)) {
+    const portal = await fetch(`${service.baseUrl}/portal/`)
+    expect(portal.headers.get('content-security-policy')).toContain("script-src 'self'")
+    const pages = (await page.text()) + (await portal.text())
+    const files = [...pages.matchAll(/(?:src|href)="(\/(?:docs|portal)\/[^"]+)"/g)]
+    expect(files).toHaveLength(6)
+    for (const [, file] of files) {
       const response = await fetch(`${service.baseUrl}${file}`)
       expect([file, response.status]).toEqual([file, 200])
       expect((await response.text()).length).toBeGreaterThan(50)

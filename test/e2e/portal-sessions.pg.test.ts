@@ -1,6 +1,8 @@
 /** Sessions of the page over the real service: restarts, a changed PORTAL_TOKEN, ADMIN_PORT, wrong tokens, another writer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { WRONG_TOKENS_PER_MINUTE } from '../../src/access/wrong-token-throttle.ts'
+import { openStream } from '../support/event-stream.ts'
+import { eventually } from '../support/eventually.ts'
 import { send } from '../support/http-call.ts'
 import { isCleared, signIn, signOut } from '../support/page-sessions.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -130,4 +132,26 @@ test('a process that was fenced out opens and ends no session that the new one w
   expect([late.answer.status >= 500, late.cookie]).toEqual([true, ''])
   expect(await old.exited).toBe(1)
   expect(await status(running, cookie)).toBe(200)
+})
+
+test('a stream of a session is ended by the drain, and goes on with the same cookie after the restart', async () => {
+  let running = await start()
+  await makeAgencyByPortal(running, { scopes: [] })
+  const { cookie } = await signIn(running.baseUrl, (await tokenOf(running)).secret)
+  const url = () => `${running.baseUrl}/portal/v1/agencies/harbour/changes`
+  const open = await openStream(url(), { cookie })
+  await eventually('an id', () => open.lastEventId() !== '')
+  running.kill('SIGTERM')
+  await open.ended
+  expect(await running.exited).toBe(0)
+  running = await start()
+  await running.portal('/agencies/harbour/bookings', {
+    unit: 'sea-view',
+    arrival: '2030-01-01',
+    departure: '2030-01-03',
+  })
+  const again = await openStream(url(), { cookie, 'last-event-id': open.lastEventId() })
+  await eventually('the booking', () => again.events.length === 1)
+  expect(JSON.parse(again.events[0]?.data ?? '').data.arrival).toBe('2030-01-01')
+  again.close()
 })

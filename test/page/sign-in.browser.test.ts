@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import {
   describeInBrowser,
   expectAccessible,
@@ -6,6 +7,9 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+
+const AGENCY = '/agencies/demo'
 
 describeInBrowser('signing in', () => {
   let portal: PortalInBrowser
@@ -14,20 +18,88 @@ describeInBrowser('signing in', () => {
   })
   afterAll(() => portal.close())
 
-  test('a token opens the agency, and signing out closes it', async () => {
-    await portal.visit({}, async (page) => {
-      await snapshot(page, 'sign-in')
-      await page.getByLabel('Access token').fill(` ${portal.database.tokens.owner}\n`)
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByRole('heading', { name: 'Overview' }).waitFor()
-      expect(await page.title()).toBe('Overview · Tejo Stays')
-      await snapshot(page, 'overview')
-    })
-  })
-  test('axe', async () => {
+  const signInWith = async (page: Page, token: string) => {
+    await page.getByLabel('Access token').fill(token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  }
+
+  test('a token opens the agency until one signs out', async () => {
     await portal.visit({}, async (page) => {
       await page.getByLabel('Access token').waitFor()
+      await snapshot(page, 'sign-in')
+      // As copied from a terminal.
+      await signInWith(page, ` ${portal.database.tokens.owner}\n`)
+      await page.getByRole('heading', { name: 'Overview' }).waitFor()
+      expect(await page.title()).toBe('Overview · Tejo Stays')
+      await page.reload()
+      await page.getByRole('heading', { name: 'Overview' }).waitFor()
+
+      await page.getByRole('button', { name: /Demo owner/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByLabel('Access token').waitFor()
+      await page.reload()
+      await page.getByLabel('Access token').waitFor()
+      expect(await page.getByText('Tejo Stays').count()).toBe(0)
+    })
+  })
+
+  test('a wrong token is refused in words, and stays to be mended', async () => {
+    await portal.visit({}, async (page) => {
+      await signInWith(page, 'hp_live_wrong')
+      await page.getByText('This token is not valid').waitFor()
+      expect(await page.getByLabel('Access token').inputValue()).toBe('hp_live_wrong')
       await expectAccessible(page)
+      await snapshot(page, 'sign-in-wrong')
+    })
+  })
+
+  test('the operator chooses an agency, and may change to another', async () => {
+    await portal.service.portal('/agencies', {
+      slug: 'harbour',
+      name: 'Harbour Stays',
+      currency: 'JPY',
+      timezone: 'Asia/Tokyo',
+    })
+    await portal.visit({}, async (page) => {
+      await signInWith(page, TEST_PORTAL_TOKEN)
+      await page.getByRole('button', { name: /Tejo Stays/ }).waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'agency-choice')
+      await page.getByRole('button', { name: /Tejo Stays/ }).click()
+      await page.getByText('In house tonight').first().waitFor()
+
+      await page.getByRole('button', { name: /Operator/ }).click()
+      await page.getByRole('menuitem', { name: 'Change agency' }).click()
+      await page.getByRole('button', { name: /Harbour Stays/ }).click()
+      await page.getByText('No units yet').waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'overview-empty')
+      // The choice outlives the tab.
+      await page.reload()
+      await page.getByText('No units yet').waitFor()
+      expect(await page.title()).toBe('Overview · Harbour Stays')
+    })
+  })
+
+  test('a session that ends while someone types costs nothing of what was typed', async () => {
+    const made = await portal.service.portal(`${AGENCY}/access-tokens`, { name: 'Rita', role: 'owner' })
+    const { accessToken, secret } = made.body
+    await portal.visit({ at: '#/keys' }, async (page) => {
+      await signInWith(page, secret)
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByLabel('Name').fill('Typed before')
+      await portal.service.ask(`/portal/v1${AGENCY}/access-tokens/${accessToken.id}`, {
+        method: 'DELETE',
+        token: TEST_PORTAL_TOKEN,
+      })
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+      await snapshot(page, 'session-ended')
+      await signInWith(page, portal.database.tokens.owner)
+      await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor({ state: 'detached' })
+      expect(await page.getByLabel('Name').inputValue()).toBe('Typed before')
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog', { name: 'Typed before is ready' }).waitFor()
     })
   })
 })

@@ -22,9 +22,12 @@ const ACTION_MS_MAX = 20_000
 export const PHONE = { width: 390, height: 844 } as const
 export const DESK = { width: 1440, height: 900 } as const
 
+/** Set in CI, and by .ci/run, which installs Chromium. */
+const IS_REQUIRED = process.env['CI'] !== undefined || process.env['PAGE_TESTS'] === 'required'
+
 /** `describe` for tests in a browser. Without one they are skipped, and fail in CI. */
 export function describeInBrowser(name: string, body: () => void): void {
-  if (EXECUTABLE === undefined && process.env['CI'] !== undefined)
+  if (EXECUTABLE === undefined && IS_REQUIRED)
     throw new Error(`Cannot test the page: no Chromium at ${PATHS.join(', ')}`)
   if (EXECUTABLE === undefined) console.log(`Skipped, for want of Chromium: ${name}`)
   describe.skipIf(EXECUTABLE === undefined)(name, body)
@@ -87,6 +90,7 @@ export async function openPortalInBrowser(env: Record<string, string> = {}): Pro
 async function openContext(browser: Browser, options: VisitOptions): Promise<BrowserContext> {
   const { viewport = DESK, colorScheme = 'light' } = options
   const context = await browser.newContext({ viewport, colorScheme, locale: 'en-GB', reducedMotion: 'reduce' })
+  schemes.set(context, colorScheme)
   context.setDefaultTimeout(ACTION_MS_MAX)
   // As an init script it is not subject to the page's policy.
   await context.addInitScript({ content: AXE })
@@ -134,19 +138,34 @@ declare const axe: {
   run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
 }
 
-/** @throws Error with what axe finds, in light and dark, on a phone and at a desk */
-export async function expectAccessible(page: Page): Promise<void> {
-  const found: string[] = []
+/** Does something in light and dark, on a phone and at a desk; then the page is as it was. */
+async function inEachLook(
+  page: Page,
+  look: (viewport: typeof PHONE | typeof DESK, colorScheme: 'light' | 'dark') => Promise<void>,
+): Promise<void> {
+  const before = { viewport: page.viewportSize(), colorScheme: schemes.get(page.context()) ?? 'light' }
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const viewport of [PHONE, DESK]) {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize(viewport)
-      const { violations } = await page.evaluate(() => axe.run())
-      for (const { id, nodes } of violations)
-        for (const { html, failureSummary } of nodes)
-          found.push(`${id}, ${colorScheme}, ${viewport.width} px: ${html}\n  ${failureSummary}`)
+      await look(viewport, colorScheme)
     }
   }
+  await page.emulateMedia({ colorScheme: before.colorScheme })
+  if (before.viewport !== null) await page.setViewportSize(before.viewport)
+}
+
+const schemes = new WeakMap<BrowserContext, 'light' | 'dark'>()
+
+/** @throws Error with what axe finds, in light and dark, on a phone and at a desk */
+export async function expectAccessible(page: Page): Promise<void> {
+  const found: string[] = []
+  await inEachLook(page, async ({ width }, colorScheme) => {
+    const { violations } = await page.evaluate(() => axe.run())
+    for (const { id, nodes } of violations)
+      for (const { html, failureSummary } of nodes)
+        found.push(`${id}, ${colorScheme}, ${width} px: ${html}\n  ${failureSummary}`)
+  })
   if (found.length > 0) throw new Error(`axe finds:\n${found.join('\n')}`)
 }
 
@@ -158,11 +177,7 @@ export async function snapshot(page: Page, name: string, { isWhole = false } = {
   const folder = process.env['PAGE_SNAPSHOTS']
   if (folder === undefined) return
   mkdirSync(folder, { recursive: true })
-  for (const viewport of [PHONE, DESK]) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize(viewport)
-      await page.screenshot({ path: join(folder, `${name}-${viewport.width}-${colorScheme}.png`), fullPage: isWhole })
-    }
-  }
+  await inEachLook(page, async ({ width }, colorScheme) => {
+    await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: isWhole })
+  })
 }

@@ -10,12 +10,15 @@ export function nightOf(date: string): Night {
   return night
 }
 
-/** The stay, or why the two dates make none (docs/contract.md#post-bookings; docs/design.md#nights). */
-export function stayOf(body: { arrival: string; departure: string }): Stay | Problem {
+/**
+ * The stay, or why the two dates make none (docs/contract.md#post-bookings; docs/design.md#nights).
+ * @param within what the dates are members of, with a dot after it; empty: of the body itself
+ */
+export function stayOf(body: { arrival: string; departure: string }, within = ''): Stay | Problem {
   const stay = { arrival: nightOf(body.arrival), departure: nightOf(body.departure) }
   const nights = nightsOf(stay)
-  if (nights < 1) return invalidField('departure', `must be after arrival (${body.arrival})`)
+  if (nights < 1) return invalidField(`${within}departure`, `must be after arrival (${body.arrival})`)
   if (nights <= STAY_NIGHTS_MAX) return stay
   const last = formatNight((stay.arrival + STAY_NIGHTS_MAX) as Night)
-  return invalidField('departure', `must be at most ${STAY_NIGHTS_MAX} nights after arrival (${last})`)
+  return invalidField(`${within}departure`, `must be at most ${STAY_NIGHTS_MAX} nights after arrival (${last})`)
 }

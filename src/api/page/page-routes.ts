@@ -30,11 +30,11 @@ export function pageRoutes(options: CountedRouteOptions) {
       app.route(method, path, ({ request }) => counted(request), { detail: { hide: true } })
     }
   }
-  add(PAGE_PATH, PAGE_PATH, documentAnswer)
   add(PAGE_PATH.slice(0, -1), PAGE_PATH.slice(0, -1), (_, requestId) => {
-    // Relative: behind a proxy, only the browser knows the address.
+    // Relative to `/`: behind a proxy, only the browser knows the address.
     return new Response(null, { status: 308, headers: { ...SAFE, Location: 'portal/', 'X-Request-Id': requestId } })
   })
+  add(PAGE_PATH, PAGE_PATH, documentAnswer)
   for (const asset of PAGE_ASSETS) {
     const path = `${ASSETS_PATH}/${asset.name}`
     add(path, `${ASSETS_PATH}/{name}`, (request, requestId) => assetAnswer(asset, request, requestId))

@@ -16,6 +16,7 @@ import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
+import { RATES_PREVIEW } from './rates-preview.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -32,6 +33,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...KEYS,
   ...UNITS,
   ...RATES,
+  ...RATES_PREVIEW,
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,

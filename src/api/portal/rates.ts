@@ -63,7 +63,7 @@ export const RatesJson = Type.Object(
 )
 
 /** A list that is left out is empty: PUT sets all of the rates. */
-const NEW_RATES = Type.Object({
+export const NEW_RATES = Type.Object({
   seasons: Type.Optional(
     Type.Array(Type.Object({ ...SEASON, minStay: Type.Optional(minStay()) }), { maxItems: SEASONS_MAX }),
   ),
@@ -115,7 +115,7 @@ export const RATES = [
   }),
 ]
 
-function ratesOf(body: Static<typeof NEW_RATES>): Rates {
+export function ratesOf(body: Static<typeof NEW_RATES>): Rates {
   const { seasons = [], weekdayAdjustments = [], lengthOfStayDiscounts = [] } = body
   return {
     seasons: seasons.map(({ name, from, to, nightlyPrice, minStay = null }) => ({

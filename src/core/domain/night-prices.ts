@@ -16,6 +16,8 @@ export interface NightPriceRun {
   readonly prices: readonly MinorUnits[]
   /** The effective minimum stay of an arrival on any of these nights. */
   readonly minStay: number
+  /** The name of the season; null outside of all. */
+  readonly season: string | null
 }
 
 /** Calls `visit` for each run of the nights `[from, to)`, in order. Together the runs cover them all. */
@@ -33,6 +35,7 @@ export function forEachNightPriceRun(
     to: end,
     prices: pricesFrom(first, season?.nightlyPrice ?? rules.basePrice, basisPoints),
     minStay: season?.minStay ?? rules.minStay,
+    season: season?.name ?? null,
   })
   let night = from
   for (const season of seasonsIn(seasons, from, to)) {
@@ -46,7 +49,7 @@ export function forEachNightPriceRun(
 
 /**
  * Sums of night prices: element `i` is the sum over the `i` nights from `from` on, so that the nights `[from + a, from + b)` cost the
- * difference of elements `b` and `a`. One element more than there are nights. Exact for a range of at most 366 nights (PRICE_MAX).
+ * difference of elements `b` and `a`. One element more than there are nights. Exact for a range of at most 8,000 nights (PRICE_MAX).
  */
 export function nightPriceSums(rules: UnitRules, from: Night, to: Night): Float64Array {
   const sums = new Float64Array(to - from + 1)

@@ -8,6 +8,7 @@ import { noAnswer, Problem } from './problem.ts'
 /** No form of another site can send it, so it proves that a write comes from this page. */
 const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
 
+const SESSION_PATH = '/portal/session'
 const TIMEOUT_MS = 30_000
 
 /** Sends a request with the session's cookie. @throws Problem when no answer arrives */
@@ -44,8 +45,14 @@ export async function answerOf<T>(
   call: Promise<{ data?: T; error?: unknown; response: Response }>,
 ): Promise<NonNullable<T>> {
   const { data, error, response } = await call
-  if (data === undefined || data === null) throw new Problem(response.status, bodyOf(error))
+  if (data === undefined || data === null) throw new Problem(response.status, sessionProblem(response) ?? bodyOf(error))
   return data
+}
+
+/** The service tells programs to send a token; people are to sign in. Signing in itself says what is wrong with the token. */
+function sessionProblem({ status, url }: Response): Record<string, unknown> | null {
+  if (status !== 401 || new URL(url).pathname === SESSION_PATH) return null
+  return { code: 'SESSION_ENDED', title: 'Your session has ended. Sign in, then try again.' }
 }
 
 function bodyOf(error: unknown): Record<string, unknown> {

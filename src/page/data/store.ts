@@ -1,6 +1,4 @@
 /** A value that screens watch. */
-import { useLayoutEffect, useState } from 'preact/hooks'
-
 export class Store<T> {
   #value: T
   readonly #listeners = new Set<() => void>()
@@ -25,16 +23,4 @@ export class Store<T> {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
-}
-
-/** The store's value; the component is drawn again when it changes. */
-export function useStore<T>(store: Store<T>): T {
-  const { value } = store
-  const [, draw] = useState({})
-  useLayoutEffect(() => {
-    // It may have changed since it was drawn.
-    if (!Object.is(store.value, value)) draw({})
-    return store.subscribe(() => draw({}))
-  }, [store])
-  return value
 }

@@ -20,6 +20,8 @@ const HEIGHT = 168
 const TOP = 18
 const BOTTOM = 22
 const BAR_MAX = 44
+/** A bar has room for its figure. */
+const FIGURE_WIDTH = 40
 
 /** Columns over time. Screen readers get a table instead. */
 export function BarChart({
@@ -78,7 +80,7 @@ export function BarChart({
                 height={height}
                 rx="3"
               />
-              {step >= 44 && (
+              {step >= FIGURE_WIDTH && (
                 <text class="bars-value" x={middle} y={y - 5}>
                   {shortText}
                 </text>

@@ -1,6 +1,7 @@
 import './toast.css'
 import { useEffect } from 'preact/hooks'
-import { Store, useStore } from '../data/store.ts'
+import { Store } from '../data/store.ts'
+import { useStore } from '../data/use-store.ts'
 import { IconButton } from './button.tsx'
 import { Icon } from './icon.tsx'
 

@@ -29,7 +29,7 @@ const STYLES = {
   short: { weekday: 'short', day: 'numeric', month: 'short' },
   /** `1 Mar 2027` */
   medium: { day: 'numeric', month: 'short', year: 'numeric' },
-  /** `Monday 1 March 2027` */
+  /** `Monday, 1 March 2027` */
   long: { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' },
   /** `March 2027` */
   month: { month: 'long', year: 'numeric' },

@@ -1,5 +1,5 @@
 import { problemOf } from '../api/problem.ts'
-import { useStore } from '../data/store.ts'
+import { useStore } from '../data/use-store.ts'
 import { Icon } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
 import { toast } from '../design/toast.tsx'
@@ -19,7 +19,7 @@ export function AccountMenu() {
         </span>
         <span class="account-who">
           <span class="account-name">{nameOf(session)}</span>
-          <span class="account-role">{session.actor.role}</span>
+          <span class="account-role">{roleOf(session)}</span>
         </span>
         <Icon name="up" />
       </Menu>
@@ -41,6 +41,10 @@ export function useAccountItems(): readonly MenuItem[] {
 
 export function nameOf({ actor }: CurrentSession): string {
   return actor.kind === 'operator' ? 'Operator' : (actor.name ?? 'Access token')
+}
+
+export function roleOf({ actor }: CurrentSession): string {
+  return actor.kind === 'operator' ? 'Every agency' : actor.role
 }
 
 async function leave(): Promise<void> {

@@ -3,7 +3,7 @@ import { Dialog } from '../design/dialog.tsx'
 import { Icon } from '../design/icon.tsx'
 import { SCREENS, type Screen } from '../screens/screens.ts'
 import { useSession } from '../session/use-session.ts'
-import { nameOf, useAccountItems } from './account-menu.tsx'
+import { nameOf, roleOf, useAccountItems } from './account-menu.tsx'
 import { NavLink } from './side-nav.tsx'
 
 /** The navigation of a phone: the screens of the day, and the others in a sheet. */
@@ -53,7 +53,7 @@ function MoreSheet({ current, onClose }: { current: Screen; onClose: () => void 
       </ul>
       <div class="sheet-account">
         <p class="muted">
-          {nameOf(session)} · {session.actor.role}
+          {nameOf(session)} · {roleOf(session)}
         </p>
         <ul class="sheet-list">
           {items.map(({ label, icon, onSelect }) => (

@@ -1,4 +1,4 @@
-import { useStore } from '../data/store.ts'
+import { useStore } from '../data/use-store.ts'
 import { Button } from '../design/button.tsx'
 import { Icon } from '../design/icon.tsx'
 import { connection } from '../session/connection.ts'

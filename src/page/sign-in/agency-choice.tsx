@@ -4,6 +4,7 @@ import { useResource } from '../data/use-resource.ts'
 import { Badge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../design/feedback.tsx'
+import { Icon } from '../design/icon.tsx'
 import { TextInput } from '../design/inputs.tsx'
 import { Pager } from '../design/pager.tsx'
 import type { Actor } from '../session/session.ts'
@@ -48,7 +49,10 @@ export function AgencyChoice({ actor }: { actor: Actor }) {
               <span>
                 <span class="choice-name">{agency.name}</span> <span class="muted">{agency.slug}</span>
               </span>
-              {agency.status === 'suspended' && <Badge tone="warn">Suspended</Badge>}
+              <span class="choice-end">
+                {agency.status === 'suspended' && <Badge tone="warn">Suspended</Badge>}
+                <Icon name="right" />
+              </span>
             </button>
           </li>
         ))}

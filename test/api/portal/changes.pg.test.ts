@@ -243,8 +243,10 @@ describe('whoever waits', () => {
 
   const ENDINGS: Record<string, (cookie: string) => unknown> = {
     'his token is revoked': () => service.delete(`${a}/access-tokens/${viewer.token.id}`),
-    'his token expires': () =>
-      service.ledger.catalogue.putAccessToken({ ...viewer.token, expiresAt: Date.now() + 200 }),
+    'his token expires': async () => {
+      service.ledger.catalogue.putAccessToken({ ...viewer.token, expiresAt: Date.now() + 100 })
+      await Bun.sleep(110)
+    },
     'the agency is suspended': () => service.patch(a, { status: 'suspended' }),
     'he signs out': (cookie) => signOut(service.url, cookie),
   }
@@ -268,6 +270,19 @@ describe('whoever waits', () => {
       expect((await stream({ cookie })).response.status).toBe(401)
     },
   )
+
+  test('does not keep his session alive: a page asks for changes by itself', async () => {
+    const { cookie } = await signIn(service.url, viewer.secret)
+    const headers = { cookie }
+    const seenAt = () => service.ledger.sessions.find(cookie.split('=')[1] ?? '')?.seenAt
+    const opened = seenAt()
+    await Bun.sleep(5)
+    await service.ask(`${a}/changes`, undefined, { token: null, headers })
+    await stream(headers)
+    expect(seenAt()).toBe(opened as number)
+    await service.ask(`${a}/units`, undefined, { token: null, headers })
+    expect(seenAt()).toBeGreaterThan(opened as number)
+  })
 
   test('with a session that others of the token outlive is the only one sent away', async () => {
     const [one, two] = [

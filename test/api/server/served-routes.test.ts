@@ -34,7 +34,9 @@ test('Bun’s router is given the routes that Elysia’s own listen would give i
   const app = appOverNothing()
   app.listen({ hostname: '127.0.0.1', port: 0 })
   const byElysia = serve.mock.calls[0]?.[0].routes ?? {}
-  expect(namesOf(servedRoutes(app))).toEqual(namesOf(byElysia))
+  // Elysia takes `/portal/` for `/portal`; the page needs both, because its addresses are relative to the former.
+  const names = namesOf(servedRoutes(app)).filter((name) => !name.endsWith(' /portal/'))
+  expect(names).toEqual(namesOf(byElysia))
   expect(namesOf(byElysia).length).toBeGreaterThan(40)
   await app.stop(true)
 })

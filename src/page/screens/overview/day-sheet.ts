@@ -1,7 +1,8 @@
 /** What the overview says of a tape: who comes, goes and stays today, and how the months go. Pure. */
-import type { Tape } from '../../api/tape.ts'
+import type { Schema } from '../../api/schema.ts'
 import { type Day, dayOf, monthStart } from '../../format/days.ts'
 
+type Tape = Schema<'Tape'>
 type StayType = Tape['types'][number]
 type StayStatus = Tape['statuses'][number]
 

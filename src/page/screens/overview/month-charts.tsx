@@ -1,5 +1,6 @@
 import { BarChart } from '../../design/bar-chart.tsx'
 import { Card } from '../../design/card.tsx'
+import { useIsPhone } from '../../design/use-media.ts'
 import { percent } from '../../format/count.ts'
 import { type Day, dayText, monthStart } from '../../format/days.ts'
 import { money, shortMoney } from '../../format/money.ts'
@@ -7,8 +8,10 @@ import { useSession } from '../../session/use-session.ts'
 import type { Month } from './day-sheet.ts'
 
 /** Occupancy and revenue by month; months that are not over are hatched, because more may be sold. */
-export function MonthCharts({ months, today }: { months: readonly Month[]; today: Day }) {
+export function MonthCharts({ months: all, today }: { months: readonly Month[]; today: Day }) {
   const { currency } = useSession()
+  // As many as have room for their figures.
+  const months = useIsPhone() ? all.slice(2, 10) : all
   const parts = months.map(({ soldNights, nights }) => (nights === 0 ? 0 : soldNights / nights))
   const thisMonth = monthStart(today)
   const common = ({ start }: Month) => ({

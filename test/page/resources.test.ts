@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { Problem } from '../../src/page/api/problem.ts'
+import { Resource, resources } from '../../src/page/data/resources.ts'
+
+const settled = () => Bun.sleep(0)
+
+test('of two reads, the later one is shown, whichever comes first', async () => {
+  const resource = new Resource<string>()
+  const answers: ((text: string) => void)[] = []
+  const stop = resource.watch(() => new Promise<string>((resolve) => answers.push(resolve)))
+  void resource.refresh()
+  answers[1]?.('later')
+  answers[0]?.('earlier')
+  await settled()
+  expect(resource.value).toEqual({ data: 'later', error: null, isLoading: false })
+  stop()
+})
+
+test('a failed read is reported beside what was read before', async () => {
+  const resource = new Resource<string>()
+  let fails = false
+  const refusal = new Problem(503, { code: 'NOT_SERVING', title: 'Starting' })
+  resource.watch(() => (fails ? Promise.reject(refusal) : Promise.resolve('data')))
+  await settled()
+  fails = true
+  await resource.refresh()
+  expect(resource.value).toEqual({ data: 'data', error: refusal, isLoading: false })
+})
+
+test('what nobody watches is forgotten, and what is watched is read again', async () => {
+  let reads = 0
+  const watched = resources.of<number>('bookings?page=1')
+  const stop = watched.watch(() => Promise.resolve(++reads))
+  const left = resources.of<number>('bookings/bkg_1')
+  const other = resources.of<number>('bookings-of-old')
+  await settled()
+  resources.invalidate('bookings')
+  await settled()
+  expect(watched.value.data).toBe(2)
+  expect(resources.of<number>('bookings/bkg_1')).not.toBe(left)
+  expect(resources.of<number>('bookings-of-old')).toBe(other)
+  stop()
+  resources.clear()
+})

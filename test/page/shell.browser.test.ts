@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  PHONE,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
+
+describeInBrowser('the frame around the screens', () => {
+  let portal: PortalInBrowser
+  beforeAll(async () => {
+    portal = await openPortalInBrowser()
+  })
+  afterAll(() => portal.close())
+
+  const focused = (page: Page) => page.locator(':focus')
+  const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name })
+
+  test('axe, on the overview', async () => {
+    await portal.visit({ as: 'owner' }, async (page) => {
+      await page.getByRole('heading', { name: 'Revenue' }).waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'overview', { isWhole: true })
+    })
+  })
+
+  test('the keyboard alone reaches every screen, and knows where it is', async () => {
+    await portal.visit({ as: 'viewer' }, async (page) => {
+      await heading(page, 'Overview').waitFor()
+      await page.keyboard.press('Tab')
+      expect(await focused(page).textContent()).toBe('Skip to content')
+      await page.keyboard.press('Enter')
+      expect(await focused(page).getAttribute('id')).toBe('main')
+
+      await page.reload()
+      await heading(page, 'Overview').waitFor()
+      await page.keyboard.press('Tab')
+      for (const name of ['Overview', 'Calendar', 'Bookings', 'Guests', 'Units and rates', 'Fees', 'API keys']) {
+        await page.keyboard.press('Tab')
+        expect(await focused(page).textContent()).toBe(name)
+      }
+      await page.keyboard.press('Enter')
+      await heading(page, 'API keys').waitFor()
+      // A screen reader reads the new screen's name.
+      expect(await focused(page).textContent()).toBe('API keys')
+      expect(await page.getByRole('link', { name: 'API keys' }).getAttribute('aria-current')).toBe('page')
+      await page.goBack()
+      await heading(page, 'Overview').waitFor()
+    })
+  })
+
+  test('a menu is walked with the arrows, and Escape gives the focus back', async () => {
+    await portal.visit({ as: 'viewer' }, async (page) => {
+      const button = page.getByRole('button', { name: /Demo viewer/ })
+      await button.focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('menuitem', { name: 'Dark theme' }).waitFor()
+      await page.keyboard.press('ArrowDown')
+      expect(await focused(page).textContent()).toBe('Sign out')
+      await page.keyboard.press('Escape')
+      expect(await page.getByRole('menuitem', { name: 'Sign out' }).isVisible()).toBe(false)
+      expect(await focused(page).textContent()).toContain('Demo viewer')
+
+      await page.keyboard.press('Enter')
+      await page.getByRole('menuitem', { name: 'Dark theme' }).waitFor()
+      await expectAccessible(page)
+    })
+  })
+
+  test('a chosen theme wins over that of the system, and stays', async () => {
+    await portal.visit({ as: 'viewer', colorScheme: 'light' }, async (page) => {
+      const shown = () => page.locator('html').getAttribute('data-theme')
+      await heading(page, 'Overview').waitFor()
+      expect(await shown()).toBe('light')
+      await page.getByRole('button', { name: /Demo viewer/ }).click()
+      await page.getByRole('menuitem', { name: 'Dark theme' }).click()
+      expect(await shown()).toBe('dark')
+      await page.reload()
+      await heading(page, 'Overview').waitFor()
+      expect(await shown()).toBe('dark')
+    })
+  })
+
+  test('on a phone the screens of the day are in a bar, and the others in a sheet', async () => {
+    await portal.visit({ as: 'owner', viewport: PHONE }, async (page) => {
+      await page.getByRole('link', { name: 'Bookings' }).click()
+      await heading(page, 'Bookings').waitFor()
+      await page.getByRole('button', { name: 'More' }).click()
+      await page.getByRole('dialog', { name: 'Tejo Stays' }).waitFor()
+      await snapshot(page, 'more')
+      await page.getByRole('link', { name: 'API keys' }).click()
+      await heading(page, 'API keys').waitFor()
+      expect(await page.getByRole('dialog').count()).toBe(0)
+    })
+  })
+
+  test('a lost connection is said, and so is that it is back', async () => {
+    await portal.visit({ as: 'owner', at: '#/keys', mayFail: true }, async (page) => {
+      await page.getByText('Demo key').first().waitFor()
+      await page.context().setOffline(true)
+      await page.getByText('Reconnecting…').waitFor()
+      await snapshot(page, 'reconnecting')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByLabel('Name').fill('Not lost')
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+      await page.getByText('The service could not be reached').waitFor()
+      await page.context().setOffline(false)
+      await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog', { name: 'Not lost is ready' }).waitFor()
+    })
+  })
+})
