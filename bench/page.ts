@@ -32,7 +32,7 @@ const MARK_WHEN_DRAWN = `
     return answer
   }
   const observer = new MutationObserver(() => {
-    if (document.querySelector('.chart-bar') === null) return
+    if (document.querySelector('.chart-row .chart-bar') === null) return
     observer.disconnect()
     requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('drawn')))
   })
@@ -150,7 +150,7 @@ async function draw(page: Page, session: CDPSession, url: string): Promise<Draw>
     return { firstViewMs: at('drawn'), drawMs: at('drawn') - at('answered') }
   })
   const count = (selector: string) => page.evaluate<number>(`document.querySelectorAll('${selector}').length`)
-  return { ...measured, cpuMs, nodes: await count('*'), bars: await count('.chart-bar') }
+  return { ...measured, cpuMs, nodes: await count('*'), bars: await count('.chart-row .chart-bar') }
 }
 
 interface Frames {

@@ -344,7 +344,7 @@ describeInBrowser('the calendar', () => {
       await expectAccessible(page)
     })
     await portal.visit({ as: 'owner', at: '#/calendar' }, async (page) => {
-      await page.locator('.chart-bar').first().waitFor()
+      await page.locator('.chart-row .chart-bar').first().waitFor()
       await expectAccessible(page)
       await snapshot(page, 'calendar')
     })

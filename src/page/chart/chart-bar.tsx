@@ -27,6 +27,8 @@ export interface ChartBarProps {
 
 /** Below this there is no room for a name; colour, pattern and the details on a click remain. */
 const TEXT_WIDTH_MIN_PX = 34
+/** Most names fit; below, the pointer says them. */
+const NAME_WIDTH_PX = 110
 const MARK_WIDTH_MIN_PX = 60
 const TIME_LEFT_WIDTH_MIN_PX = 130
 
@@ -42,6 +44,7 @@ export class ChartBar extends Memo<ChartBarProps> {
     if (is.isOpen) names.push('is-open')
     if (is.isInFlight) names.push('is-in-flight')
     if (is.isGhosted) names.push('is-ghosted')
+    const label = barLabel(stay, words, today, nowS ?? 0)
     const hasTime = stay.holdExpiresAt !== null && nowS !== null && width >= TIME_LEFT_WIDTH_MIN_PX
     const timeText = hasTime ? timeLeft((stay.holdExpiresAt ?? 0) * 1_000, nowS * 1_000) : undefined
     return (
@@ -51,7 +54,8 @@ export class ChartBar extends Memo<ChartBarProps> {
           role="gridcell"
           aria-colindex={column}
           aria-colspan={nightsOf(stay)}
-          aria-label={barLabel(stay, words, today, nowS ?? 0)}
+          aria-label={label}
+          title={width < NAME_WIDTH_PX ? label : undefined}
           aria-busy={is.isInFlight}
           tabIndex={is.hasCursor ? 0 : -1}
           data-stay={stay.id}
