@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
+import type { KeyCounters, MonthCounter } from './key-counters.ts'
 
 /** What an agency has used of a month, all its keys together. */
 export interface MonthUsed {
@@ -28,14 +29,6 @@ export interface UsageDecision {
   readonly retryAfterS: number
 }
 
-interface Counter {
-  readonly agencyId: string
-  readonly month: string
-  used: number
-  /** In `#dirty`. */
-  isDirty: boolean
-}
-
 /** Counters per write. */
 const WRITE_MAX = 1_000
 
@@ -51,11 +44,11 @@ export class UsageMeter {
   readonly #clock: Clock
   readonly #persist: (usage: UsageDraft[]) => Promise<void>
   readonly #timer: FlushTimer
-  readonly #dirty = new Set<Counter>()
+  readonly #dirty = new Set<MonthCounter>()
   #month: CalendarMonth
-  #counters = new Map<string, Counter>()
+  #counters = new Map<string, MonthCounter>()
   /** By month, including the current one. */
-  readonly #months = new Map<string, Map<string, Counter>>()
+  readonly #months = new Map<string, Map<string, MonthCounter>>()
 
   constructor(options: {
     clock: Clock
@@ -78,7 +71,7 @@ export class UsageMeter {
   /** Loads the counts of earlier processes. Call it at start, before the first request. */
   load(rows: Iterable<UsageDraft>): void {
     for (const { agencyId, month, used } of rows) {
-      const counters = this.#months.get(month) ?? new Map<string, Counter>()
+      const counters = this.#months.get(month) ?? new Map<string, MonthCounter>()
       this.#months.set(month, counters)
       const counter = counters.get(agencyId)
       if (counter === undefined) counters.set(agencyId, { agencyId, month, used, isDirty: false })
@@ -87,13 +80,9 @@ export class UsageMeter {
   }
 
   /** Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks). */
-  take(agencyId: string, quota: number): UsageDecision {
+  take(agencyId: string, quota: number, kept: KeyCounters | null = null): UsageDecision {
     const now = this.#advanceTo(this.#clock.now())
-    let counter = this.#counters.get(agencyId)
-    if (counter === undefined) {
-      counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
-      this.#counters.set(agencyId, counter)
-    }
+    const counter = kept === null ? this.#counterOf(agencyId) : this.#keptCounter(agencyId, kept)
     const allowed = counter.used < quota
     if (allowed) {
       counter.used += 1
@@ -137,6 +126,21 @@ export class UsageMeter {
    */
   stop(): Promise<void> {
     return this.#timer.stop()
+  }
+
+  #keptCounter(agencyId: string, kept: KeyCounters): MonthCounter {
+    if (kept.month !== null && kept.months === this.#counters) return kept.month
+    kept.month = this.#counterOf(agencyId)
+    kept.months = this.#counters
+    return kept.month
+  }
+
+  #counterOf(agencyId: string): MonthCounter {
+    const known = this.#counters.get(agencyId)
+    if (known !== undefined) return known
+    const counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
+    this.#counters.set(agencyId, counter)
+    return counter
   }
 
   #decision(allowed: boolean, used: number, quota: number, now: number): UsageDecision {

@@ -193,6 +193,8 @@ export async function openLedger(options: {
     },
     chainKeys,
     newRenewalId: () => Bun.randomUUIDv7(),
+    // A fifth fewer batches than with a microtask (docs/decisions.md).
+    atEndOfTurn: (task) => void setImmediate(task),
   })
   const places = new WaitingPlaces(clock)
   const feedOptions = {
@@ -275,7 +277,7 @@ export async function openLedger(options: {
     persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
     onFailure: watch.onCountersNotWritten,
   })
-  const limiter = new RateLimiter(clock, (keyId, atMs) => rateSlots.count(keyId, atMs))
+  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => rateSlots.count(keyId, atMs, kept))
   limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
