@@ -9,7 +9,7 @@ export interface KeyUse {
 }
 
 /**
- * When keys were last used, to the minute: noting a request is one comparison, but for the first of a minute. Of each key the latest use
+ * When keys were last used, to the minute: noting a request is a comparison or two, but for the first of a minute. Of each key the latest use
  * is in memory, with the key (`ApiKey.lastUsedAt`); here are those that are still to be written.
  */
 export class KeyUses {
@@ -17,8 +17,10 @@ export class KeyUses {
 
   /** @param now wall clock, ms */
   note(key: ApiKey, now: number): void {
+    const { lastUsedAt } = key
+    // No remainder of a division: that would cost as much as counting the request.
+    if (lastUsedAt !== null && now >= lastUsedAt && now < lastUsedAt + MINUTE_MS) return
     const usedAt = now - (now % MINUTE_MS)
-    if (key.lastUsedAt === usedAt) return
     key.lastUsedAt = usedAt
     this.#unwritten.set(key.id, { agencyId: key.agencyId, keyId: key.id, usedAt })
   }
