@@ -12,8 +12,13 @@ export interface EmailTaken {
   readonly email: string
 }
 
+/** The unit no longer has the rates that the change was based on. */
+export interface RatesChanged {
+  readonly code: 'RATES_CHANGED'
+}
+
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-export type AgencyRefusal = SlugTaken | EmailTaken | InvalidChange
+export type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }

@@ -14,7 +14,7 @@ import type { Unit } from '../core/domain/unit.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './outcome.ts'
 
 export class UnitCommands {
   readonly #catalogue: Catalogue
@@ -45,13 +45,13 @@ export class UnitCommands {
   }
 
   /**
-   * @param change receives the unit as it is in its turn, so that concurrent changes do not overwrite each other
+   * @param change receives the unit as it is in its turn, so that concurrent changes do not overwrite each other; it may refuse
    * @throws JournalError, MailboxFullError when it was not written
    */
   async change(
     agency: Agency,
     slug: string,
-    { change, newSlug }: { change: (unit: Unit) => Unit; newSlug?: string | undefined },
+    { change, newSlug }: { change: (unit: Unit) => Unit | RatesChanged; newSlug?: string | undefined },
     caller: Caller,
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
@@ -68,27 +68,43 @@ export class UnitCommands {
     return this.#holding(agency, newSlug, isTaken, set)
   }
 
-  /** Takes effect with the next quote; existing bookings keep their totals. `rates` have no `ratesProblems`. */
+  /**
+   * Takes effect with the next quote; existing bookings keep their totals.
+   * @param asked.rates have no `ratesProblems`
+   * @param asked.replaces the rates that the change is based on: refused if the unit has others in its turn. Left out: any.
+   */
   setRates(
     agency: Agency,
     slug: string,
-    rates: Rates,
+    { rates, replaces }: { rates: Rates; replaces?: Rates | undefined },
     caller: Caller,
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
-    const change = (unit: Unit): Unit => ({ ...unit, rules: { ...unit.rules, rates: sorted } })
+    const seen = replaces === undefined ? undefined : sortedRates(replaces)
+    const change = (unit: Unit): Unit | RatesChanged => {
+      if (seen !== undefined && !Bun.deepEquals(sortedRates(unit.rules.rates), seen)) return { code: 'RATES_CHANGED' }
+      return { ...unit, rules: { ...unit.rules, rates: sorted } }
+    }
     return this.change(agency, slug, { change }, caller, keep)
   }
 
   async #set(
     agency: Agency,
     unitId: string,
-    decide: (current: Unit | null) => Unit,
+    decide: (current: Unit | null) => Unit | RatesChanged,
     caller: Caller,
     { release, keep }: { release?: (() => void) | undefined; keep: KeepChange<Unit> | undefined },
   ): Promise<AgencyOutcome<Unit>> {
-    const unit = await this.#commands.setUnit(agency, unitId, decide, caller, { whenKnown: release, keep })
+    let refusal: RatesChanged | null = null
+    const decided = (current: Unit | null): Unit | null => {
+      const outcome = decide(current)
+      if (!('code' in outcome)) return outcome
+      refusal = outcome
+      return null
+    }
+    const unit = await this.#commands.setUnit(agency, unitId, decided, caller, { whenKnown: release, keep })
+    if (refusal !== null) return refused(refusal)
     assert(unit !== null, 'Cannot answer for a unit: it was not set')
     return done(unit)
   }

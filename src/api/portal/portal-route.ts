@@ -138,6 +138,8 @@ export function settled<T>(
       return problem('EMAIL_TAKEN', `Another guest already has the e-mail address ${refusal.email}`, {
         email: refusal.email,
       })
+    case 'RATES_CHANGED':
+      return problem('RATES_CHANGED', "The unit's rates have changed meanwhile", {})
     case 'VALIDATION':
       return invalid([{ field: refusal.field, message: refusal.message }])
     default:

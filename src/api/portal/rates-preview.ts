@@ -14,7 +14,7 @@ import { dateText, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { NEW_RATES, ratesOf } from './rates.ts'
-import { UNIT_PATH } from './units.ts'
+import { UNIT_PATH, UNIT_PRICES } from './units.ts'
 
 /** Three years. */
 const PREVIEW_DAYS_MAX = 1_096
@@ -34,6 +34,10 @@ const PREVIEW_RATES = {
   isWrite: false,
   body: Type.Object({
     rates: NEW_RATES,
+    unit: Type.Optional({
+      ...UNIT_PRICES,
+      description: "Prices and minimum stay of the unit that are not saved yet. Left out: the unit's.",
+    }),
     from: dateText('First night.'),
     to: dateText(`The day after the last night; at most ${PREVIEW_DAYS_MAX} days after from.`),
     stay: Type.Optional(
@@ -90,7 +94,7 @@ export const RATES_PREVIEW = [
     const inventory = await ledger.catalogue.inventory(agency.id)
     const unit = inventory.unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    const rules = { ...unit.rules, rates }
+    const rules: UnitRules = { ...unit.rules, ...body.unit, rates }
     const { children = 0, extraBed = false } = body.stay ?? {}
     const tariff = { currency: agency.currency, feeTypes: inventory.feeTypes }
     const priced = stay === null ? null : priceByRules(rules, { stay, children, extraBed, tariff })

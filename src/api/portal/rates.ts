@@ -91,13 +91,21 @@ const SET_RATES = {
   tag: 'Units',
   summary: "Replace a unit's rates",
   description: 'All rates take effect together with the next quote. Existing bookings keep their totals.',
-  body: NEW_RATES,
+  body: Type.Object({
+    ...NEW_RATES.properties,
+    replaces: Type.Optional({
+      ...NEW_RATES,
+      description:
+        'The rates that the change is based on. If the unit has others, nothing changes: 409 `RATES_CHANGED`.',
+    }),
+  }),
   bodyExample: {
     seasons: [{ name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 18_000, minStay: 3 }],
     weekdayAdjustments: [{ weekday: 5, pct: 15 }],
     lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }],
   },
   answer: { status: 200, ...ratesAnswer },
+  problems: ['RATES_CHANGED'],
 } as const satisfies PortalOperation
 
 const shown = (unit: Unit) => ({ rates: ratesJson(unit.rules.rates) })
@@ -111,7 +119,9 @@ export const RATES = [
     const rates = ratesOf(body)
     const problems = ratesProblems(rates)
     if (problems.length > 0) return invalid(problems)
-    return settled(await ledger.units.setRates(agency, path.unitSlug, rates, caller, keep.of(shown)), 'unit', shown)
+    const replaces = body.replaces === undefined ? undefined : ratesOf(body.replaces)
+    const asked = { rates, replaces }
+    return settled(await ledger.units.setRates(agency, path.unitSlug, asked, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

@@ -50,6 +50,11 @@ const FIELDS = {
   instantBook: Type.Boolean(),
 }
 
+/** What prices depend on besides the rates. */
+export const UNIT_PRICES = Type.Partial(
+  Type.Pick(Type.Object(FIELDS), ['basePrice', 'cleaningFee', 'extraBedFee', 'minStay']),
+)
+
 const CHANGE = Type.Partial(Type.Object(FIELDS))
 
 /** What a new unit has where its body says nothing. */

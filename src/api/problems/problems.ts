@@ -22,6 +22,7 @@ export type RequestCode =
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
+  | 'RATES_CHANGED'
   | 'CURSOR_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
@@ -191,6 +192,12 @@ export const PROBLEMS = {
     when: 'Another guest of the agency has this e-mail address.',
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
+  },
+  RATES_CHANGED: {
+    status: 409,
+    when: 'The rates of the unit are not those in `replaces`: someone else has changed them.',
+    members: {},
+    example: { title: "The unit's rates have changed meanwhile" },
   },
   QUOTE_CHANGED: {
     status: 412,

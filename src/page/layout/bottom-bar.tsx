@@ -45,11 +45,13 @@ function MoreSheet({ current, onClose }: { current: Screen; onClose: () => void 
   return (
     <Dialog title={session.agency.name} onClose={onClose}>
       <ul class="sheet-list">
-        {SCREENS.filter(({ isInBar }) => isInBar !== true).map((screen) => (
-          <li key={screen.path}>
-            <NavLink screen={screen} isCurrent={screen === current} onClick={onClose} />
-          </li>
-        ))}
+        {SCREENS.filter(({ isInBar, role }) => isInBar !== true && (role === undefined || session.may(role))).map(
+          (screen) => (
+            <li key={screen.path}>
+              <NavLink screen={screen} isCurrent={screen === current} onClick={onClose} />
+            </li>
+          ),
+        )}
       </ul>
       <div class="sheet-account">
         <p class="muted">

@@ -5,7 +5,7 @@ import { AccountMenu } from './account-menu.tsx'
 
 /** The navigation of a wide screen. */
 export function SideNav({ current }: { current: Screen }) {
-  const { agency } = useSession()
+  const { agency, may } = useSession()
   return (
     <header class="side">
       <div class="side-brand">
@@ -15,7 +15,7 @@ export function SideNav({ current }: { current: Screen }) {
       <nav class="side-nav" aria-label="Screens">
         {GROUPS.map(({ key, label }) => (
           <ul key={key} aria-label={label}>
-            {SCREENS.filter(({ group }) => group === key).map((screen) => (
+            {SCREENS.filter(({ group, role }) => group === key && (role === undefined || may(role))).map((screen) => (
               <li key={screen.path}>
                 <NavLink screen={screen} isCurrent={screen === current} />
               </li>

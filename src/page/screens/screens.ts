@@ -1,6 +1,7 @@
 /** Every screen: its address, its place in the navigation, and the component that draws it. */
 import type { ComponentType } from 'preact'
 import type { IconName } from '../design/icon.tsx'
+import type { Role } from '../session/session.ts'
 import { AuditScreen } from './audit/audit-screen.tsx'
 import { BookingsScreen } from './bookings/bookings-screen.tsx'
 import { CalendarScreen } from './calendar/calendar-screen.tsx'
@@ -8,6 +9,7 @@ import { FeesScreen } from './fees/fees-screen.tsx'
 import { GuestsScreen } from './guests/guests-screen.tsx'
 import { KeysScreen } from './keys/keys-screen.tsx'
 import { OverviewScreen } from './overview/overview-screen.tsx'
+import { PeopleScreen } from './people/people-screen.tsx'
 import { UnitsScreen } from './units/units-screen.tsx'
 import { WebhooksScreen } from './webhooks/webhooks-screen.tsx'
 
@@ -20,6 +22,8 @@ export interface Screen {
   readonly group: 'stays' | 'inventory' | 'connections'
   /** Has a place in the bar at the bottom of a phone. */
   readonly isInBar?: boolean
+  /** The navigation shows it only to this role and above. */
+  readonly role?: Role
   /** Uses the whole width and height, and scrolls inside. */
   readonly isFull?: boolean
   readonly component: ComponentType
@@ -41,6 +45,14 @@ export const SCREENS: readonly [Screen, ...Screen[]] = [
   { path: 'units', label: 'Units and rates', icon: 'units', group: 'inventory', component: UnitsScreen },
   { path: 'fees', label: 'Fees', icon: 'fees', group: 'inventory', component: FeesScreen },
   { path: 'keys', label: 'API keys', icon: 'keys', group: 'connections', component: KeysScreen },
+  {
+    path: 'people',
+    label: 'People',
+    icon: 'user',
+    group: 'connections',
+    role: 'owner',
+    component: PeopleScreen,
+  },
   { path: 'webhooks', label: 'Webhooks', icon: 'webhooks', group: 'connections', component: WebhooksScreen },
   { path: 'audit', label: 'Audit and usage', icon: 'audit', group: 'connections', component: AuditScreen },
 ]

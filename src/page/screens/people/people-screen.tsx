@@ -1,0 +1,106 @@
+import './people.css'
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { Button } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Checkbox } from '../../design/inputs.tsx'
+import { setQuery, useRoute } from '../../route/router.ts'
+import { useSession } from '../../session/use-session.ts'
+import { NewPerson } from './new-person.tsx'
+import { PeopleTable } from './people-table.tsx'
+import { RevokeAccess } from './revoke-access.tsx'
+import { ROLES, type Token, tokenState } from './roles.ts'
+
+const TOKENS_MAX = 200
+
+/** The people of the agency, each with an access token of their own. */
+export function PeopleScreen() {
+  const { may } = useSession()
+  if (may('owner')) return <People />
+  return (
+    <>
+      <PageHeader title="People" />
+      <Card>
+        <EmptyState icon="user" title="For owners only">
+          An owner of the agency decides who may sign in, and what they may do. Ask one if you need more access.
+        </EmptyState>
+      </Card>
+    </>
+  )
+}
+
+function People() {
+  const { path, agency } = useSession()
+  const { query } = useRoute()
+  const [isCreating, setCreating] = useState(false)
+  const [revoking, setRevoking] = useState<Token | null>(null)
+  const { data, error, refresh } = useResource('people', (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', {
+        params: { path, query: { pageSize: TOKENS_MAX } },
+        signal,
+      }),
+    ),
+  )
+  const showsAll = query['all'] === 'true'
+  const now = Date.now()
+  const tokens = data?.accessTokens ?? []
+  const active = tokens.filter((token) => tokenState(token, now) === 'active')
+  const ended = tokens.length - active.length
+  const add = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Add person
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader
+        title="People"
+        description={`Who may sign in to ${agency.name}. Give everyone an access token of their own: the audit trail then names them, and one can be revoked without touching the others.`}
+        actions={add}
+      />
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton />}
+      {data !== undefined && (
+        <Card isFlush>
+          {active.length === 0 && !showsAll ? (
+            <EmptyState icon="user" title="Nobody has access yet" action={add}>
+              Add the first person, and give them the token to sign in with.
+            </EmptyState>
+          ) : (
+            <PeopleTable tokens={showsAll ? tokens : active} now={now} onRevoke={setRevoking} />
+          )}
+        </Card>
+      )}
+      {ended > 0 && (
+        <Checkbox
+          label={`Show revoked and expired access (${ended})`}
+          isChecked={showsAll}
+          onChange={(isChecked) => setQuery({ all: isChecked ? true : null }, { replace: true })}
+        />
+      )}
+      <Card title="What each role may do">
+        <dl class="people-roles">
+          {ROLES.map(({ role, label, hint }) => (
+            <div key={role}>
+              <dt>{label}</dt>
+              <dd>{hint}</dd>
+            </div>
+          ))}
+        </dl>
+      </Card>
+      {isCreating && <NewPerson onClose={() => setCreating(false)} />}
+      {revoking !== null && (
+        <RevokeAccess
+          token={revoking}
+          isLastOwner={
+            revoking.role === 'owner' && !active.some(({ id, role }) => role === 'owner' && id !== revoking.id)
+          }
+          onClose={() => setRevoking(null)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,56 @@
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { Note } from '../../design/feedback.tsx'
+import { toast } from '../../design/toast.tsx'
+import { useSession } from '../../session/use-session.ts'
+import type { Token } from './roles.ts'
+
+/** Asks before a person is shut out for good. */
+export function RevokeAccess({
+  token,
+  isLastOwner,
+  onClose,
+}: {
+  token: Token
+  isLastOwner: boolean
+  onClose: () => void
+}) {
+  const { path, actor } = useSession()
+  const isOwn = token.id === actor.id
+  const { run, isRunning, problem } = useMutation({
+    send: (tokenId: string, header) =>
+      answerOf(
+        client.DELETE('/portal/v1/agencies/{agencySlug}/access-tokens/{tokenId}', {
+          params: { path: { ...path, tokenId }, header },
+        }),
+      ),
+    invalidates: ['people'],
+    onDone: () => {
+      toast({ tone: 'good', text: `The access of ${token.name} is revoked` })
+      onClose()
+    },
+    report: 'inline',
+  })
+  return (
+    <ConfirmDialog
+      title={`Revoke the access of ${token.name}?`}
+      action="Revoke access"
+      isBusy={isRunning}
+      problem={problem}
+      onConfirm={() => void run(token.id)}
+      onClose={onClose}
+    >
+      <p>
+        {isOwn ? 'You are' : `${token.name} is`} signed out at once, and the token opens nothing any more. It cannot be
+        brought back, but a new one can be made.
+      </p>
+      {isOwn && <Note tone="warn">This is your own access: you will not be able to sign in with it again.</Note>}
+      {isLastOwner && (
+        <Note tone="warn">
+          No other owner would be left. Then only whoever operates the service can give access again.
+        </Note>
+      )}
+    </ConfirmDialog>
+  )
+}
