@@ -77,7 +77,7 @@ export class PartnerAccess {
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
       return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
-    const usage = this.#meter.take(agency.id, plan.requestsPerMonth, kept)
+    const usage = this.#meter.take(agency.id, plan.requestsPerMonth, kept, key)
     if (!plan.apiAccess) return { holder, rate, refusal: this.#featureDisabled() }
     if (usage.allowed) return { holder, rate, refusal: null }
     this.#refused.quotaExceeded += 1

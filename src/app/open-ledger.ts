@@ -266,7 +266,7 @@ export async function openLedger(options: {
   }
   const usage = new UsageMeter({
     clock,
-    persist: (totals) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals)),
+    persist: (totals, uses) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals, uses)),
     onFailure: watch.onCountersNotWritten,
   })
   usage.load(used)
