@@ -197,7 +197,7 @@ describeInBrowser('rates', () => {
       await page.getByRole('gridcell').first().waitFor()
       await fields(page).getByLabel('Fri', { exact: true }).fill('18')
       await saveBar(page).waitFor()
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      const overflow = await page.locator('html').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(overflow).toBe(0)
       await expectAccessible(page)
       await snapshot(page, 'rates-phone', { isWhole: true })
