@@ -194,6 +194,17 @@ describeInBrowser('bookings', () => {
     LONG_MS,
   )
 
+  test('a colleague’s booking and change appear by themselves', async () => {
+    await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
+      await page.getByText('Newest arrival first').waitFor()
+      const booking = await book({ guest: { firstName: 'Radia', lastName: 'Perlman' }, status: 'option' })
+      await page.getByRole('link', { name: 'Radia Perlman' }).click()
+      await page.getByText('put the nights on hold').waitFor()
+      await ask(`/bookings/${booking.id}`, { status: 'confirmed' }, 'PATCH')
+      await page.getByText('confirmed it').waitFor()
+    })
+  })
+
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {

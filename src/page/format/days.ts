@@ -33,6 +33,8 @@ const STYLES = {
   long: { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' },
   /** `March 2027` */
   month: { month: 'long', year: 'numeric' },
+  /** `Mar 2027` */
+  shortMonthYear: { month: 'short', year: 'numeric' },
   /** `Mar` */
   shortMonth: { month: 'short' },
   /** `Mon` */

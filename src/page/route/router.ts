@@ -4,7 +4,26 @@ import { useStore } from '../data/use-store.ts'
 import { hashOf, parseHash, type QueryChange, type Route } from './route.ts'
 
 const current = new Store<Route>(parseHash(location.hash))
-addEventListener('hashchange', () => current.set(parseHash(location.hash)))
+/** Asked before another place is shown; see `guardLeaving`. */
+let guard: ((next: Route) => boolean) | null = null
+
+addEventListener('hashchange', () => {
+  const next = parseHash(location.hash)
+  if (guard === null || guard(next)) current.set(next)
+  // What is on the screen stays, and so does its address.
+  else history.pushState(history.state, '', hashOf(current.value.path, current.value.query))
+})
+
+/**
+ * While something unsaved is on the screen, `mayLeave` decides whether another address is gone to.
+ * @returns ends that
+ */
+export function guardLeaving(mayLeave: (next: Route) => boolean): () => void {
+  guard = mayLeave
+  return () => {
+    if (guard === mayLeave) guard = null
+  }
+}
 
 export function useRoute(): Route {
   return useStore(current)

@@ -2,6 +2,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { usePolling } from '../../data/use-polling.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { DeliveryList } from '../../deliveries/delivery-list.tsx'
+import { isAwaited } from '../../deliveries/is-awaited.ts'
 import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
@@ -26,7 +27,7 @@ export function BookingDeliveries({ booking: { id, version } }: { booking: Booki
     ),
   )
   const deliveries = data?.deliveries ?? []
-  usePolling(refresh, { isActive: deliveries.some(({ status }) => status === 'pending'), everyMs: POLL_MS })
+  usePolling(refresh, { isActive: isAwaited(deliveries), everyMs: POLL_MS })
   const nameOf = (endpointId: string) => {
     const found = endpoints.find((endpoint) => endpoint.id === endpointId)
     return found === undefined ? 'to a deleted endpoint' : `to ${endpointName(found)}`

@@ -44,7 +44,8 @@ export function NewPerson({ onClose }: { onClose: () => void }) {
       onStored={onClose}
     >
       <p>
-        Give it to {accessToken.name} on a safe way, not by e-mail. {roleLabel(accessToken.role)} access, entered here:
+        Pass it on in person or by a password manager, not by e-mail. {accessToken.name} signs in with it as{' '}
+        {roleLabel(accessToken.role).toLowerCase()}:
       </p>
       <CodeBlock label="Where to sign in" text={`${location.origin}/portal/`} />
     </SecretDialog>

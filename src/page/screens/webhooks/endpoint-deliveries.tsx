@@ -2,6 +2,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { usePolling } from '../../data/use-polling.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { DeliveryList } from '../../deliveries/delivery-list.tsx'
+import { isAwaited } from '../../deliveries/is-awaited.ts'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Pager } from '../../design/pager.tsx'
@@ -28,9 +29,8 @@ export function EndpointDeliveries({ endpointId }: { endpointId: string }) {
       }),
     ),
   )
-  // On the first page, what is new appears; elsewhere it would only push the rest down.
-  usePolling(refresh, { isActive: page === 1, everyMs: POLL_MS })
   const deliveries = data?.deliveries ?? []
+  usePolling(refresh, { isActive: isAwaited(deliveries), everyMs: POLL_MS })
   return (
     <Card title="Deliveries" isFlush aside={data === undefined ? '' : count(data.totalItems)}>
       <ErrorNote problem={error} onRetry={refresh} />

@@ -33,7 +33,7 @@ export function SigningSecret({
       </Dialog>
     )
   return (
-    <SecretDialog title={title} label="Signing secret" secret={secret} onStored={onClose}>
+    <SecretDialog title={title} label="Signing secret" isHashed={false} secret={secret} onStored={onClose}>
       <p class="muted">
         The receiver needs it to tell our messages from forged ones. They are signed by the Standard Webhooks rules: any
         of its libraries checks the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and{' '}

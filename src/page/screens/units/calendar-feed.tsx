@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { Button } from '../../design/button.tsx'
+import { Card } from '../../design/card.tsx'
+import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { CodeBlock } from '../../design/secret-dialog.tsx'
+import { toast } from '../../design/toast.tsx'
+import { useSession } from '../../session/use-session.ts'
+import type { Unit } from './use-units.ts'
+
+/** The address at which channels read the unit's blocked nights. */
+export function CalendarFeedCard({ unit }: { unit: Unit }) {
+  const { may } = useSession()
+  return (
+    <Card title="Calendar for channels">
+      <div class="form">
+        <p class="units-text">
+          Channels such as Airbnb and Booking.com read the nights that are taken at this address, as iCalendar. It shows
+          no guests.
+        </p>
+        {unit.status === 'archived' ? (
+          <Note>An archived unit has no calendar. Reactivate the unit to use its address again.</Note>
+        ) : may('manager') ? (
+          <Feed unit={unit} />
+        ) : (
+          <Note>
+            The address is for managers and owners: whoever has it can read the calendar without signing in. Ask one of
+            them for it.
+          </Note>
+        )}
+      </div>
+    </Card>
+  )
+}
+
+function Feed({ unit }: { unit: Unit }) {
+  const { path } = useSession()
+  const [isAsking, setAsking] = useState(false)
+  const params = { path: { ...path, unitSlug: unit.slug } }
+  const { data, error, refresh, change } = useResource(`units/${unit.slug}/feed`, (signal) =>
+    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar-feed', { params, signal })),
+  )
+  const { run, isRunning, problem, reset } = useMutation({
+    send: (_: null, header) =>
+      answerOf(
+        client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar-feed', {
+          params: { ...params, header },
+        }),
+      ),
+    onDone: (replaced) => {
+      change(() => replaced)
+      setAsking(false)
+      toast({ tone: 'good', text: 'The old address is closed. Enter the new one at every channel.' })
+    },
+    report: 'inline',
+  })
+  return (
+    <>
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton lines={2} />}
+      {data !== undefined && <CodeBlock label="Calendar address" text={data.calendarFeed.url} isSecret />}
+      {data !== undefined && (
+        <div>
+          <Button
+            icon="refresh"
+            onClick={() => {
+              reset()
+              setAsking(true)
+            }}
+          >
+            Replace address
+          </Button>
+        </div>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title={`Replace the calendar address of ${unit.name}?`}
+          action="Replace address"
+          isBusy={isRunning}
+          problem={problem}
+          onConfirm={() => void run(null)}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            The old address stops working at once. Until you enter the new one at every channel, they do not learn which
+            nights are taken, and may sell them twice.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}

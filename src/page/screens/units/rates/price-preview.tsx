@@ -1,0 +1,137 @@
+import './price-preview.css'
+import { useMemo, useState } from 'preact/hooks'
+import { Button, IconButton } from '../../../design/button.tsx'
+import { Card } from '../../../design/card.tsx'
+import { ErrorNote, Skeleton } from '../../../design/feedback.tsx'
+import { type Day, dayText, isoOf, monthStart, todayIn } from '../../../format/days.ts'
+import { money } from '../../../format/money.ts'
+import { setQuery, useRoute } from '../../../route/router.ts'
+import { useSession } from '../../../session/use-session.ts'
+import { HEAT_STEPS, MONTHS, monthRows, NightPrices, weekRows } from './night-prices.ts'
+import { type GridStay, PriceGrid } from './price-grid.tsx'
+import { changedPrices, dayOrNull, ratesOf } from './rates-draft.ts'
+import { StayQuote } from './stay-quote.tsx'
+import { type PreviewRequest, usePreview } from './use-preview.ts'
+import type { RatesEditing } from './use-rates.ts'
+
+/** A row of a month begins on any day of the week and ends on any. */
+const YEAR_COLUMNS = 37
+const WEEK_COLUMNS = 7
+
+/** What the rates in the fields come to, before they are saved. */
+export function PricePreview({ editing }: { editing: RatesEditing }) {
+  const { agency } = useSession()
+  const { query } = useRoute()
+  const today = todayIn(agency.timezone)
+  const start = monthStart(dayOrNull(query['from'] ?? '') ?? today)
+  const isMonth = query['view'] === 'month'
+  const [party, setParty] = useState({ children: 0, extraBed: false })
+  const [arrival, setArrival] = useState<Day | null>(null)
+  const stay = stayOf(query)
+  const { base, draft, errors, isUnsaved, slug } = editing
+  const asked = stay === null ? null : { arrival: isoOf(stay.arrival), departure: isoOf(stay.departure), ...party }
+  const window = { from: start, to: monthStart(start, MONTHS), stay: asked }
+  const request: PreviewRequest | null =
+    errors.size > 0 ? null : { ...window, rates: ratesOf(draft), prices: changedPrices(base.prices, draft) }
+  const { preview, isBehind, problem } = usePreview(slug, request)
+  // What is saved, to tell what the changes would change.
+  const { preview: savedPreview } = usePreview(slug, isUnsaved ? { ...window, rates: base.rates, prices: {} } : null)
+  const nights = useMemo(() => (preview === null ? null : new NightPrices(preview.nights)), [preview])
+  const before = useMemo(
+    () => (savedPreview === null || !isUnsaved ? null : new NightPrices(savedPreview.nights)),
+    [savedPreview, isUnsaved],
+  )
+  const changed = useMemo(
+    () => (nights === null || before === null ? new Set<Day>() : nights.differingFrom(before)),
+    [nights, before],
+  )
+  const choose = (day: Day) => {
+    if (arrival === null || day <= arrival) {
+      setArrival(day)
+      return
+    }
+    setArrival(null)
+    setQuery({ arrival: isoOf(arrival), departure: isoOf(day) }, { replace: true })
+  }
+  return (
+    <div class="price-preview">
+      <Card
+        title={
+          isMonth
+            ? dayText(start, 'month')
+            : `${dayText(start, 'month')} to ${dayText(monthStart(start, MONTHS - 1), 'month')}`
+        }
+        aside={<Steps start={start} isMonth={isMonth} />}
+      >
+        <div class="price-body">
+          {errors.size > 0 && (
+            <p class="price-behind" role="status">
+              The prices are those before your last change: complete the marked fields first.
+            </p>
+          )}
+          <ErrorNote problem={problem} />
+          {nights === null && problem === null && <Skeleton lines={8} />}
+          {nights !== null && (
+            <div class={isBehind || errors.size > 0 ? 'price-shown price-shown-behind' : 'price-shown'}>
+              <PriceGrid
+                label={`Price of every night. ${changed.size > 0 ? `${changed.size} nights change.` : ''}`}
+                rows={isMonth ? weekRows(start) : monthRows(start)}
+                columns={isMonth ? WEEK_COLUMNS : YEAR_COLUMNS}
+                showsPrices={isMonth}
+                {...{ nights, before, changed, stay, arrival, today }}
+                onChoose={choose}
+              />
+              <Legend nights={nights} changedCount={changed.size} />
+            </div>
+          )}
+        </div>
+      </Card>
+      <StayQuote
+        {...{ stay, party, preview, isBehind: isBehind || errors.size > 0 }}
+        saved={isUnsaved && changed !== null ? savedPreview : null}
+        onParty={setParty}
+        onStay={(change) => setQuery(change, { replace: true })}
+      />
+    </div>
+  )
+}
+
+function Steps({ start, isMonth }: { start: Day; isMonth: boolean }) {
+  const step = isMonth ? 1 : MONTHS
+  const go = (months: number) => setQuery({ from: isoOf(monthStart(start, months)) }, { replace: true })
+  return (
+    <div class="price-steps">
+      <Button size="s" onClick={() => setQuery({ view: isMonth ? null : 'month' }, { replace: true })}>
+        {isMonth ? 'Show year' : 'Show month'}
+      </Button>
+      <IconButton icon="left" label={isMonth ? 'Month before' : 'Year before'} onClick={() => go(-step)} />
+      <IconButton icon="right" label={isMonth ? 'Month after' : 'Year after'} onClick={() => go(step)} />
+    </div>
+  )
+}
+
+function Legend({ nights, changedCount }: { nights: NightPrices; changedCount: number }) {
+  const { currency } = useSession()
+  return (
+    <p class="price-legend">
+      <span class="numeric">{money(nights.lowest, currency)}</span>
+      <span class="price-legend-scale" aria-hidden="true">
+        {Array.from({ length: HEAT_STEPS }, (_, heat) => (
+          <span key={heat} class={`price-night price-heat-${heat}`} />
+        ))}
+      </span>
+      <span class="numeric">{money(nights.highest, currency)}</span>
+      {changedCount > 0 && (
+        <span class="price-legend-changed">
+          <span class="price-night price-changed" aria-hidden="true" />
+          {changedCount === 1 ? '1 night changes' : `${changedCount} nights change`}
+        </span>
+      )}
+    </p>
+  )
+}
+
+function stayOf(query: Readonly<Record<string, string>>): GridStay | null {
+  const [arrival, departure] = [dayOrNull(query['arrival'] ?? ''), dayOrNull(query['departure'] ?? '')]
+  return arrival === null || departure === null || departure <= arrival ? null : { arrival, departure }
+}

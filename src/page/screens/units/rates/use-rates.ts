@@ -1,0 +1,159 @@
+import { useEffect, useState } from 'preact/hooks'
+import { answerOf, client } from '../../../api/client.ts'
+import type { Problem } from '../../../api/problem.ts'
+import { resources } from '../../../data/resources.ts'
+import { useMutation } from '../../../data/use-mutation.ts'
+import { useResource } from '../../../data/use-resource.ts'
+import { toast } from '../../../design/toast.tsx'
+import { useSession } from '../../../session/use-session.ts'
+import type { Unit } from '../use-units.ts'
+import {
+  canonical,
+  changedPrices,
+  draftOf,
+  isChanged,
+  PRICE_FIELDS,
+  type Prices,
+  pricesOf,
+  type Rates,
+  type RatesDraft,
+  ratesOf,
+  type Saved,
+} from './rates-draft.ts'
+import { errorsOf, type RatesErrors } from './rates-errors.ts'
+
+/** The rates of a unit that are being edited. */
+export interface RatesEditing {
+  readonly slug: string
+  /** What the draft is based on. */
+  readonly base: Saved
+  readonly draft: RatesDraft
+  readonly errors: RatesErrors
+  readonly isUnsaved: boolean
+  /** What a colleague has saved meanwhile; null: nothing. */
+  readonly theirs: Rates | null
+  readonly isSaving: boolean
+  readonly problem: Problem | null
+  change(change: Partial<RatesDraft> | ((draft: RatesDraft) => Partial<RatesDraft>)): void
+  discard(): void
+  save(): void
+  /** Gives the draft up for the colleague's. */
+  takeTheirs(): void
+  /** Keeps the draft, as a change of the colleague's rates. */
+  keepMine(): void
+}
+
+interface Editing {
+  readonly base: Saved
+  readonly draft: RatesDraft
+}
+
+export interface UsedRates {
+  /** Null until the rates have been read. */
+  readonly editing: RatesEditing | null
+  readonly error: Problem | null
+  refresh(): Promise<void>
+}
+
+/** @param unit undefined: not read yet */
+export function useRates(slug: string, unit: Unit | undefined): UsedRates {
+  const { path } = useSession()
+  const params = { path: { ...path, unitSlug: slug } }
+  const { data, error, refresh } = useResource(`units/${slug}/rates`, (signal) =>
+    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })),
+  )
+  const [state, setState] = useState<Editing | null>(null)
+  const rates = data?.rates
+  const prices = unit === undefined ? undefined : pricesOf(unit)
+
+  useEffect(() => {
+    if (rates === undefined || prices === undefined) return
+    setState((now) => followed(now, { rates, prices }))
+  }, [rates, JSON.stringify(prices)])
+
+  const setRates = useMutation({
+    send: ({ body, replaces }: { body: Rates; replaces: Rates }, header) =>
+      answerOf(
+        client.PUT('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', {
+          params: { ...params, header },
+          body: { ...body, replaces },
+        }),
+      ),
+    onDone: (saved) => setState((now) => now && { ...now, base: { ...now.base, rates: saved.rates } }),
+    report: 'inline',
+  })
+  const setPrices = useMutation({
+    send: (body: Partial<Prices>, header) =>
+      answerOf(
+        client.PATCH('/portal/v1/agencies/{agencySlug}/units/{unitSlug}', { params: { ...params, header }, body }),
+      ),
+    onDone: (saved) => setState((now) => now && { ...now, base: { ...now.base, prices: pricesOf(saved.unit) } }),
+    report: 'inline',
+  })
+
+  if (state === null) return { editing: null, error, refresh }
+  const { base, draft } = state
+  const errors = errorsOf(draft)
+
+  const save = async () => {
+    // Rates first: only they can be refused because of a colleague, and then nothing has been written.
+    const body = ratesOf(draft)
+    if (canonical(body) !== canonical(base.rates)) {
+      const saved = await setRates.run({ body, replaces: base.rates })
+      if (saved === undefined) {
+        void refresh()
+        return
+      }
+    }
+    const changed = changedPrices(base.prices, draft)
+    if (Object.keys(changed).length > 0 && (await setPrices.run(changed)) === undefined) return
+    resources.invalidate('units')
+    toast({ tone: 'good', text: 'The rates are saved. They count from the next quote on.' })
+  }
+  const isStale = rates !== undefined && canonical(rates) !== canonical(base.rates)
+  const rebase = (take: (now: Editing, theirs: Saved) => Editing) => {
+    setRates.reset()
+    if (rates !== undefined) setState((now) => now && take(now, { ...now.base, rates }))
+  }
+  const problem = setRates.problem?.code === 'RATES_CHANGED' ? null : setRates.problem
+  return {
+    editing: {
+      ...{ slug, base, draft, errors },
+      isUnsaved: isChanged(base, draft),
+      theirs: isStale && !setRates.isRunning ? rates : null,
+      isSaving: setRates.isRunning || setPrices.isRunning,
+      problem: problem ?? setPrices.problem,
+      change: (change) =>
+        setState((now) => {
+          if (now === null) return null
+          const part = typeof change === 'function' ? change(now.draft) : change
+          return { ...now, draft: { ...now.draft, ...part } }
+        }),
+      discard: () => {
+        setRates.reset()
+        setPrices.reset()
+        setState(
+          isStale ? { base: { ...base, rates }, draft: draftOf({ ...base, rates }) } : { base, draft: draftOf(base) },
+        )
+      },
+      save: () => void save(),
+      takeTheirs: () => rebase((_, theirs) => ({ base: theirs, draft: draftOf(theirs) })),
+      keepMine: () => rebase((now, theirs) => ({ ...now, base: theirs })),
+    },
+    error,
+    refresh,
+  }
+}
+
+/** What was read anew. Without a draft it is shown; else the person decides (`theirs`), but for prices that they have not changed. */
+function followed(now: Editing | null, read: Saved): Editing {
+  if (now === null || !isChanged(now.base, now.draft)) {
+    const isSame = now !== null && canonical(now.base.rates) === canonical(read.rates)
+    // The fields keep their place while nothing is different.
+    const draft = isSame ? { ...now.draft, prices: read.prices } : draftOf(read)
+    return { base: read, draft }
+  }
+  const prices = { ...now.draft.prices }
+  for (const field of PRICE_FIELDS) if (prices[field] === now.base.prices[field]) prices[field] = read.prices[field]
+  return { base: { ...now.base, prices: read.prices }, draft: { ...now.draft, prices } }
+}

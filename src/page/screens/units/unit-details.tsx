@@ -1,0 +1,40 @@
+import { Badge } from '../../design/badge.tsx'
+import { Card } from '../../design/card.tsx'
+import { DescriptionList } from '../../design/description-list.tsx'
+import { count } from '../../format/count.ts'
+import { CalendarFeedCard } from './calendar-feed.tsx'
+import { UNIT_STATUSES } from './unit-words.ts'
+import type { Unit } from './use-units.ts'
+
+export function UnitDetails({ unit }: { unit: Unit }) {
+  const { label, tone, hint } = UNIT_STATUSES[unit.status]
+  return (
+    <div class="units-details">
+      <Card title="Master data">
+        <DescriptionList
+          items={[
+            [
+              'Status',
+              <span key="status">
+                <Badge tone={tone}>{label}</Badge> <span class="muted">{hint}</span>
+              </span>,
+            ],
+            ['Name in addresses', <code key="slug">{unit.slug}</code>],
+            ['Building', unit.building],
+            ['Area', unit.area],
+            ['City', unit.city],
+            ['Guests', `up to ${count(unit.maxGuests)}`],
+            ['Bedrooms', unit.bedrooms === 0 ? 'Studio' : count(unit.bedrooms)],
+            ['Beds', count(unit.beds)],
+            ['Bathrooms', count(unit.bathrooms)],
+            ['Size', unit.sizeSqm === null ? null : `${count(unit.sizeSqm)} m²`],
+            ['Check-in', `from ${unit.checkinTime}`],
+            ['Check-out', `until ${unit.checkoutTime}`],
+            ['Booking', unit.instantBook ? 'Partners book at once' : 'You confirm each stay'],
+          ]}
+        />
+      </Card>
+      <CalendarFeedCard unit={unit} />
+    </div>
+  )
+}

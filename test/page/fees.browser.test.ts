@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  PHONE,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
+
+describeInBrowser('fees', () => {
+  let portal: PortalInBrowser
+  beforeAll(async () => {
+    portal = await openPortalInBrowser()
+  })
+  afterAll(() => portal.close())
+
+  const quote = async () => {
+    const { body } = await portal.service.ask('/partner/v1/quote', {
+      token: portal.database.key,
+      json: { unit: 'alfama-loft', arrival: '2029-03-05', departure: '2029-03-09', adults: 2 },
+    })
+    return body.quote as { lines: { kind: string; label: string; amount: number }[] }
+  }
+  const feesOf = async () => (await quote()).lines.filter(({ kind }) => kind === 'fee').map(({ label }) => label)
+
+  test('a fee that is added is in the quotes of partners, and no longer once it is switched off', async () => {
+    await portal.visit({ as: 'manager', at: '#/fees' }, async (page) => {
+      await page
+        .getByRole('row', { name: /City tax/ })
+        .first()
+        .waitFor()
+      await page.getByRole('button', { name: 'Add fee' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Add fee' }).click()
+      await dialog.getByText('Enter a name.').waitFor()
+      await dialog.getByLabel('Name').fill('Linen')
+      await dialog.getByLabel('It is').selectOption('A part of the nights')
+      await dialog.getByLabel('Percentage').fill('5')
+      await dialog.getByText(/A stay of 4 nights for 2 in .* pays/).waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'new-fee')
+      await dialog.getByRole('button', { name: 'Add fee' }).click()
+      await page.getByText('Linen is added').waitFor()
+      expect(await feesOf()).toEqual(['City tax', 'Service fee', 'Linen'])
+
+      // The list says what the example's quote says.
+      const row = page.getByRole('row', { name: /^Linen/ })
+      const amount = await row.getByRole('cell').nth(3).textContent()
+      const example = page.getByRole('region', { name: 'What 4 nights for 2 pay' })
+      await example.getByRole('row', { name: /^Linen/ }).waitFor()
+      expect(
+        await example
+          .getByRole('row', { name: /^Linen/ })
+          .getByRole('cell')
+          .textContent(),
+      ).toBe(amount)
+      await expectAccessible(page)
+      await snapshot(page, 'fees', { isWhole: true })
+
+      await page.getByRole('button', { name: 'Edit Linen' }).click()
+      await page.getByRole('dialog').getByLabel('Who pays it').selectOption('Only on request')
+      await page.getByRole('button', { name: 'Save fee' }).click()
+      await page.getByText('Linen is changed').waitFor()
+      expect(await feesOf()).toEqual(['City tax', 'Service fee'])
+
+      await page.getByRole('button', { name: 'Switch City tax off' }).click()
+      await page.getByText('City tax is switched off').waitFor()
+      expect(await feesOf()).toEqual(['Service fee'])
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('City tax is switched on').waitFor()
+      expect(await feesOf()).toEqual(['City tax', 'Service fee'])
+      await page.getByLabel('Show fees that are switched off').check()
+      await page.getByRole('row', { name: /Late check-in.*Switched off/ }).waitFor()
+    })
+  })
+
+  test('a fee that is refused says why at its field, and keeps what was typed', async () => {
+    await portal.visit({ as: 'owner', at: '#/fees' }, async (page) => {
+      await page.getByRole('button', { name: 'Add fee' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Damage waiver')
+      await dialog.getByLabel('It is').selectOption('A part of the nights')
+      await dialog.getByLabel('Percentage').fill('120')
+      await dialog.getByRole('button', { name: 'Add fee' }).click()
+      await dialog
+        .getByText(/pct must be/)
+        .first()
+        .waitFor()
+      expect(await dialog.getByLabel('Name').inputValue()).toBe('Damage waiver')
+      expect(await dialog.getByLabel('Percentage').inputValue()).toBe('120')
+    })
+  })
+
+  test('who is no manager sees the fees, and who may change them', async () => {
+    await portal.visit({ as: 'desk', at: '#/fees', viewport: PHONE }, async (page) => {
+      await page.getByText('City tax').first().waitFor()
+      await page.getByText('Managers and owners of the agency can change them.').waitFor()
+      expect(await page.getByRole('button', { name: 'Add fee' }).count()).toBe(0)
+      expect(await page.getByRole('button', { name: /^Switch/ }).count()).toBe(0)
+    })
+  })
+})
