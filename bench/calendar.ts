@@ -15,6 +15,7 @@ import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { AGENCY } from '../test/support/samples.ts'
 import { medianOf } from './compare.ts'
 import { writeResult } from './report.ts'
+import { cpuMsSince, longestHold } from './support/event-loop.ts'
 import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
 import { seedLedger } from './world/seed.ts'
 import { agencyIdOf, calendarOf, nightOf, secretOf, unitIdOf, unitOf } from './world/world.ts'
@@ -76,29 +77,6 @@ async function coldActivations(databaseUrl: string, sql: Sql, from: 'journal' | 
       `${measured.postgresCpuMs.toFixed(0)} ms in Postgres, event loop held for at most ${measured.heldMs.toFixed(1)} ms`,
   )
   return measured
-}
-
-/** Measures from now until it is called: the most CPU time between two turns of the event loop, milliseconds. */
-function longestHold(): () => number {
-  let longest = 0
-  let last = process.threadCpuUsage()
-  let isOver = false
-  const turn = () => {
-    longest = Math.max(longest, cpuMsSince(last))
-    last = process.threadCpuUsage()
-    if (!isOver) setImmediate(turn)
-  }
-  setImmediate(turn)
-  return () => {
-    isOver = true
-    return longest
-  }
-}
-
-/** Of this thread: on a busy machine, the time that passed says how long others ran. */
-function cpuMsSince(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
 }
 
 async function requestCosts(databaseUrl: string) {

@@ -47,6 +47,7 @@ export async function compare(
   const { arms } = scenario
   for (const arm of arms) if (arm.server === 'floor' || arm.server === 'floor-body') await harness.prepareFloor(arm)
   if (scenario.hasEndpoints === true) await harness.registerEndpoints()
+  await harness.settle()
   const samples = new Map<Arm, Sample[]>(arms.map((arm) => [arm, []]))
   for (const arm of arms) await harness.run(arm, connections, { warmMs: 0, runMs: compileMs })
   for (let round = 0; round < rounds; round++)

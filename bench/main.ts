@@ -1,5 +1,5 @@
 /*
- * `bun run bench [--quick] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
+ * `bun run bench [--quick | --medium] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
  * might write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
@@ -14,10 +14,11 @@ import { measureLargeWorld } from './large-world.ts'
 import { tableOf, writePicture, writeResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 import { measureStorage } from './storage.ts'
-import { type Figures, type Judged, judge, judgeFigures } from './targets.ts'
+import { type Figures, type Judged, judge, judgeFigures, RATIO_TARGETS } from './targets.ts'
 import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 
 const FULL: Pace = { rounds: 5, compileMs: 4_000, warmMs: 120, runMs: 600 }
+const MEDIUM: Pace = { rounds: 5, compileMs: 3_000, warmMs: 100, runMs: 500 }
 const QUICK: Pace = { rounds: 5, compileMs: 2_000, warmMs: 100, runMs: 450 }
 /** Measured alone, not together with the peer. The last two are separate programs. */
 const ALONE = [
@@ -27,6 +28,7 @@ const ALONE = [
   'group-commit',
   'storage',
   'calendar',
+  'search',
   'changes',
   'webhook-fairness',
   'micro',
@@ -36,34 +38,45 @@ const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
 
 const names = [...SCENARIOS.map(({ name }) => name), ...ALONE]
-const USAGE = `bun run bench [--quick] [--only <scenario>]
+const USAGE = `bun run bench [--quick | --medium] [--only <scenario>]
 
   --quick              the main targets in about two minutes, with a tenth of the data
+  --medium             what has a target, with all of the data, except growth and deliveries
   --only <scenario>    one of ${names.join(', ')}
 
 bench/README.md says what is measured and how to read it.`
 
-const { isQuick, only } = readArguments()
+/** How much is measured. */
+type Extent = 'quick' | 'medium' | 'full'
+
+const { extent, only } = readArguments()
 const busy = loadavg()[0] ?? 0
 if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): trust the ratios rather than the figures`)
 if (only === null || !ALONE.some((name) => name === only)) await compareAll()
-const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && !isQuick)
-if (isWanted('large-world')) tellJudged(judge([await measureLargeWorld(say, FULL)]))
+const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && extent === 'full')
+if (isWanted('large-world') || (only === null && extent === 'medium'))
+  tellJudged(judge([await measureLargeWorld(say, paceOf(extent))]))
 if (isWanted('growth')) tellFigures(await measureGrowth(say))
 if (isWanted('deliveries')) tellFigures(await measureDeliveries(say))
 if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('calendar')) await runAlone('calendar')
+if (isWanted('search')) await runAlone('search')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('changes')) await runAlone('changes')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()
 
 /** Prints the usage and exits if asked for, or if an argument is unknown. */
-function readArguments(): { isQuick: boolean; only: string | null } {
+function readArguments(): { extent: Extent; only: string | null } {
   try {
     const { values } = parseArgs({
-      options: { quick: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        quick: { type: 'boolean' },
+        medium: { type: 'boolean' },
+        only: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
     })
     if (values.help === true) {
       console.log(USAGE)
@@ -71,7 +84,8 @@ function readArguments(): { isQuick: boolean; only: string | null } {
     }
     if (values.only !== undefined && !names.includes(values.only))
       throw new Error(`Cannot measure ${values.only}: use one of ${names.join(', ')}`)
-    return { isQuick: values.quick === true, only: values.only ?? null }
+    const extent = values.quick === true ? 'quick' : values.medium === true ? 'medium' : 'full'
+    return { extent, only: values.only ?? null }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
     process.exit(2)
@@ -91,8 +105,8 @@ async function runAlone(name: string): Promise<void> {
 }
 
 async function compareAll(): Promise<void> {
-  const size = isQuick ? QUICK_WORLD : FULL_WORLD
-  const pace = isQuick ? QUICK : FULL
+  const size = extent === 'quick' ? QUICK_WORLD : FULL_WORLD
+  const pace = paceOf(extent)
   const harness = await Harness.open(size, say)
   const compared: Compared[] = []
   try {
@@ -116,9 +130,9 @@ async function compareAll(): Promise<void> {
   tellJudged(judged)
   if (only !== null) return
   const result = { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared }
-  await writeResult(isQuick ? 'quick' : 'full', result)
+  await writeResult(extent, result)
   // The README's picture is of full runs.
-  if (!isQuick)
+  if (extent === 'full')
     await writePicture(
       compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
     )
@@ -139,6 +153,12 @@ function toldOf({ arms, ratioTo }: Compared): string {
   return `${sides} (${ratios.join(', ')})`
 }
 
-function connectionsOf({ connections, quick }: Scenario): readonly number[] {
-  return isQuick && only === null ? (quick ?? []) : connections
+function paceOf(of: Extent): Pace {
+  return { quick: QUICK, medium: MEDIUM, full: FULL }[of]
+}
+
+function connectionsOf({ name, connections, quick }: Scenario): readonly number[] {
+  if (only !== null || extent === 'full') return connections
+  if (extent === 'quick') return quick ?? []
+  return connections.filter((count) => RATIO_TARGETS.some((of) => of.scenario === name && of.connections === count))
 }

@@ -93,7 +93,7 @@ async function measure(databaseUrl: string): Promise<void> {
   await sql.end()
 }
 
-/** The last version's caller: one booking after the other, until the writer is fenced out. */
+/** The previous version's caller: one booking after the other, until the writer is fenced out. */
 class Client {
   readonly #writer: OldWriter
   readonly #places: readonly Place[]
@@ -119,7 +119,7 @@ class Client {
       this.lastAt = performance.now()
       const waited = this.lastAt - sent
       this.longestMs = Math.max(this.longestMs, waited)
-      if (waited > SLOW_MS) say(`a booking of the last version took ${Math.round(waited)} ms`)
+      if (waited > SLOW_MS) say(`a booking of the previous version took ${Math.round(waited)} ms`)
       this.writes += 1
       await Bun.sleep(5)
     }

@@ -130,6 +130,7 @@ create table api_key (
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_key_pkey PRIMARY KEY (agency_id, key_id),
   constraint api_key_secret_sha256_key UNIQUE (secret_sha256),
   constraint api_key_agency_id_fkey FOREIGN KEY (agency_id) REFERENCES agency(agency_id),
@@ -951,6 +952,17 @@ begin
     raise exception 'Cannot keep an answer: the request has been answered' using errcode = 'NL030';
   end if;
   return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_key_uses(uses jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update api_key k set last_used_at = u."usedAt"
+  from jsonb_to_recordset(uses) as u ("agencyId" uuid, "keyId" uuid, "usedAt" timestamptz)
+  where k.agency_id = u."agencyId" and k.key_id = u."keyId"
+    and (k.last_used_at is null or k.last_used_at < u."usedAt");
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)

@@ -67,7 +67,7 @@ async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
   const { prefix, sha256 } = keySecretOf(secretOf(agency))
   const key: ApiKey = {
     ...{ id: keyIdOf(agency), agencyId: id, name: null, prefix, secretSha256: sha256, scopes: SCOPES },
-    ...{ createdAt: AT, expiresAt: null, revokedAt: null },
+    ...{ createdAt: AT, expiresAt: null, revokedAt: null, lastUsedAt: null },
   }
   await store.insertKey(key, line())
   for (const fee of feeTypesOf(agency)) await store.insertFeeType(id, fee, line())

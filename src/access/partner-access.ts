@@ -6,6 +6,7 @@
 
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
+import { KeyCounters } from './key-counters.ts'
 import { authenticate, keyHolder, validHolder } from './key-secret.ts'
 import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
@@ -72,10 +73,11 @@ export class PartnerAccess {
     }
     const { agency, key } = holder
     const { plan } = agency
-    const rate = this.#limiter.take(key.id, plan.requestsPerMinute)
+    const kept = countersOf(holder)
+    const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
       return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
-    const usage = this.#meter.take(agency.id, plan.requestsPerMonth)
+    const usage = this.#meter.take(agency.id, plan.requestsPerMonth, kept, key)
     if (!plan.apiAccess) return { holder, rate, refusal: this.#featureDisabled() }
     if (usage.allowed) return { holder, rate, refusal: null }
     this.#refused.quotaExceeded += 1
@@ -117,4 +119,10 @@ export class PartnerAccess {
     this.#refused.featureDisabled += 1
     return FEATURE_DISABLED
   }
+}
+
+/** Nobody else keeps anything there. */
+function countersOf(holder: KeyHolder): KeyCounters {
+  if (holder.counters === undefined || holder.counters === null) holder.counters = new KeyCounters()
+  return holder.counters as KeyCounters
 }

@@ -1,5 +1,6 @@
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { KeyCounters } from './key-counters.ts'
 import { RollingMinute, WINDOW_MS } from './rolling-minute.ts'
 
 export interface RateDecision {
@@ -26,6 +27,9 @@ export interface AdmittedRequests {
   readonly ageMs: number
 }
 
+/** Called with every admitted request, its monotonic time and what it was counted with. */
+type OnAdmitted = (keyId: string, atMs: number, kept: KeyCounters | null) => void
+
 /**
  * The budget of requests per key and rolling minute (docs/contract.md#limits), shared by REST and MCP. In any 60 s of the
  * monotonic clock at most `limit` requests pass; refused ones do not count. Synchronous, so concurrent requests cannot
@@ -38,14 +42,16 @@ export interface AdmittedRequests {
  */
 export class RateLimiter {
   readonly #clock: Clock
-  readonly #onAdmitted: (keyId: string, atMs: number) => void
+  readonly #onAdmitted: OnAdmitted
   #young = new Map<string, RollingMinute>()
   #old = new Map<string, RollingMinute>()
   /** When the young generation started, monotonic milliseconds. */
   #youngSince: number
+  /** Of the young one; from 1. */
+  #generation = 1
 
-  /** @param onAdmitted called with every admitted request and its monotonic time; must be cheap */
-  constructor(clock: Clock, onAdmitted: (keyId: string, atMs: number) => void = () => {}) {
+  /** @param onAdmitted must be cheap */
+  constructor(clock: Clock, onAdmitted: OnAdmitted = () => {}) {
     this.#clock = clock
     this.#onAdmitted = onAdmitted
     this.#youngSince = Math.floor(clock.monotonicMs())
@@ -67,21 +73,22 @@ export class RateLimiter {
   /**
    * Decides on one request, and counts it if it passes.
    * @param limit requests per minute, an integer from 1; may differ from call to call (the plan was changed)
+   * @param kept the key's own, or null
    */
-  take(keyId: string, limit: number): RateDecision {
+  take(keyId: string, limit: number, kept: KeyCounters | null = null): RateDecision {
     assert(Number.isInteger(limit) && limit >= 1, 'Cannot limit requests: the limit is not a whole number from 1')
     const precise = this.#clock.monotonicMs()
     const nowMs = Math.floor(precise)
     this.#rotate(nowMs)
 
-    const minute = this.#minuteOf(keyId)
+    const minute = kept === null ? this.#minuteOf(keyId) : this.#keptMinute(keyId, kept)
     minute.forget(nowMs)
     const allowed = minute.counted < limit
     // A request is stamped with the end of its millisecond and compared with the start of the current one: exact to the
     // millisecond, and never in the caller's favor.
     if (allowed) {
       minute.count(Math.ceil(precise))
-      this.#onAdmitted(keyId, precise)
+      this.#onAdmitted(keyId, precise, kept)
     }
 
     const remaining = Math.max(0, limit - minute.counted)
@@ -93,6 +100,13 @@ export class RateLimiter {
       resetAtS: Math.ceil((this.#clock.now() + minute.leavesAt(1) - nowMs) / 1_000),
       retryAfterS: Math.ceil(waitMs / 1_000),
     }
+  }
+
+  #keptMinute(keyId: string, kept: KeyCounters): RollingMinute {
+    if (kept.minute !== null && kept.generation === this.#generation) return kept.minute
+    kept.minute = this.#minuteOf(keyId)
+    kept.generation = this.#generation
+    return kept.minute
   }
 
   #minuteOf(keyId: string): RollingMinute {
@@ -110,5 +124,6 @@ export class RateLimiter {
     this.#old = this.#young
     this.#young = new Map()
     this.#youngSince = nowMs
+    this.#generation += 1
   }
 }

@@ -14,6 +14,7 @@
 import type { BootTime } from '../lib/boot-clock.ts'
 import type { Clock } from '../lib/clock.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
+import type { KeyCounters, SlotCount } from './key-counters.ts'
 import type { AdmittedRequests } from './rate-limit.ts'
 import { WINDOW_MS } from './rolling-minute.ts'
 
@@ -53,7 +54,7 @@ export interface RateSlotsToKeep {
 }
 
 interface Open {
-  readonly counts: Map<string, number>
+  readonly counts: Map<string, SlotCount>
   total: number
   isDirty: boolean
 }
@@ -95,12 +96,17 @@ export class RateSlots {
     return this.#slots.size
   }
 
-  /** Counts an admitted request of the key. `atMs`: the current monotonic time. */
-  count(keyId: string, atMs: number): void {
+  /** Counts an admitted request of the key. `atMs`: the current monotonic time. `kept`: the key's own, or null. */
+  count(keyId: string, atMs: number, kept: KeyCounters | null = null): void {
     const slot = Math.floor((atMs - this.#since) / SLOT_MS)
     if (slot !== this.#slot) this.#advanceTo(slot)
     const current = this.#current
-    current.counts.set(keyId, (current.counts.get(keyId) ?? 0) + 1)
+    let count = kept?.slotCount ?? null
+    if (count === null || count.slot !== slot) {
+      count = countIn(current, slot, keyId)
+      if (kept !== null) kept.slotCount = count
+    }
+    count.requests += 1
     current.total += 1
     current.isDirty = true
     this.#timer.wake()
@@ -154,7 +160,7 @@ export class RateSlots {
         bootId: boot?.bootId ?? null,
         bootMs: boot === null ? null : boot.ms + CLOCK_STEP_MS - ageMs,
         total,
-        counts: Object.fromEntries(counts),
+        counts: Object.fromEntries([...counts].map(([keyId, { requests }]) => [keyId, requests])),
       }
     })
     const newest = Math.floor((now - this.#since) / SLOT_MS)
@@ -163,6 +169,14 @@ export class RateSlots {
       if (open.total === slots[i]?.total) open.isDirty = false
     })
   }
+}
+
+function countIn({ counts }: Open, slot: number, keyId: string): SlotCount {
+  const known = counts.get(keyId)
+  if (known !== undefined) return known
+  const count = { slot, requests: 0 }
+  counts.set(keyId, count)
+  return count
 }
 
 /** The admitted requests in the stored slots, as of now (R1, R2). */

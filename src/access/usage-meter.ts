@@ -1,6 +1,9 @@
+import type { ApiKey } from '../core/catalogue/agency.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
+import type { KeyCounters, MonthCounter } from './key-counters.ts'
+import { type KeyUse, KeyUses } from './key-uses.ts'
 
 /** What an agency has used of a month, all its keys together. */
 export interface MonthUsed {
@@ -28,45 +31,39 @@ export interface UsageDecision {
   readonly retryAfterS: number
 }
 
-interface Counter {
-  readonly agencyId: string
-  readonly month: string
-  used: number
-  /** In `#dirty`. */
-  isDirty: boolean
-}
-
-/** Counters per write. */
+/** Counters, and uses of keys, per write. */
 const WRITE_MAX = 1_000
 
 /**
  * What each agency has used of its monthly quota, over all its keys, in the current calendar month in UTC
  * (docs/contract.md#limits). Counting is synchronous, so concurrent requests cannot both use the last remaining one. The
- * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm.
+ * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm. When each key was last
+ * used is written with them.
  *
  * Two months are kept in memory: the current one, and the previous one in case the wall clock is set back across
  * midnight. An agency that has been idle for a month is therefore no longer in memory.
  */
 export class UsageMeter {
   readonly #clock: Clock
-  readonly #persist: (usage: UsageDraft[]) => Promise<void>
+  readonly #persist: (usage: UsageDraft[], uses: readonly KeyUse[]) => Promise<void>
   readonly #timer: FlushTimer
-  readonly #dirty = new Set<Counter>()
+  readonly #dirty = new Set<MonthCounter>()
+  readonly #uses = new KeyUses()
   #month: CalendarMonth
-  #counters = new Map<string, Counter>()
+  #counters = new Map<string, MonthCounter>()
   /** By month, including the current one. */
-  readonly #months = new Map<string, Map<string, Counter>>()
+  readonly #months = new Map<string, Map<string, MonthCounter>>()
 
   constructor(options: {
     clock: Clock
-    /** Makes totals durable. */
-    persist: (usage: UsageDraft[]) => Promise<void>
+    /** Makes totals, and uses of keys, durable. */
+    persist: (usage: UsageDraft[], uses: readonly KeyUse[]) => Promise<void>
     onFailure: (error: unknown) => void
   }) {
     this.#clock = options.clock
     this.#persist = options.persist
     this.#timer = new FlushTimer({
-      flushed: { isDirty: () => this.#dirty.size > 0, write: () => this.#write() },
+      flushed: { isDirty: () => this.#dirty.size + this.#uses.size > 0, write: () => this.#write() },
       clock: options.clock,
       everyMs: COUNTERS_FLUSH_MS,
       onFailure: options.onFailure,
@@ -78,7 +75,7 @@ export class UsageMeter {
   /** Loads the counts of earlier processes. Call it at start, before the first request. */
   load(rows: Iterable<UsageDraft>): void {
     for (const { agencyId, month, used } of rows) {
-      const counters = this.#months.get(month) ?? new Map<string, Counter>()
+      const counters = this.#months.get(month) ?? new Map<string, MonthCounter>()
       this.#months.set(month, counters)
       const counter = counters.get(agencyId)
       if (counter === undefined) counters.set(agencyId, { agencyId, month, used, isDirty: false })
@@ -86,14 +83,13 @@ export class UsageMeter {
     }
   }
 
-  /** Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks). */
-  take(agencyId: string, quota: number): UsageDecision {
+  /**
+   * Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks).
+   * @param key then used last
+   */
+  take(agencyId: string, quota: number, kept: KeyCounters | null = null, key: ApiKey | null = null): UsageDecision {
     const now = this.#advanceTo(this.#clock.now())
-    let counter = this.#counters.get(agencyId)
-    if (counter === undefined) {
-      counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
-      this.#counters.set(agencyId, counter)
-    }
+    const counter = kept === null ? this.#counterOf(agencyId) : this.#keptCounter(agencyId, kept)
     const allowed = counter.used < quota
     if (allowed) {
       counter.used += 1
@@ -102,6 +98,7 @@ export class UsageMeter {
         this.#dirty.add(counter)
         this.#timer.wake()
       }
+      if (key !== null) this.#uses.note(key, now)
     }
     return this.#decision(allowed, counter.used, quota, now)
   }
@@ -139,6 +136,21 @@ export class UsageMeter {
     return this.#timer.stop()
   }
 
+  #keptCounter(agencyId: string, kept: KeyCounters): MonthCounter {
+    if (kept.month !== null && kept.months === this.#counters) return kept.month
+    kept.month = this.#counterOf(agencyId)
+    kept.months = this.#counters
+    return kept.month
+  }
+
+  #counterOf(agencyId: string): MonthCounter {
+    const known = this.#counters.get(agencyId)
+    if (known !== undefined) return known
+    const counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
+    this.#counters.set(agencyId, counter)
+    return counter
+  }
+
   #decision(allowed: boolean, used: number, quota: number, now: number): UsageDecision {
     const remaining = Math.max(0, quota - used)
     return {
@@ -168,10 +180,13 @@ export class UsageMeter {
 
   async #write(): Promise<void> {
     const dirty = [...this.#dirty]
-    for (let from = 0; from < dirty.length; from += WRITE_MAX) {
+    const unwritten = this.#uses.unwritten()
+    for (let from = 0; from < Math.max(dirty.length, unwritten.length); from += WRITE_MAX) {
       const counters = dirty.slice(from, from + WRITE_MAX)
+      const uses = unwritten.slice(from, from + WRITE_MAX)
       const usage = counters.map(({ agencyId, month, used }) => ({ agencyId, month, used }))
-      await this.#persist(usage)
+      await this.#persist(usage, uses)
+      this.#uses.written(uses)
       counters.forEach((counter, i) => {
         if (counter.used !== usage[i]?.used) return
         counter.isDirty = false

@@ -62,6 +62,7 @@ export class KeyCommands {
       createdAt: clock.now(),
       expiresAt: draft.expiresAt,
       revokedAt: null,
+      lastUsedAt: null,
     }
     await this.#writes.create(key, caller, keep)
     return { key, secret }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../access/key-secret.ts'
 import { newTokenSecret } from '../access/token-secret.ts'
+import type { UsageDraft } from '../access/usage-meter.ts'
 import { AccessTokenCommands } from '../admin/access-token-commands.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
@@ -76,6 +77,12 @@ export function openPortal(
 /** Writes what the portal and the demo change of an agency. */
 export function agencyStore(ledger: Ledger): AgencyStore {
   return new PostgresAgencyStore(ledger.sql, (agencyId) => ledger.epochOf(agencyId))
+}
+
+/** Stores the usage of months that no meter counts: of the demo. */
+export function usageKeeper(ledger: Ledger): (usage: readonly UsageDraft[]) => Promise<void> {
+  const rows = new PostgresUsageRows(ledger.sql)
+  return (usage) => rows.keep((agencyId) => ledger.epochOf(agencyId), usage)
 }
 
 function peekUnit({ directory }: Ledger): PeekUnit {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listen-error.ts'
+import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { localUrl } from '../lib/local-url.ts'
@@ -16,7 +17,7 @@ import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
-import { agencyStore } from './open-portal.ts'
+import { agencyStore, usageKeeper } from './open-portal.ts'
 import { serveSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
@@ -98,13 +99,19 @@ async function start(
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
-    allowHosts: config.webhookAllowHosts,
+    allowHosts: database.isEmbedded ? [...config.webhookAllowHosts, DEMO_ENDPOINT_HOST] : config.webhookAllowHosts,
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
   service.has({ webhooks })
   const demo = database.isEmbedded
-    ? await service.during(ensureDemo(ledger, { store: agencyStore(ledger), dataDir: config.dataDir, onStep }))
+    ? await service.during(
+        ensureDemo(ledger, {
+          ...{ dataDir: config.dataDir, onStep, webhooks: webhooks.commands },
+          store: agencyStore(ledger),
+          keepUsage: usageKeeper(ledger),
+        }),
+      )
     : null
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
   serveSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })

@@ -21,6 +21,7 @@ const COLUMNS: readonly Column<Json>[] = [
   { title: 'NAME', value: ({ name }) => name },
   { title: 'PREFIX', value: ({ prefix }) => prefix },
   { title: 'SCOPES', value: ({ scopes }) => scopes },
+  { title: 'LAST USED', value: ({ lastUsedAt }) => lastUsedAt },
   { title: 'EXPIRES', value: ({ expiresAt }) => expiresAt },
   { title: 'REVOKED', value: ({ revokedAt }) => revokedAt },
 ]

@@ -31,14 +31,14 @@ export function migrateCommand(program: Command, terminal: Terminal): void {
     .summary('migrate the database of DATABASE_URL, ahead of the start of a new version')
     .description(
       'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand. ' +
-        'A database of the layout before shards is copied into the new layout, which needs SECRET_KEY; the last version with the old layout may keep serving. ' +
+        'A database of the layout before shards is copied into the new layout, which needs SECRET_KEY; the previous version with the old layout may keep serving. ' +
         'An interrupted copy continues where it stopped.',
     )
     .addOption(new Option('--status', 'print how far the copy is').conflicts(['back', 'finish']))
     .addOption(
       new Option(
         '--back',
-        'return the database to the last version with the old layout, with everything written since',
+        'return the database to the previous version with the old layout, with everything written since',
       ).conflicts('finish'),
     )
     .option('--finish', 'remove the old tables: from then on there is no way back')
@@ -67,8 +67,8 @@ async function run(sql: Sql, url: string, options: Options, { env, err }: Termin
     const outcome = await goBack(url, onStep)
     const text =
       outcome.kind === 'abandoned'
-        ? 'The copy is removed. The tables of the last version were not changed.\n'
-        : `The database is back in the old layout, with ${outcome.entries} journal entries made since the switch. Start the last version.\n`
+        ? 'The copy is removed. The tables of the previous version were not changed.\n'
+        : `The database is back in the old layout, with ${outcome.entries} journal entries made since the switch. Start the previous version.\n`
     return { json: outcome, text }
   }
   await checkServer(sql)
@@ -121,7 +121,7 @@ async function withClient<T>(url: string, use: (sql: Sql, url: string) => Promis
 }
 
 function copyText(outcome: CopyOutcome): string {
-  return `The ledger is copied up to journal entry ${outcome.copiedSeq}, and follows the last version.${doubts(outcome)} Start this version to switch to the copy.\n`
+  return `The ledger is copied up to journal entry ${outcome.copiedSeq}, and follows the previous version.${doubts(outcome)} Start this version to switch to the copy.\n`
 }
 
 function statusText(report: UpgradeReport): string {
@@ -132,7 +132,7 @@ function statusText(report: UpgradeReport): string {
     case 'old':
       return 'The database has the layout before shards. Nothing is copied yet.\n'
     case 'copying':
-      return `Copied: ${countOf(rows)} rows and ${countOf(entries)} journal entries. The last version is in use.${doubts(report)}\n`
+      return `Copied: ${countOf(rows)} rows and ${countOf(entries)} journal entries. The previous version is in use.${doubts(report)}\n`
     case 'switched':
       return `In the present layout since ${switchedAt?.toISOString() ?? 'now'}. The old tables are kept: --back returns to them, --finish removes them.${doubts(report)}\n`
   }

@@ -18,6 +18,7 @@ import { keys } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { rates } from './rates.ts'
 import { rotateSecretKey } from './rotate-secret-key.ts'
+import { search } from './search.ts'
 import type { Terminal } from './terminal.ts'
 import { units } from './units.ts'
 import { verifyCommand } from './verify.ts'
@@ -46,7 +47,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   for (const add of [
     ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
-    ...[calendar, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
+    ...[calendar, search, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
     ...[health, rotateSecretKey],
   ])
     add(program, terminal)

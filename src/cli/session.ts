@@ -68,8 +68,7 @@ export class Session {
     }
     const rows = answer[member] as Row[]
     this.terminal.out(table(rows, columns))
-    const { page, pageCount, totalItems } = answer
-    if (Number(pageCount) > 1) this.terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in total (--page)\n`)
+    tellPages(answer, this.terminal)
   }
 
   printJson(value: unknown): void {
@@ -117,6 +116,14 @@ export function asking(
     const options = command.opts()
     await run(new Session(options, terminal), { arguments: command.args, options })
   })
+}
+
+/** What is beyond the page that was shown. */
+export function tellPages(
+  { page, pageCount, totalItems }: Readonly<Record<string, unknown>>,
+  terminal: Terminal,
+): void {
+  if (Number(pageCount) > 1) terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in total (--page)\n`)
 }
 
 /** `--page` and `--page-size`. */

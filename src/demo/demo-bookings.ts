@@ -1,86 +1,108 @@
 import type { BookingRequest } from '../core/bookings/booking-request.ts'
 import type { BookingStatus, BookingType } from '../core/domain/booking.ts'
-import { addNights, type Night } from '../core/domain/night.ts'
+import { addNights, asNight, type Night } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { SeededRandom } from '../lib/seeded-random.ts'
-
-const GUESTS = [
-  ['Marta', 'Silva', 'PT'],
-  ['João', 'Ferreira', 'PT'],
-  ['Emma', 'Lindqvist', 'SE'],
-  ['Lukas', 'Brandt', 'DE'],
-  ['Chloé', 'Moreau', 'FR'],
-  ['Oliver', 'Hughes', 'GB'],
-  ['Giulia', 'Conti', 'IT'],
-  ['Sofía', 'Navarro', 'ES'],
-  ['Noah', 'de Vries', 'NL'],
-  ['Aoife', 'Byrne', 'IE'],
-  ['Hana', 'Kobayashi', 'JP'],
-  ['Ethan', 'Walker', 'US'],
-  ['Zuzanna', 'Nowak', 'PL'],
-  ['Mateo', 'Rojas', 'CL'],
-  ['Ingrid', 'Solberg', 'NO'],
-] as const
+import { DEMO_GUESTS, demoGuest } from './demo-guests.ts'
+import { DEMO_WEEK, type WeekStay } from './demo-week.ts'
 
 const SOURCES = ['portal', 'website', 'partner', 'airbnb', 'booking.com'] as const
-const DAYS_BACK = 100
+const DAYS_BACK = 175
 const DAYS_AHEAD = 165
 
-/** About 200 bookings of every type and status, past and to come, that do not overlap. */
+/**
+ * About 350 bookings of every type and status, past and to come, that do not overlap: those around today are of `DEMO_WEEK`.
+ * A unit that is still a draft has none.
+ */
 export function demoBookings(units: readonly Unit[], today: Night): BookingRequest[] {
   // The same seed each time: every demo has the same bookings around its own today.
-  const random = new SeededRandom(5)
-  return units.flatMap((unit) => {
-    const requests: BookingRequest[] = []
-    let arrival = addNights(today, -DAYS_BACK + random.below(12))
-    while (arrival < today + DAYS_AHEAD) {
-      const nights = unit.rules.minStay + random.below(7)
-      requests.push(requestOf(unit, arrival, addNights(arrival, nights), today, random))
-      arrival = addNights(arrival, nights + unit.rules.turnoverNights + random.below(arrival < today + 45 ? 16 : 34))
-    }
-    return requests
-  })
+  const random = new SeededRandom(4)
+  return units
+    .filter(({ status }) => status === 'active')
+    .flatMap((unit) => {
+      const week = DEMO_WEEK[unit.slug] ?? []
+      const [begin, end] = [week[0]?.arrival ?? 0, week.at(-1)?.departure ?? 0]
+      const { turnoverNights } = unit.rules
+      return [
+        ...staysBetween(unit, { from: -DAYS_BACK + random.below(12), to: begin - turnoverNights }, today, random),
+        ...week.map((stay) => weekRequest(unit, stay, today, random)),
+        ...staysBetween(unit, { from: end + turnoverNights + random.below(6), to: DAYS_AHEAD }, today, random),
+      ]
+    })
+}
+
+/** @param window days from today; the last stay before today departs by its end, later ones may go beyond it */
+function staysBetween(
+  unit: Unit,
+  window: { from: number; to: number },
+  today: Night,
+  random: SeededRandom,
+): BookingRequest[] {
+  const requests: BookingRequest[] = []
+  let arrival = window.from
+  while (arrival < window.to) {
+    const nights = unit.rules.minStay + random.below(7)
+    const departure = arrival + nights
+    if (arrival < 0 && departure > window.to) break
+    requests.push(requestOf(unit, addNights(today, arrival), addNights(today, departure), today, random))
+    arrival = departure + unit.rules.turnoverNights + random.below(gapMax(arrival))
+  }
+  return requests
+}
+
+/** The further ahead, the less is booked. */
+function gapMax(arrival: number): number {
+  if (arrival < 21) return 5
+  return arrival < 60 ? 14 : 30
+}
+
+function weekRequest(unit: Unit, stay: WeekStay, today: Night, random: SeededRandom): BookingRequest {
+  const { type, status, source, holdHours, notes, guest } = stay
+  const night = (offset: number): Night => asNight(today + offset)
+  return {
+    ...{ unit, type, status, source, holdHours, notes },
+    stay: { arrival: night(stay.arrival), departure: night(stay.departure) },
+    sourceRef: sourceRefOf(source, random),
+    adults: guest === null ? 1 : Math.min(unit.maxGuests, 2 + (guest % 2)),
+    children: 0,
+    extraBed: false,
+    expectedUntil: stay.expectedUntil === null ? null : night(stay.expectedUntil),
+    guest: guest === null ? null : demoGuest(guest),
+    enforcement: 'agency',
+  }
 }
 
 function requestOf(unit: Unit, arrival: Night, departure: Night, today: Night, random: SeededRandom): BookingRequest {
-  const type = random.pick<BookingType>([...Array<BookingType>(16).fill('guest'), 'owner_stay', 'maintenance', 'block'])
+  const type = random.pick<BookingType>([...Array<BookingType>(20).fill('guest'), 'owner_stay', 'maintenance', 'block'])
   const isGuest = type === 'guest'
   const source = isGuest ? random.pick(SOURCES) : 'portal'
-  const [firstName, lastName, nationality] = random.pick(GUESTS)
   const children = isGuest && unit.rules.extraBedFee > 0 ? random.pick([0, 0, 0, 1, 2]) : 0
+  const guest = demoGuest(random.below(DEMO_GUESTS.length))
   return {
     unit,
     stay: { arrival, departure },
     type,
-    status: statusOf(isGuest, arrival, departure, today, random),
+    status: statusOf(isGuest, departure, today, random),
     source,
-    sourceRef: source === 'portal' ? null : `${source.slice(0, 3).toUpperCase()}-${100_000 + random.below(900_000)}`,
+    sourceRef: sourceRefOf(source, random),
     adults: isGuest ? 1 + random.below(Math.max(1, Math.min(4, unit.maxGuests))) : 1,
     children,
     extraBed: children > 0,
     notes: type === 'maintenance' ? 'Repaint the hall, service the boiler' : null,
     // Long enough that a demo has holds to look at for a while.
     holdHours: 240 + random.below(1_000),
-    guest: isGuest ? { firstName, lastName, email: emailOf(firstName, lastName), phone: null, nationality } : null,
+    guest: isGuest ? guest : null,
     enforcement: 'agency',
   }
 }
 
-function statusOf(
-  isGuest: boolean,
-  arrival: Night,
-  departure: Night,
-  today: Night,
-  random: SeededRandom,
-): BookingStatus {
+function sourceRefOf(source: string, random: SeededRandom): string | null {
+  return source === 'portal' ? null : `${source.slice(0, 3).toUpperCase()}-${100_000 + random.below(900_000)}`
+}
+
+function statusOf(isGuest: boolean, departure: Night, today: Night, random: SeededRandom): BookingStatus {
   if (random.below(12) === 0) return 'cancelled'
   if (!isGuest) return 'confirmed'
   if (departure <= today) return 'checked_out'
-  if (arrival <= today) return 'checked_in'
-  return random.pick<BookingStatus>(['confirmed', 'confirmed', 'confirmed', 'confirmed', 'option', 'draft'])
-}
-
-function emailOf(firstName: string, lastName: string): string {
-  const plain = `${firstName}.${lastName}`.normalize('NFD').replaceAll(/[^A-Za-z.]/g, '')
-  return `${plain.toLowerCase()}@example.com`
+  return random.pick<BookingStatus>([...Array<BookingStatus>(12).fill('confirmed'), 'option', 'draft'])
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
 import { sha256Hex } from '../lib/sha256-hex.ts'
-import { DEMO_CALLER } from './make-demo.ts'
+import { DEMO_CALLER } from './demo-caller.ts'
 
 /** Where the demo's access tokens can be read, lowest role first; without those that are revoked or whose file is gone. */
 export type TokenFiles = readonly { readonly role: Role; readonly path: string }[]

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { keySecretOf, newKeySecret, sha256Hex } from '../access/key-secret.ts'
+import type { PartnerAccess } from '../access/partner-access.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
 import { FeeCommands } from '../admin/fee-commands.ts'
@@ -10,8 +11,9 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
+import { DEMO_KEY } from './demo-keys.ts'
 import { ensureDemoTokens, type TokenFiles } from './demo-tokens.ts'
-import { DEMO_AGENCY, makeDemo } from './make-demo.ts'
+import { DEMO_AGENCY, type DemoCommands, makeDemo } from './make-demo.ts'
 
 const KEY_FILE = 'demo-api-key'
 
@@ -26,17 +28,27 @@ export interface Demo {
 export interface DemoTarget {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
+  readonly access: Pick<PartnerAccess, 'admit'>
   readonly newId: IdSource
   readonly clock: Clock
 }
 
+export interface DemoOptions {
+  readonly store: AgencyStore
+  readonly dataDir: string
+  readonly onStep: (step: string) => void
+  /** Null: without a webhook endpoint. Otherwise `DEMO_ENDPOINT_HOST` is among the hosts that are allowed. */
+  readonly webhooks: DemoCommands['webhooks']
+  readonly keepUsage: DemoCommands['keepUsage']
+}
+
 /**
- * Creates the demo agency in an empty database. A demo without a key was interrupted, and is completed.
+ * Creates the demo agency in an empty database. A demo without its own key was interrupted, and is completed.
  * @returns null if the database has no demo, or the file with its key is gone
  */
 export async function ensureDemo(
   ledger: DemoTarget,
-  { store, dataDir, onStep }: { store: AgencyStore; dataDir: string; onStep: (step: string) => void },
+  { store, dataDir, onStep, webhooks, keepUsage }: DemoOptions,
 ): Promise<Demo | null> {
   const keyFile = join(dataDir, KEY_FILE)
   const { catalogue } = ledger
@@ -48,20 +60,24 @@ export async function ensureDemo(
   })
   const isEmpty = catalogue.agencies().length === 0
   const demo = catalogue.agencyBySlug(DEMO_AGENCY.slug)
-  const isInterrupted = demo !== null && catalogue.keysOf(demo.id).length === 0
+  const isInterrupted = demo !== null && !catalogue.keysOf(demo.id).some(({ name }) => name === DEMO_KEY.name)
   if (!isEmpty && !isInterrupted) return demo !== null && isUsable(ledger, keyFile) ? withTokens(demo, false) : null
 
-  const secret = keepPrivateFile(
-    keyFile,
-    () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes))).secret,
-  )
+  const makeSecret = () => newKeySecret(randomBytes)
+  const secret = keepPrivateFile(keyFile, () => makeSecret().secret)
   const commands = {
+    ...{ webhooks, keepUsage },
     agencies: new AgencyCommands(options),
     fees: new FeeCommands(options),
     keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),
+    partnerKeys: new KeyCommands({ ...options, makeSecret }),
   }
   const { agency } = await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
   return withTokens(agency, true)
+}
+
+function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count))
 }
 
 function isUsable(ledger: DemoTarget, keyFile: string): boolean {

@@ -1,24 +1,42 @@
+import type { PartnerAccess } from '../access/partner-access.ts'
+import type { UsageDraft } from '../access/usage-meter.ts'
 import type { AgencyCommands, NewAgency } from '../admin/agency-commands.ts'
 import type { FeeCommands } from '../admin/fee-commands.ts'
 import type { KeyCommands } from '../admin/key-commands.ts'
 import type { AgencyOutcome } from '../admin/outcome.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
+import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import { asNight } from '../core/domain/night.ts'
-import type { Caller } from '../core/journal/record.ts'
-import { DAY_MS } from '../lib/duration.ts'
+import { parseNight } from '../core/domain/night.ts'
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { dayOf } from '../lib/day-start.ts'
 import type { IdSource } from '../lib/ids.ts'
+import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import { demoBookings } from './demo-bookings.ts'
+import { DEMO_CALLER } from './demo-caller.ts'
+import { DemoDiary } from './demo-diary.ts'
+import { ensureDemoEndpoint } from './demo-endpoint.ts'
+import { DEMO_KEY, ensurePartnerKeys } from './demo-keys.ts'
 import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
 
 /** What the demo is made through: the commands that serve partners and portal, on an open ledger. */
 export interface DemoCommands {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
+  readonly access: Pick<PartnerAccess, 'admit'>
   readonly agencies: AgencyCommands
   readonly fees: FeeCommands
+  /** Creates the key whose secret is in a file. */
   readonly keys: KeyCommands
+  /** Creates keys with a new secret. */
+  readonly partnerKeys: KeyCommands
+  /** Null: the demo has no webhook endpoint. */
+  readonly webhooks: Pick<WebhookCommands, 'register' | 'list'> | null
+  /** Stores what was used of past months. */
+  readonly keepUsage: (usage: readonly UsageDraft[]) => Promise<void>
+  readonly clock: Clock
   readonly newId: IdSource
 }
 
@@ -36,17 +54,23 @@ export const DEMO_AGENCY: NewAgency = {
   plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 50_000 },
   defaultHoldHours: 48,
 }
-export const DEMO_CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
+
+/** Bookings that arrive later are made after the webhook endpoint: their events are sent to it. */
+const BEFORE_ENDPOINT_DAYS = 30
+
+/** Requests of past months, the latest first. */
+const PAST_USAGE = [31_260, 27_840, 29_410, 22_705, 14_930]
 
 /**
- * Makes the demo agency: twelve units, fees, a key, and about 200 bookings around today, through commands, so that everything a
+ * Makes the demo agency: twelve units, fees, keys, and about 350 bookings around today, through commands, so that everything a
  * real agency leaves behind (journal, events, audit) is there too. Resumes an interrupted run.
  * @param now wall clock, ms
  */
 export async function makeDemo(
-  { catalogue, commands, agencies, fees, keys, newId }: DemoCommands,
+  demo: DemoCommands,
   { now, onStep }: { now: number; onStep: (step: string) => void },
 ): Promise<DemoMade> {
+  const { catalogue, commands, agencies, fees, keys, newId } = demo
   const agency = catalogue.agencyBySlug(DEMO_AGENCY.slug) ?? made(await agencies.create(DEMO_AGENCY, DEMO_CALLER))
 
   const inventory = await catalogue.inventory(agency.id)
@@ -54,6 +78,8 @@ export async function makeDemo(
     if (inventory.feeTypes.some(({ label }) => label === feeType.label)) continue
     made(await fees.create(agency, feeType, DEMO_CALLER))
   }
+  const website = await ensurePartnerKeys(agency, { catalogue, keys: demo.partnerKeys, now, caller: DEMO_CALLER })
+  await demo.keepUsage(pastUsage(agency, now))
 
   onStep('Making the demo agency: units')
   const units = await Promise.all(
@@ -68,14 +94,27 @@ export async function makeDemo(
   const empty = await Promise.all(
     units.map(async (unit) => ((await commands.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
   )
-  const requests = demoBookings(empty.flat(), asNight(Math.floor(now / DAY_MS)))
-  const outcomes = await Promise.all(requests.map((request) => commands.book(agency, request, DEMO_CALLER)))
-  const refused = outcomes.find((outcome) => outcome.kind === 'rejected')
-  if (refused !== undefined) throw new Error('Cannot make the demo: two of its bookings overlap')
+  const today = parseNight(dayOf(now, agency.timezone))
+  assert(today !== null, 'Cannot make the demo: today is not a night of ours')
+  const requests = demoBookings(empty.flat(), today)
+  const isEarly = ({ stay }: BookingRequest) => stay.arrival < today + BEFORE_ENDPOINT_DAYS
+  const diary = new DemoDiary({ ...demo, agency, website, today })
+  await diary.book(requests.filter(isEarly))
+  if (demo.webhooks !== null) await ensureDemoEndpoint(agency, demo.webhooks, demo)
+  await diary.book(requests.filter((request) => !isEarly(request)))
+  await diary.cancelSome()
 
   // The key comes last: an interrupted run has made none, which shows that the demo is incomplete.
-  await keys.create(agency, { name: 'Demo key', scopes: SCOPES, expiresAt: null }, DEMO_CALLER)
+  await keys.create(agency, DEMO_KEY, DEMO_CALLER)
   return { agency, units: units.length, bookings: requests.length }
+}
+
+function pastUsage(agency: Agency, now: number): readonly UsageDraft[] {
+  const date = new Date(now)
+  return PAST_USAGE.map((used, i) => {
+    const month = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1 - i)).toISOString().slice(0, 7)
+    return { agencyId: agency.id, month, used }
+  })
 }
 
 function made<T>(settled: AgencyOutcome<T>): T {

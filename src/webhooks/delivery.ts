@@ -22,6 +22,8 @@ export interface WebhookDelivery {
   readonly endpointId: string
   readonly eventId: string
   readonly event: 'booking.created' | 'booking.updated' | 'booking.cancelled' | 'ping'
+  /** Of the event; null for a ping, and for one whose month is archived. */
+  readonly bookingId: string | null
   readonly status: DeliveryStatus
   readonly attempts: readonly Attempt[]
   /** Null unless pending. */

@@ -88,6 +88,12 @@ export interface EndpointRows {
     endpointId: string,
     page: { offset: number; limit: number },
   ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
+  /** The same of a booking: of every endpoint, also of those that were deleted. */
+  deliveriesOfBooking(
+    agencyId: string,
+    bookingId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
   findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null>
   /**
    * Starts a new schedule immediately. An attempt in progress is not affected.

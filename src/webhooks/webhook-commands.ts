@@ -225,6 +225,15 @@ export class WebhookCommands {
     return await this.#rows.deliveries(agencyId, endpointId, page)
   }
 
+  /** Those of the events of a booking, to all endpoints, newest first. None for an unknown booking. */
+  deliveriesOfBooking(
+    agencyId: string,
+    bookingId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }> {
+    return this.#rows.deliveriesOfBooking(agencyId, bookingId, page)
+  }
+
   findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null> {
     return this.#rows.findDelivery(agencyId, deliveryId)
   }
@@ -291,6 +300,7 @@ export class WebhookCommands {
       endpointId,
       eventId,
       event: 'ping',
+      bookingId: null,
       status: isAccepted(outcome) ? 'delivered' : 'dead',
       attempts: [
         {

@@ -20,6 +20,7 @@ const KEY: ApiKey = {
   createdAt: 0,
   expiresAt: null,
   revokedAt: null,
+  lastUsedAt: null,
 }
 
 function catalogueOf({ key = {}, agency = {} }: { key?: Partial<ApiKey>; agency?: Partial<Agency> } = {}) {

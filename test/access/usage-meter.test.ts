@@ -1,25 +1,29 @@
 import { describe, expect, test } from 'bun:test'
 import { calendarMonthAt } from '../../src/access/calendar-month.ts'
+import type { KeyUse } from '../../src/access/key-uses.ts'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
 import { DAY_MS } from '../../src/lib/duration.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
+import { AGENCY, sampleKey } from '../support/samples.ts'
 
 /** 10 s before February 2027. */
 const BEFORE_MIDNIGHT = Date.UTC(2027, 1, 1) - 10_000
 
 function openMeter(clock = new FakeClock(Date.UTC(2027, 0, 15))) {
   const writes: UsageDraft[][] = []
+  const uses: (readonly KeyUse[])[] = []
   const failures: unknown[] = []
   const database = { persist: async (_: UsageDraft[]): Promise<void> => {} }
   const meter = new UsageMeter({
     clock,
-    persist: (usage) => {
+    persist: (usage, used) => {
       writes.push(usage)
+      uses.push(used)
       return database.persist(usage)
     },
     onFailure: (error) => failures.push(error),
   })
-  return { clock, meter, writes, failures, database }
+  return { clock, meter, writes, uses, failures, database }
 }
 
 function taken(meter: UsageMeter, { requests, quota }: { requests: number; quota: number }): number {
@@ -52,6 +56,47 @@ describe('a request that is given back', () => {
     meter.giveBack('agc_a')
     meter.giveBack('agc_a')
     expect(meter.position('agc_a', 9).used).toBe(0)
+  })
+})
+
+describe('a key', () => {
+  const keyOf = () => sampleKey().key
+
+  test('is last used in the minute of its last request, which is written with the count', async () => {
+    const { clock, meter, uses } = openMeter(new FakeClock(Date.UTC(2027, 0, 15, 12, 0, 30)))
+    const key = keyOf()
+    meter.take(AGENCY.id, 9, null, key)
+    meter.take(AGENCY.id, 9, null, key)
+    expect(key.lastUsedAt).toBe(Date.UTC(2027, 0, 15, 12, 0))
+    await meter.flush()
+    const use = { agencyId: AGENCY.id, keyId: key.id }
+    expect(uses).toEqual([[{ ...use, usedAt: Date.UTC(2027, 0, 15, 12, 0) }]])
+    meter.take(AGENCY.id, 9, null, key)
+    await meter.flush()
+    expect(uses[1]).toEqual([])
+    clock.jumpWall(31_000)
+    meter.take(AGENCY.id, 9, null, key)
+    await meter.flush()
+    expect(uses[2]).toEqual([{ ...use, usedAt: Date.UTC(2027, 0, 15, 12, 1) }])
+  })
+
+  test('is not used by a request beyond the quota', async () => {
+    const { meter, uses } = openMeter()
+    const key = keyOf()
+    expect(meter.take(AGENCY.id, 0, null, key).allowed).toBe(false)
+    await meter.flush()
+    expect([key.lastUsedAt, uses]).toEqual([null, []])
+  })
+
+  test('whose use could not be written is written with the next flush', async () => {
+    const { meter, uses, database } = openMeter()
+    const working = database.persist
+    database.persist = () => Promise.reject(new Error('away'))
+    meter.take(AGENCY.id, 9, null, keyOf())
+    await meter.flush().catch(() => {})
+    database.persist = working
+    await meter.flush()
+    expect(uses.map((each) => each.length)).toEqual([1, 1])
   })
 })
 

@@ -26,7 +26,7 @@ import { AGENCY, CALLER, sampleId, sampleUnit } from '../support/samples.ts'
 
 const KEY: ApiKey = {
   ...{ id: sampleId('key', 'a'), agencyId: AGENCY.id, name: null, prefix: 'hr_live_', secretSha256: 'a', scopes: [] },
-  ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+  ...{ createdAt: 0, expiresAt: null, revokedAt: null, lastUsedAt: null },
 }
 const TOKEN: AccessToken = {
   ...{

@@ -26,11 +26,11 @@ describe('migrate, on a database of the layout before shards', () => {
     expect((await migrate(['--status', '--json'])).json).toMatchObject({ stage: 'old' })
     const copied = await migrate()
     expect(copied.stdout).toBe(
-      `The ledger is copied up to journal entry ${writer.lastSeq}, and follows the last version. Start this version to switch to the copy.\n`,
+      `The ledger is copied up to journal entry ${writer.lastSeq}, and follows the previous version. Start this version to switch to the copy.\n`,
     )
     expect(copied.stderr).toContain('Copying table booking\n')
     expect((await migrate(['--status'])).stdout).toContain(
-      `${writer.lastSeq} of ${writer.lastSeq} journal entries. The last version is in use.`,
+      `${writer.lastSeq} of ${writer.lastSeq} journal entries. The previous version is in use.`,
     )
 
     const service = await startServiceOn(database.url)

@@ -29,7 +29,7 @@ afterAll(() => service.close())
 
 async function fill(agency: Agency, slugs: string[], key: string) {
   for (const [i, slug] of slugs.entries()) {
-    await service.unit(agency, { slug, name: slug })
+    await service.unit(agency, { slug, name: slug, city: slug })
     await service.feeType(agency, { label: `${slug} fee` })
     const guest = {
       firstName: `First ${slug}`,
@@ -66,6 +66,11 @@ function pairs(): [path: string, unknown: string, call: PartnerCall][] {
       [
         `/calendar?units=own-villa,${slug}&prices=true&from=2027-03-01&to=2027-04-01`,
         '/calendar?units=own-villa,none&prices=true&from=2027-03-01&to=2027-04-01',
+        {},
+      ],
+      [
+        `/search?arrival=2027-03-10&departure=2027-03-12&city=${slug}`,
+        '/search?arrival=2027-03-10&departure=2027-03-12&city=none',
         {},
       ],
       [`/bookings?unit=${slug}`, '/bookings?unit=none', {}],
@@ -107,11 +112,23 @@ describe('isolation', () => {
   })
   test('no list of A shows anything of B', async () => {
     const calendar = '/calendar?from=2027-03-01&to=2027-05-01&prices=true'
-    for (const path of ['/me', '/units', '/fee-types', calendar, '/bookings?pageSize=200', '/guests?pageSize=200']) {
+    const search = '/search?from=2027-03-01&to=2027-05-01&nights=2&each=stay'
+    const lists = ['/bookings?pageSize=200', '/guests?pageSize=200']
+    for (const path of ['/me', '/units', '/fee-types', calendar, search, ...lists]) {
       const text = JSON.stringify((await service.call(path, { key: keysOfA[0] ?? '' })).body)
       expect(text).not.toContain('secret-')
       expect(text.length).toBeGreaterThan(50)
     }
+  })
+  test('a search of A finds its own unit only, with its own fees, and as many offers as if there were no other agency', async () => {
+    const stay = 'arrival=2027-03-10&departure=2027-03-12'
+    const { body } = await service.call(`/search?${stay}`, { key: keysOfA[0] ?? '' })
+    expect([body.totalItems, body.offers[0].unit]).toEqual([1, 'own-villa'])
+    const json = { unit: 'own-villa', arrival: '2027-03-10', departure: '2027-03-12' }
+    const { quote } = (await service.call('/quote', { key: keysOfA[0] ?? '', json })).body
+    expect(body.offers[0].total).toBe(quote.total)
+    const other = await service.call(`/search?${stay}`, { key: keyOfB })
+    expect(other.body.offers.map(({ unit }: { unit: string }) => unit)).toEqual(SLUGS_OF_B.toSorted())
   })
   test("B's entity tags are worth nothing to A", async () => {
     const range = 'from=2027-03-01&to=2027-05-01'

@@ -51,9 +51,16 @@ test('every operation answers a generated client, with the types it was promised
     await client.GET('/partner/v1/calendar', { params: { query: { from, to, units: slug, prices: 'true' } } }),
   )
   expect([calendar.units[0]?.blocked, calendar.units[0]?.prices?.length]).toEqual([[], 31])
+  const search = of(
+    'searchStays',
+    await client.GET('/partner/v1/search', {
+      params: { query: { from, to, nights: 3, each: 'stay', sort: 'arrival' } },
+    }),
+  )
   const { quote } = of('quoteStay', await client.POST('/partner/v1/quote', { body: stay }))
   const { feeTypes } = of('listFeeTypes', await client.GET('/partner/v1/fee-types'))
   expect(quote.lines.at(-1)?.feeTypeId).toBe(feeTypes[0]?.id ?? null)
+  expect([search.totalItems, search.offers[0]?.arrival, search.offers[0]?.total]).toEqual([29, from, quote.total])
   const guest = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
   const { booking } = of(
     'createBooking',

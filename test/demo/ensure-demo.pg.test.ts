@@ -11,6 +11,7 @@ import { ROLES } from '../../src/core/catalogue/access-token.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { ensureDemo } from '../../src/demo/ensure-demo.ts'
 import { PostgresCatalogueStore } from '../../src/postgres/stores/postgres-catalogue-store.ts'
+import { demoOptions } from '../support/demo-database.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { CALLER } from '../support/samples.ts'
 
@@ -30,7 +31,7 @@ const read = (path: string) => readFileSync(path, 'utf8').trim()
 
 function ensure() {
   const { ledger } = opened
-  return ensureDemo(ledger, { store: agencyStore(ledger), dataDir, onStep: () => {} })
+  return ensureDemo(ledger, demoOptions(ledger, dataDir))
 }
 
 function demoAgency() {
@@ -67,6 +68,28 @@ test('each token has its role, and is in a file that only the user can read', ()
   }
 })
 
+test("what the website booked is in its key's name, and counts as its requests", async () => {
+  const { ledger, database } = opened
+  const keys = ledger.catalogue.keysOf(demoAgency().id)
+  expect(keys.map(({ name, revokedAt }) => [name, revokedAt === null])).toEqual([
+    ['Old website', false],
+    ['Website', true],
+    ['Channel manager', true],
+    ['Price comparison', true],
+    ['Demo key', true],
+  ])
+  const lines = await database.sql`
+    select route, count(*)::int as count from journal where actor_kind = 'key' group by route order by route`
+  expect(lines.map(({ route }) => route)).toEqual([
+    'POST /partner/v1/bookings',
+    'POST /partner/v1/bookings/{id}/cancel',
+  ])
+  const requests = lines.reduce((sum, { count }) => sum + count, 0)
+  expect(ledger.usage.position(demoAgency().id, 50_000).used).toBe(requests)
+  const months = await database.sql`select month from usage_month where used > 10000`
+  expect(months).toHaveLength(5)
+})
+
 test('another start creates none', async () => {
   const before = tokensOfDemo()
   expect(await ensure()).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
@@ -96,8 +119,7 @@ test('a demo that an earlier version made gets them at the next start', async ()
   for (const role of ROLES) rmSync(fileOf(role), { force: true })
   const catalogue = new Catalogue(new PostgresCatalogueStore(ledger.sql))
   await catalogue.load()
-  const store = agencyStore(ledger)
-  const demo = await ensureDemo({ ...ledger, catalogue }, { store, dataDir, onStep: () => {} })
+  const demo = await ensureDemo({ ...ledger, catalogue }, demoOptions(ledger, dataDir))
   expect(demo).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
   expect(catalogue.accessTokensOf(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
 })

@@ -37,7 +37,7 @@ test('on SIGTERM waiting requests end at once, empty, and streams end; the proce
   service.kill('SIGTERM')
   for (const poll of await Promise.all(polls))
     expect(poll).toMatchObject({ status: 200, body: { changes: [], hasMore: false } })
-  await Promise.all(streams.map(({ ended }) => ended))
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(['complete', 'complete'])
   expect(streams.map(({ events }) => events)).toEqual([[], []])
   expect(await service.exited).toBe(0)
   // They would have waited for 20 s, and the drain at most 6.

@@ -43,10 +43,17 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     'path /partner/v1/bookings/{id}/cancel': () => bookingIds,
     'path /partner/v1/guests/{id}': () => guestIds,
     after: () => cursors,
+    // Dates near to one another: a window is a quarter at most.
+    'query /partner/v1/search arrival': () => ['2027-02-27', '2027-04-01', '2028-02-28'],
+    'query /partner/v1/search departure': () => ['2027-02-28', '2027-04-08', '2028-03-01'],
+    'query /partner/v1/search from': () => ['2027-02-28', '2027-04-01', '2027-04-30'],
+    'query /partner/v1/search to': () => ['2027-04-30', '2027-05-15', '2027-07-02'],
+    city: () => ['Lisbon', 'lisbon', 'Porto'],
   })
   const conformity = new Conformity(document)
   const faults: string[] = []
   const statuses = new Map<number, number>()
+  let offers = 0
 
   const sendOne = async () => {
     const { method, path, headers, body } = generator.next()
@@ -66,6 +73,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     if (status === 200 && answer?.changes !== undefined && cursors.length < 500) cursors.push(answer.cursor)
     if (status === 200 && answer?.guests !== undefined && guestIds.length < 500)
       guestIds.push(...answer.guests.slice(0, 3).map(({ id }: { id: string }) => id))
+    if (status === 200 && answer?.offers !== undefined) offers += answer.offers.length
     const found = conformity.faultsIn({ method, path, status, headers: response.headers, body: answer })
     if (status >= 500 || found.length > 0)
       faults.push(`${method} ${path} ${body} → ${status} ${text.slice(0, 300)} ${found.join('; ')}`)
@@ -82,6 +90,7 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
   expect([service.logged, service.bugs]).toEqual([[], []])
   // It was no use if it never got anywhere.
   for (const status of [200, 201, 304, 400, 404, 409, 412, 422]) expect(statuses.get(status) ?? 0).toBeGreaterThan(20)
+  expect(offers).toBeGreaterThan(20)
 }, 300_000)
 
 test('after all that, every night was sold once, and rows and answers agree', async () => {

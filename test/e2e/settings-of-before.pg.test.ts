@@ -57,7 +57,7 @@ const BOOKING = `${A}/bookings/{bookingId}`
 const ENDPOINT = `${A}/webhook-endpoints/{endpointId}`
 const GUEST = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
 
-/** Every operation of the last version without access tokens, in an order in which each can do its work. */
+/** Every operation of the previous version without access tokens, in an order in which each can do its work. */
 const CALLS: readonly Call[] = [
   {
     route: 'POST /portal/v1/agencies',

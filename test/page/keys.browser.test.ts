@@ -50,6 +50,9 @@ describeInBrowser('API keys', () => {
       await shown.getByRole('button', { name: 'I have stored it' }).click()
       expect(await page.getByText(secret).count()).toBe(0)
 
+      await page.reload()
+      await page.getByRole('row', { name: /Harbour website.*just now/ }).waitFor()
+      await page.getByRole('row', { name: /Demo key.*Never/ }).waitFor()
       await snapshot(page, 'keys')
       await page.getByRole('button', { name: 'Revoke Harbour website' }).click()
       await page.getByRole('button', { name: 'Revoke key' }).click()

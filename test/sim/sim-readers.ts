@@ -1,5 +1,5 @@
-import { ChangeFeed } from '../../src/changes/change-feed.ts'
-import { PARTNER_VIEW } from '../../src/changes/change-page.ts'
+import { type AskedChanges, ChangeFeed, type NoChanges } from '../../src/changes/change-feed.ts'
+import { type ChangePage, PARTNER_VIEW } from '../../src/changes/change-page.ts'
 import type { ChangeRows } from '../../src/changes/change-rows.ts'
 import { WaitingPlaces } from '../../src/changes/waiting-places.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
@@ -13,13 +13,14 @@ import type { SimStore } from './sim-store.ts'
 
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
 /** By agency: two of the first share what they read and wait for. */
-const READERS = [2, 1, 1, 1, 1] as const
-/** After this a client takes its connection for lost. */
+const READERS = [['poll', 'poll', 'stream'], ...Array.from({ length: 4 }, () => ['poll', 'stream'] as const)] as const
+/** After this, a client takes its connection for lost; a stream says something every 15 s. */
 const PATIENCE_MS = 30_000
 
 /** What a partner has seen of the feed. */
 export interface SimReader {
   readonly name: string
+  readonly how: 'poll' | 'stream'
   readonly agencyId: string
   /** Numbers of the changes that it was shown, in the order in which it was. */
   readonly shown: number[]
@@ -45,8 +46,8 @@ export class SimReaders {
     this.#store = options.store
     this.#wrapRows = options.wrapRows ?? ((rows) => rows)
     this.readers = AGENCIES.flatMap(({ id, slug }, i) =>
-      Array.from({ length: READERS[i] ?? 1 }, (_, n) => ({
-        ...{ name: `reader ${n} of ${slug}`, agencyId: id, shown: [], faults: [] },
+      (READERS[i] ?? []).map((how, n) => ({
+        ...{ name: `reader ${n} of ${slug}`, how, agencyId: id, shown: [], faults: [] },
       })),
     )
   }
@@ -73,35 +74,65 @@ export class SimReaders {
   }
 
   async #follow(reader: SimReader, processFor: (agencyId: string) => SimProcess | null): Promise<void> {
-    for (let after = 'start'; ; ) {
+    for (let after = 'start'; reader.faults.length === 0; ) {
       await this.#sleep(1 + this.#dice.below(1_000))
       const process = processFor(reader.agencyId)
       if (process === null) continue
-      const answer = await this.#ask(process, reader, after)
-      if (answer === null) continue
-      if ('kind' in answer) {
-        reader.faults.push(`${answer.kind} after ${after}`)
-        return
-      }
-      reader.shown.push(...answer.changes.map(({ json }) => JSON.parse(json).seq as number))
-      after = answer.cursor
+      const next = reader.how === 'poll' ? this.#poll : this.#stream
+      after = await next.call(this, process, reader, after)
     }
   }
 
-  /** Null when the answer is lost, or never comes. */
-  async #ask(process: SimProcess, { agencyId, name }: SimReader, after: string) {
+  /** One request. @returns the cursor to continue with */
+  async #poll(process: SimProcess, reader: SimReader, after: string): Promise<string> {
     const leaving = new AbortController()
     const waitMs = this.#dice.pick([0, 1_000, 20_000])
+    const answer = process.feed.page({ ...this.#asked(reader, after, leaving.signal), waitMs })
+    const got = await this.#received(process, answer)
+    if (got === null) leaving.abort()
+    return got === null ? after : this.#take(reader, got, after)
+  }
+
+  /** One connection. @returns the cursor to continue with */
+  async #stream(process: SimProcess, reader: SimReader, after: string): Promise<string> {
+    const leaving = new AbortController()
+    const stream = await this.#received(process, process.feed.stream(this.#asked(reader, after, leaving.signal)))
+    if (stream === null || 'kind' in stream) {
+      leaving.abort()
+      return stream === null ? after : this.#take(reader, stream, after)
+    }
+    let last = after
+    for (let page: ChangePage | null = stream.first; page !== null; ) {
+      last = this.#take(reader, page, last)
+      page = last === page.cursor ? await this.#received(process, stream.next()) : null
+    }
+    leaving.abort()
+    return last
+  }
+
+  #asked({ agencyId, name }: SimReader, after: string, signal: AbortSignal): AskedChanges {
     const limit = this.#dice.pick([1, 3, 100])
-    const answer = process.feed.page({
-      ...{ agencyId, keyId: name, after, limit, waitMs },
-      ...{ isServed: () => true, signal: leaving.signal },
-    })
+    return { agencyId, keyId: name, after, limit, isServed: () => true, signal }
+  }
+
+  /** Takes what a page shows. The connection may be lost within it. @returns the cursor of the last thing that was taken */
+  #take(reader: SimReader, page: ChangePage | NoChanges, after: string): string {
+    if ('kind' in page) {
+      reader.faults.push(`${page.kind} after ${after}`)
+      return after
+    }
+    const { changes } = page
+    const taken = this.#dice.chance(0.2) ? changes.slice(0, this.#dice.below(changes.length + 1)) : changes
+    reader.shown.push(...taken.map(({ json }) => JSON.parse(json).seq as number))
+    return taken.length === changes.length ? page.cursor : (taken.at(-1)?.cursor ?? after)
+  }
+
+  /** Null when the answer is lost, or never comes. */
+  async #received<T>(process: SimProcess, answer: Promise<T>): Promise<T | null> {
     const lost = Promise.withResolvers<null>()
     const cancel = this.#clock.after(PATIENCE_MS, () => lost.resolve(null))
     const got = await Promise.race([process.receive(answer).catch(() => null), lost.promise])
     cancel()
-    if (got === null) leaving.abort()
     return this.#dice.chance(0.05) ? null : got
   }
 

@@ -57,9 +57,8 @@ function asText(table: string, column: string, value: unknown): unknown {
   return `${prefix}_${value.replaceAll('-', '')}`
 }
 
-/** What the audit trail shows, without the ids of its lines: that of an entry is now another one. */
-/** What both layouts say of a line. */
-export type ShownLine = Omit<AuditEntry, 'id' | 'pricing'>
+/** What both layouts say of a line. The ids of the lines differ. */
+export type ShownLine = Omit<AuditEntry, 'id' | 'event' | 'pricing'>
 
 export async function oldAuditTrail(sql: Sql, agencyId: string): Promise<ShownLine[]> {
   const rows = await sql<{ line: ShownLine & { at: string } }[]>`

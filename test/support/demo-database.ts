@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { agencyStore } from '../../src/app/open-portal.ts'
+import type { Ledger } from '../../src/app/open-ledger.ts'
+import { agencyStore, usageKeeper } from '../../src/app/open-portal.ts'
 import { ROLES, type Role } from '../../src/core/catalogue/access-token.ts'
-import { ensureDemo } from '../../src/demo/ensure-demo.ts'
+import { type DemoOptions, ensureDemo } from '../../src/demo/ensure-demo.ts'
 import { openTestDatabaseLedger } from './open-ledger.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 
@@ -20,12 +21,21 @@ export async function demoDatabase(): Promise<DemoDatabase> {
   const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-demo-'))
   try {
     const ledger = await openTestDatabaseLedger(database.url)
-    await ensureDemo(ledger, { store: agencyStore(ledger), dataDir, onStep: () => {} })
+    await ensureDemo(ledger, demoOptions(ledger, dataDir))
     await ledger.close()
     const read = (name: string) => readFileSync(join(dataDir, name), 'utf8').trim()
     const tokens = Object.fromEntries(ROLES.map((role) => [role, read(`demo-${role}-token`)])) as Record<Role, string>
     return Object.assign(database, { tokens, key: read('demo-api-key') })
   } finally {
     rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Without a webhook endpoint: nothing would send to it, and tests register their own. */
+export function demoOptions(ledger: Ledger, dataDir: string): DemoOptions {
+  return {
+    ...{ dataDir, onStep: () => {}, webhooks: null },
+    store: agencyStore(ledger),
+    keepUsage: usageKeeper(ledger),
   }
 }

@@ -12,8 +12,8 @@ export interface OpenStream {
   readonly comments: string[]
   /** As `Last-Event-ID` would have it. */
   lastEventId(): string
-  /** Resolves when the service has ended the stream, or its connection was lost. */
-  readonly ended: Promise<void>
+  /** Resolves when the service has ended the stream, or its connection was lost or closed. */
+  readonly ended: Promise<'complete' | 'lost'>
   close(): void
 }
 
@@ -43,6 +43,7 @@ export async function openStream(url: string, headers: Record<string, string>): 
       text = blocks.pop() ?? ''
       for (const block of blocks) take(block)
     }
-  })().catch(() => undefined)
+    return 'complete' as const
+  })().catch(() => 'lost' as const)
   return { response, events, comments, lastEventId: () => lastId, ended, close: () => leaving.abort() }
 }

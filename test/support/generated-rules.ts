@@ -1,5 +1,12 @@
 import type { IsoWeekday, Night } from '../../src/core/domain/night.ts'
-import { type Rates, ratesProblems, type Season, sortedRates, type UnitRules } from '../../src/core/domain/rules.ts'
+import {
+  type FeeType,
+  type Rates,
+  ratesProblems,
+  type Season,
+  sortedRates,
+  type UnitRules,
+} from '../../src/core/domain/rules.ts'
 import { assert } from '../../src/lib/assert.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sampleRules } from './samples.ts'
@@ -22,6 +29,20 @@ export function generatedRules(random: SeededRandom, about: Night, change: Parti
     minStay: random.int(1, 3),
     rates: random.chance(0.5) ? sortedRates(rates) : rates,
     ...change,
+  })
+}
+
+/** Fee types of all kinds, each with an id and a label of its own. */
+export function generatedFees(random: SeededRandom): FeeType[] {
+  return Array.from({ length: random.int(0, 4) }, (_, i) => {
+    const kind = random.pick(['fixed', 'percent'] as const)
+    return {
+      ...{ id: `fee-${i}`, label: `Fee ${i}`, kind, includesWeeklyCleaning: false },
+      amount: kind === 'fixed' ? random.int(0, 9_999) : null,
+      basisPoints: kind === 'percent' ? random.int(0, 10_000) : null,
+      application: random.pick(['every_stay', 'every_stay', 'on_request'] as const),
+      active: random.chance(0.8),
+    }
   })
 }
 

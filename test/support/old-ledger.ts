@@ -1,4 +1,4 @@
-/** A database of the layout before shards, and its last version as a writer: statements and texts as that version has them. */
+/** A database of the layout before shards, and the previous version as a writer: statements and texts as that version has them. */
 import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
 import { type Booking, HOLD_EXPIRED } from '../../src/core/domain/booking.ts'
 import { bookedStay, bookingIdentity } from '../../src/core/domain/booking-summary.ts'
@@ -18,7 +18,7 @@ import { TEST_SECRET_KEY } from './service-process.ts'
 
 export const OLD_SECRET_KEY = Uint8Array.fromHex(TEST_SECRET_KEY)
 
-/** What the last version writes in one record. */
+/** What the previous version writes in one record. */
 export interface OldRecord {
   readonly agency: Agency
   /** Of the unit that the event is filed under. */
@@ -37,7 +37,7 @@ export interface OldRecord {
 
 type Row = Record<string, unknown>
 
-/** Applies the migrations of the last version to an empty database, and stores the check value of its key. */
+/** Applies the migrations of the previous version to an empty database, and stores the check value of its key. */
 export async function makeOldDatabase(url: string): Promise<void> {
   const sql = connect(url, { purpose: 'admin' })
   await migrate(sql, { migrations: OLD_MIGRATIONS })
@@ -45,7 +45,7 @@ export async function makeOldDatabase(url: string): Promise<void> {
   await sql.end()
 }
 
-/** The last version, as a writer. */
+/** The previous version, as a writer. */
 export class OldWriter {
   readonly #sql: Sql
   #epoch = 0
@@ -61,7 +61,7 @@ export class OldWriter {
 
   async takeOver(): Promise<void> {
     const [row] = await this.#sql<{ epoch: number; seq: number }[]>`
-      select epoch::float8 as "epoch", last_seq::float8 as "seq" from take_over('last version')`
+      select epoch::float8 as "epoch", last_seq::float8 as "seq" from take_over('previous version')`
     if (row === undefined) throw new Error('Cannot take over an old ledger')
     this.#epoch = row.epoch
     this.#lastSeq = row.seq
@@ -135,7 +135,7 @@ function addEntry(add: (name: string, row: Row) => void, record: OldRecord, even
   add('events', { agency_id: agency.id, event_id, seq, kind: webhook, booking_id, body, occurred_at: isoAt })
 }
 
-/** The body of a webhook event, as the last version stores it. */
+/** The body of a webhook event, as the previous version stores it. */
 function oldBody(of: { id: string; kind: string; seq: number; event: BookingEvent; agency: Agency; unit: Unit }) {
   const { after } = of.event
   return JSON.stringify({
@@ -176,7 +176,7 @@ export interface OldWorld {
 
 const START = Date.UTC(2026, 8, 20, 10)
 
-/** Three agencies with everything that the last version stores, written over three months. */
+/** Three agencies with everything that the previous version stores, written over three months. */
 export async function fillOldLedger(sql: Sql, writer: OldWriter): Promise<OldWorld> {
   const agencies = ['north', 'south', 'west'].map(
     (slug): Agency => ({ ...AGENCY, id: systemIds('agc'), slug, name: `${slug} stays` }),

@@ -97,6 +97,16 @@ const TYPES = [
   'x',
 ]
 
+/**
+ * Parameters of a query that are given together, and not with those of another form. By path template: a document cannot say that.
+ */
+const FORMS: Record<string, readonly (readonly string[])[]> = {
+  '/partner/v1/search': [
+    ['arrival', 'departure'],
+    ['from', 'to', 'nights'],
+  ],
+}
+
 /** Draws requests from an OpenAPI document: valid, nearly valid, hostile. */
 export class RequestGenerator {
   readonly #document: Document
@@ -126,15 +136,22 @@ export class RequestGenerator {
     const parameters = (operation.parameters ?? []).map((parameter: any) => this.#resolved(parameter))
     let path = template
     const query: string[] = []
+    const forms = random.chance(0.2) ? [] : (FORMS[template] ?? [])
+    const form = forms.length === 0 ? [] : random.pick([...forms])
     for (const parameter of parameters) {
-      const { name, schema, required } = parameter
+      const { name, schema } = parameter
+      if (!form.includes(name) && forms.flat().includes(name)) continue
+      const required = parameter.required || form.includes(name)
       if (parameter.in === 'path')
         path = path.replace(
           `{${name}}`,
           this.#encoded(this.#text(this.#pathName(template, name), schema, malice), malice),
         )
-      if (parameter.in === 'query' && (required ? !random.chance(malice / 4) : random.chance(0.4)))
-        query.push(`${name}=${this.#encoded(this.#text(name, schema, malice), malice)}`)
+      if (parameter.in === 'query' && (required ? !random.chance(malice / 4) : random.chance(0.4))) {
+        const known = `query ${template} ${name}`
+        const value = this.#text(this.#known[known] === undefined ? name : known, schema, malice)
+        query.push(`${name}=${this.#encoded(value, malice)}`)
+      }
     }
     if (random.chance(malice / 4) && query.length > 0) query.push(random.pick(query))
     if (random.chance(malice / 4)) query.push(random.pick(['%', 'x=%zz', '__proto__=1', 'a[]=1', '&&', 'x=%00']))

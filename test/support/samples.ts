@@ -57,6 +57,7 @@ export function sampleKey(change: Partial<ApiKey> = {}): { key: ApiKey; secret: 
     createdAt: Date.UTC(2026, 0, 1),
     expiresAt: null,
     revokedAt: null,
+    lastUsedAt: null,
     ...change,
   }
   return { key, secret }

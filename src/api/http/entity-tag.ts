@@ -20,7 +20,12 @@ export class EntityTags {
    *   different answers have the same text
    */
   of(source: string): string {
-    return `"${Bun.hash.wyhash(source, this.#seed).toString(36)}"`
+    return `"${this.partOf(source)}"`
+  }
+
+  /** A part of a tag that has something else in it too: letters and digits, without quotes. As for `of` otherwise. */
+  partOf(source: string): string {
+    return Bun.hash.wyhash(source, this.#seed).toString(36)
   }
 }
 

@@ -34,9 +34,9 @@ export const CAPABILITIES = { tools: {} }
 export const INSTRUCTIONS =
   "Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is " +
   'half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of ' +
-  'the currency given with them. Get slugs from list_units, find free nights with get_availability or, for many units at once, get_calendar, and quote a ' +
-  'price only from quote_stay. Nothing can be booked, held or changed here. Requests are limited per minute: prefer ' +
-  'long ranges and large pages to many small requests.'
+  'the currency given with them. Get slugs from list_units, find free nights with get_availability or, for many units at once, get_calendar, ' +
+  'find stays that can be booked with search_stays, and quote a price only from quote_stay or search_stays. Nothing can be booked, held or ' +
+  'changed here. Requests are limited per minute: prefer long ranges and large pages to many small requests.'
 
 /**
  * How long a client may cache an answer, milliseconds. Scopes of a key never change (docs/contract.md#authentication, rule 7);

@@ -57,15 +57,23 @@ export const AVAILABILITY = [
   }),
 ]
 
+/** Text that JSON writes as it is: every slug of ours. */
+const PLAIN = /^[a-z0-9-]+$/
+
 interface Asked {
   readonly ledger: PartnerLedger
   readonly request: Request
   readonly query: { readonly unit: string; readonly from: string; readonly to: string }
 }
 
-/** The sequence number is of the last event of the unit, which nights and slug come from. */
+/**
+ * The tag is made from the sequence number of the last event of the unit, which nights and slug come from, and from what was asked.
+ * The first part is kept until the next event, because to hash it costs what the list of nights costs. A night has five digits, so no two
+ * tags are the same text by chance.
+ */
 function availability({ ledger, request, query }: Asked, state: UnitState, range: NightRange): Tagged {
-  const tag = ledger.tags.of(`availability ${state.unitId} ${state.seq} ${query.from} ${query.to}`)
+  state.readerTag ??= ledger.tags.partOf(`availability ${state.unitId} ${state.seq}`)
+  const tag = `"${state.readerTag}${range.from}${range.to}"`
   return taggedUnlessHeld(request, tag, () => blockedNights(state, query, range))
 }
 
@@ -76,6 +84,6 @@ function blockedNights(
   { from, to }: NightRange,
 ): string {
   const nights = nightListJson(state.occupied, state.cleaning, from, to)
-  const unit = JSON.stringify(asked.unit)
-  return `{"unit":${unit},"from":"${asked.from}","to":"${asked.to}","blockedNights":${nights}}`
+  const unit = PLAIN.test(asked.unit) ? asked.unit : JSON.stringify(asked.unit).slice(1, -1)
+  return `{"unit":"${unit}","from":"${asked.from}","to":"${asked.to}","blockedNights":${nights}}`
 }

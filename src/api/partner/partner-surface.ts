@@ -14,6 +14,7 @@ import { ME } from './me.ts'
 import type { PartnerDependencies } from './partner-dependencies.ts'
 import { PARTNER_DESCRIPTION } from './partner-description.ts'
 import { QUOTE } from './quote.ts'
+import { SEARCH } from './search.ts'
 import { UNITS } from './units.ts'
 
 export const PARTNER_PREFIX = '/partner/v1'
@@ -24,6 +25,7 @@ const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...UNITS,
   ...AVAILABILITY,
   ...CALENDAR,
+  ...SEARCH,
   ...QUOTE,
   ...FEE_TYPES,
   ...BOOKINGS,

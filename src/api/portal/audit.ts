@@ -2,12 +2,14 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { AuditEntry } from '../../admin/audit-list.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { PRICINGS } from '../../core/domain/event.ts'
 import { ACTOR_KINDS, type Actor } from '../../core/journal/record.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { choice, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import { AuditChangeJson, auditChangeJson } from './audit-change-json.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { instantOrDate } from './portal-schema.ts'
@@ -43,16 +45,23 @@ const AuditEntryJson = Type.Object(
       description:
         'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key or token, outcome and minute.',
     }),
+    change: nullable(AuditChangeJson),
   },
   { $id: 'AuditEntry' },
 )
 
 function auditEntryJson(
-  { at, actor, ...entry }: AuditEntry,
+  { at, actor, event, ...entry }: AuditEntry,
   agency: Agency,
   catalogue: Catalogue,
+  inventory: Inventory,
 ): Static<typeof AuditEntryJson> {
-  return { ...entry, actor: { ...actor, name: nameOf(actor, agency, catalogue) }, at: timestampOf(at) }
+  return {
+    ...entry,
+    actor: { ...actor, name: nameOf(actor, agency, catalogue) },
+    at: timestampOf(at),
+    change: event === null ? null : auditChangeJson(event, inventory),
+  }
 }
 
 /** Keys and tokens keep their names after they are revoked. */
@@ -100,8 +109,9 @@ export const AUDIT = [
       },
       page,
     )
+    const inventory = await ledger.catalogue.inventory(agency.id)
     return JSON.stringify({
-      audit: rows.map((row) => auditEntryJson(row, agency, ledger.catalogue)),
+      audit: rows.map((row) => auditEntryJson(row, agency, ledger.catalogue, inventory)),
       ...pageMembers(page, total),
     })
   }),

@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
-import type { BookingRequest, FoundOutcome, WriteMode } from '../../core/bookings/booking-request.ts'
+import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
@@ -10,16 +9,15 @@ import { PRICINGS } from '../../core/domain/event.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { ifMatchOf } from '../http/if-match.ts'
-import { quoteJson } from '../json/quote-json.ts'
 import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
 import { nightOf, stayOf } from '../json/stay-fields.ts'
 import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
 import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
 import { type Outcome, recorded } from '../route/outcome.ts'
-import { QuoteJson } from '../schema/quote-schema.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer } from './booking-dry-run.ts'
 import {
   AgencyBookingJson,
   agencyBookingJson,
@@ -59,40 +57,6 @@ const NEW_BOOKING = Type.Object({
 })
 
 const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) }
-
-const DRY_RUN = Type.Object({
-  dryRun: Type.Optional(
-    choice(['true', 'false'], {
-      default: 'false',
-      description:
-        'With `true`, the answer is what the write would answer or refuse now, decided in the same way. Nothing is written or recorded.',
-    }),
-  ),
-})
-
-/** What a stay costs now, beside the booking with its total. */
-const triedQuote = nullable(QuoteJson)
-const TRIED = {
-  status: 200,
-  description:
-    'Only with `dryRun=true`: the booking as it would be, and what its stay costs by the rates of now. The id is of no booking, and `guest` is null.',
-  schema: Type.Object({ booking: AgencyBookingJson, quote: triedQuote }),
-} as const
-
-/** Of a change: the same status, so one schema for both. */
-const changedAnswer = {
-  status: 200,
-  description:
-    'The booking. With `dryRun=true`, as it would be, and in `quote` what its stay costs by the rates of now.',
-  schema: Type.Object({
-    booking: AgencyBookingJson,
-    quote: Type.Optional(
-      Type.Union([QuoteJson, Type.Null()], {
-        description: 'Only with `dryRun=true`. Null when nobody pays for the stay, or the booking is cancelled.',
-      }),
-    ),
-  }),
-} as const
 
 const CREATE_BOOKING = {
   id: 'createBooking',
@@ -152,7 +116,7 @@ const CHANGE_BOOKING = {
     ),
   }),
   bodyExample: { status: 'confirmed' },
-  answer: changedAnswer,
+  answer: CHANGED_OR_TRIED,
   problems: ['BOOKING_CONFLICT', 'INVALID_TRANSITION', 'VERSION_CHANGED'],
 } as const satisfies PortalOperation
 
@@ -169,7 +133,7 @@ const CANCEL_BOOKING = {
   body: Type.Object({ reason: optionalText(255) }),
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
-  answer: changedAnswer,
+  answer: CHANGED_OR_TRIED,
   problems: ['VERSION_CHANGED'],
 } as const satisfies PortalOperation
 
@@ -251,10 +215,6 @@ async function replayedBooking({ ledger, agency }: Write, kept: string): Promise
   return JSON.stringify({ booking: withGuest(booking, found) })
 }
 
-function modeOf({ dryRun }: Static<typeof DRY_RUN>): WriteMode {
-  return dryRun === 'true' ? 'dry_run' : 'write'
-}
-
 /** The version that the change is based on, if the request says it. */
 function versionSeen(request: Request): { readonly ifVersion?: number } | Problem {
   const sent = ifMatchOf(request.headers.get('if-match'))
@@ -324,24 +284,4 @@ async function outcomeAsAnswer(
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
   return JSON.stringify({ booking: agencyBookingJson({ ...found, booking }, inventory) })
-}
-
-/**
- * What a dry run says. Its refusals are not recorded (`takesDryRun`).
- * @param beside of a new booking; left out: those of the booking's row
- */
-async function triedAnswer(
-  { ledger, agency }: Pick<AgencyCall<unknown>, 'ledger' | 'agency'>,
-  outcome: FoundOutcome,
-  beside?: Pick<AgencyBooking, 'guest' | 'notes'>,
-): Promise<Outcome> {
-  if (outcome.kind !== 'done') return problemOfOutcome(outcome)
-  const { booking, quote = null } = outcome
-  const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
-  assert(found !== null, 'Cannot show a booking: its row has vanished')
-  const shown = agencyBookingJson({ ...found, booking }, await ledger.catalogue.inventory(agency.id))
-  return {
-    kind: 'tried',
-    answer: { status: 200, body: JSON.stringify({ booking: shown, quote: quote === null ? null : quoteJson(quote) }) },
-  }
 }

@@ -18,17 +18,24 @@ export const KeyJson = Type.Object(
     createdAt: Type.String({ format: 'date-time' }),
     expiresAt: nullable(Type.String({ format: 'date-time' })),
     revokedAt: nullable(Type.String({ format: 'date-time' })),
+    lastUsedAt: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'The minute of the last request that was within the limits. Null: there was none.',
+      }),
+    ),
   },
   { $id: 'Key' },
 )
 
 function keyJson(key: ApiKey): Static<typeof KeyJson> {
-  const { id, name, prefix, scopes, createdAt, expiresAt, revokedAt } = key
+  const { id, name, prefix, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = key
   return {
     ...{ id, name, prefix, scopes: [...scopes] },
     createdAt: timestampOf(createdAt),
     expiresAt: timestampOrNull(expiresAt),
     revokedAt: timestampOrNull(revokedAt),
+    lastUsedAt: timestampOrNull(lastUsedAt),
   }
 }
 

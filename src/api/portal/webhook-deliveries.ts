@@ -4,6 +4,7 @@ import type { WebhookDelivery } from '../../webhooks/delivery.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
+import { BOOKING_PATH } from './bookings.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { ENDPOINT_PATH } from './webhook-endpoints.ts'
@@ -33,6 +34,17 @@ const LIST = {
   path: `${ENDPOINT_PATH}/deliveries`,
   tag: 'Webhooks',
   summary: 'List the deliveries of an endpoint with their attempts, newest first',
+  query: Type.Object(PAGE_QUERY),
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('deliveries', DeliveryJson) },
+} as const satisfies PortalOperation
+
+const LIST_OF_BOOKING = {
+  id: 'listBookingDeliveries',
+  role: 'viewer',
+  method: 'GET',
+  path: `${BOOKING_PATH}/deliveries`,
+  tag: 'Webhooks',
+  summary: 'List the deliveries of a booking to all endpoints, newest first',
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('deliveries', DeliveryJson) },
 } as const satisfies PortalOperation
@@ -72,6 +84,13 @@ export const WEBHOOK_DELIVERIES = [
     const found = isIdShaped(endpointId) ? await ledger.webhooks.deliveries(agency.id, endpointId, page) : null
     if (found === null) return notFound('webhook endpoint')
     return JSON.stringify({ deliveries: found.rows.map(deliveryJson), ...pageMembers(page, found.total) })
+  }),
+  agencyRoute(LIST_OF_BOOKING, async ({ ledger, agency, path: { bookingId }, query }) => {
+    const page = pageOf(query)
+    const isKnown = isIdShaped(bookingId) && (await ledger.bookings.find(agency.id, bookingId)) !== null
+    if (!isKnown) return notFound('booking')
+    const { rows, total } = await ledger.webhooks.deliveriesOfBooking(agency.id, bookingId, page)
+    return JSON.stringify({ deliveries: rows.map(deliveryJson), ...pageMembers(page, total) })
   }),
   agencyRoute(
     RESEND,

@@ -36,6 +36,7 @@ export const DeliveryJson = Type.Object(
     endpointId: Type.String(),
     eventId: Type.String(),
     event: choice(['booking.created', 'booking.updated', 'booking.cancelled', 'ping']),
+    bookingId: nullable(Type.String({ description: 'Of the booking that the event is about; null for a ping.' })),
     status: choice(['pending', 'held', 'delivered', 'dead', 'dropped']),
     attempts: Type.Array(
       Type.Object({
@@ -65,9 +66,9 @@ export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof We
 }
 
 export function deliveryJson(delivery: WebhookDelivery): Static<typeof DeliveryJson> {
-  const { id, endpointId, eventId, event, status, attempts } = delivery
+  const { id, endpointId, eventId, event, bookingId, status, attempts } = delivery
   return {
-    ...{ id, endpointId, eventId, event, status },
+    ...{ id, endpointId, eventId, event, bookingId, status },
     attempts: attempts.map(({ attempt, at, durationMs, httpStatus, reason }) => ({
       ...{ attempt, durationMs, httpStatus, reason },
       at: timestampOf(at),

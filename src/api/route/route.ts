@@ -41,7 +41,8 @@ export function served<A>(
 ): Serve {
   const { method, path, body: schema, isBodyOptional = false, answer } = operation
   const { takesDryRun = false } = operation
-  const records = (request: Request): boolean => isWrite(operation) && !(takesDryRun && asksForDryRun(request))
+  const writes = isWrite(operation)
+  const records = (request: Request): boolean => writes && !(takesDryRun && asksForDryRun(request))
   const readTarget = targetReader(operation)
   const readBody = schema === undefined ? null : bodyReader(schema, isBodyOptional)
   const options = { name: { surface, method, path }, status: answer.status, isWrite: records }

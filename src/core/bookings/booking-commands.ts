@@ -8,11 +8,9 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Inventory } from '../catalogue/inventory.ts'
-import { isLive } from '../domain/booking.ts'
-import { type Decision, decideBookStay, decideCancel, decideExpiry, quoteOf, type Tariff } from '../domain/decide.ts'
+import { decideBookStay, decideCancel, decideExpiry } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
-import type { BookingEvent, Pricing } from '../domain/event.ts'
-import type { Quote } from '../domain/pricing.ts'
+import type { Pricing } from '../domain/event.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
@@ -20,6 +18,7 @@ import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { type AuditSource, refusalLine, replayLine } from './audit-lines.ts'
+import type { Listed } from './booking-list.ts'
 import {
   type BookingRequest,
   type FoundOutcome,
@@ -32,7 +31,9 @@ import {
 } from './booking-request.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
+import { type Decided, decidedOf, tariffOf } from './decided.ts'
 import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
+import { type Offer, OfferSearch, type OffersAsked } from './offer-search.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import type { WriteLimit } from './write-limit.ts'
 
@@ -45,6 +46,7 @@ export class BookingCommands {
   readonly #writes: DurableWrites
   readonly #clock: Clock
   readonly #audit: AuditSource
+  readonly #offers: OfferSearch
 
   constructor(options: DurableWritesOptions & { readonly rows: BookingRows }) {
     this.#catalogue = options.catalogue
@@ -53,6 +55,7 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
+    this.#offers = new OfferSearch(options.directory)
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -68,6 +71,11 @@ export class BookingCommands {
   /** Rises with every change of the agency's nights and prices, in the same tick (UnitDirectory.appliedTo). */
   changesOf(agency: Agency): number {
     return this.#directory.appliedTo(agency.id)
+  }
+
+  /** A page of the stays that `book` would accept, with the totals that it would write (OfferSearch). */
+  search(agency: Agency, inventory: Inventory, asked: OffersAsked): Promise<Listed<Offer>> {
+    return this.#offers.page(agency, inventory, asked)
   }
 
   /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
@@ -253,14 +261,15 @@ export class BookingCommands {
   }
 
   /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay. */
-  async #settle(
+  #settle(
     write: Write,
     { decision, quote }: Decided,
     states: readonly UnitState[],
     made: Parameters<DurableWrites['settle']>[3],
   ): Promise<Outcome> {
-    const outcome = await this.#writes.settle(write, decision, states, made)
-    return write.isDryRun && outcome.kind === 'done' ? { ...outcome, quote } : outcome
+    const settled = this.#writes.settle(write, decision, states, made)
+    if (!write.isDryRun) return settled
+    return settled.then((outcome) => (outcome.kind === 'done' ? { ...outcome, quote } : outcome))
   }
 
   /** Runs `use` with the current units and fees; they cannot change while it runs. At once when they are in memory. */
@@ -288,21 +297,4 @@ export class BookingCommands {
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
     return this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
   }
-}
-
-interface Decided {
-  readonly kind: 'decided'
-  readonly decision: Decision<BookingEvent>
-  readonly quote: Quote | null
-}
-
-/** With what a dry run says of the price, taken at the same moment as the decision. */
-function decidedOf({ isDryRun }: Write, decision: Decision<BookingEvent>, state: UnitState, tariff: Tariff): Decided {
-  if (!isDryRun || decision.kind === 'rejected') return { kind: 'decided', decision, quote: null }
-  const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-  return { kind: 'decided', decision, quote: isLive(booking) ? quoteOf(state, booking, tariff) : null }
-}
-
-function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
-  return { currency, feeTypes }
 }

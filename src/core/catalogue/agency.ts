@@ -54,4 +54,6 @@ export interface ApiKey {
   readonly createdAt: Instant
   readonly expiresAt: Instant | null
   readonly revokedAt: Instant | null
+  /** To the minute; null: never. Changed in place (KeyUses), and stored some time later. */
+  lastUsedAt: Instant | null
 }

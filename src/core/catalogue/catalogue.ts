@@ -38,6 +38,8 @@ export interface CatalogueRead {
 export interface KeyHolder {
   readonly key: ApiKey
   readonly agency: Agency
+  /** Left to the admission of requests, which keeps here what it counts them with; lost when the key or its agency changes. */
+  counters?: object | null
 }
 
 /** The access token of a request, and the agency it belongs to. */
@@ -68,7 +70,7 @@ export class Catalogue {
   readonly #store: CatalogueStore
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
-  readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency }))
+  readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
   readonly #accessTokens = new Credentials<AccessToken, TokenHolder>((token, agency) => ({ token, agency }))
   /** In the order in which eviction visits them. */
   readonly #inventories = new Map<string, Cached>()

@@ -49,7 +49,7 @@ export function forEachNightPriceRun(
 
 /**
  * Sums of night prices: element `i` is the sum over the `i` nights from `from` on, so that the nights `[from + a, from + b)` cost the
- * difference of elements `b` and `a`. One element more than there are nights. Exact for a range of at most 366 nights (PRICE_MAX).
+ * difference of elements `b` and `a`. One element more than there are nights. Exact for a range of at most 8,000 nights (PRICE_MAX).
  */
 export function nightPriceSums(rules: UnitRules, from: Night, to: Night): Float64Array {
   const sums = new Float64Array(to - from + 1)

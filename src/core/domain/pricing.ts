@@ -67,8 +67,7 @@ export function priceStay(input: PriceStayInput): Quote {
   if (rules.cleaningFee !== 0) lines.push(perPiece('cleaning', 'Cleaning', 1, rules.cleaningFee))
   if (input.extraBed && input.children > 0 && rules.extraBedFee !== 0)
     lines.push(perPiece('extra_bed', 'Extra bed', nights, rules.extraBedFee))
-  for (const feeType of input.feeTypes)
-    if (feeType.active && feeType.application === 'every_stay') lines.push(feeLine(feeType, discounted))
+  for (const feeType of input.feeTypes) if (isOfEveryStay(feeType)) lines.push(feeLine(feeType, discounted))
 
   const total = sumOf(lines)
   assert(Number.isSafeInteger(total), 'Cannot price a stay: the total is not a safe integer')
@@ -138,19 +137,29 @@ function nextSeasonStart(seasons: readonly Season[], night: Night): Night | null
   return next
 }
 
-/** The discount with the highest `minNights` that the stay reaches, even if one for fewer nights is larger. */
+/** The discount with the highest `minNights` that the stay reaches, even if one for fewer nights is larger; null for none. */
+export function discountOf(discounts: readonly LengthOfStayDiscount[], nights: number): LengthOfStayDiscount | null {
+  let best: LengthOfStayDiscount | null = null
+  for (const discount of discounts)
+    if (discount.minNights <= nights && (best === null || discount.minNights > best.minNights)) best = discount
+  return best
+}
+
 function addDiscount(
   lines: QuoteLine[],
   discounts: readonly LengthOfStayDiscount[],
   nights: number,
   accommodation: MinorUnits,
 ): void {
-  let best: LengthOfStayDiscount | null = null
-  for (const discount of discounts)
-    if (discount.minNights <= nights && (best === null || discount.minNights > best.minNights)) best = discount
+  const best = discountOf(discounts, nights)
   if (best === null || best.basisPoints === 0) return
   const amount = percentOf(accommodation, -best.basisPoints)
   lines.push(percentLine('discount', 'Length-of-stay discount', best.basisPoints, amount, null))
+}
+
+/** Whether every stay pays it. */
+export function isOfEveryStay(feeType: FeeType): boolean {
+  return feeType.active && feeType.application === 'every_stay'
 }
 
 function feeLine(feeType: FeeType, discounted: MinorUnits): QuoteLine {

@@ -54,6 +54,8 @@ export class UnitState implements UnitFacts {
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
   seq: number
+  /** Kept here by a reader, who makes it from the unit's id and `seq`: gone with the next event. */
+  readerTag: string | null = null
 
   private constructor(unitId: string, facts: UnitFacts) {
     this.unitId = unitId
@@ -105,6 +107,7 @@ export class UnitState implements UnitFacts {
         unreachable(event)
     }
     this.seq = seq
+    this.readerTag = null
   }
 
   #setRules(rules: UnitRules): void {

@@ -61,6 +61,7 @@ export class Journal {
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
   /** Called once nothing that was appended is open. */
   readonly #drained: (() => void)[] = []
+  readonly #atEndOfTurn: (task: () => void) => void
   #state: State = { kind: 'idle' }
   #isDispatchDue = false
   #stopWatching: () => void = () => {}
@@ -82,8 +83,14 @@ export class Journal {
     /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
     onDurable?: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
+    /**
+     * Runs a task when all requests that arrived together have been looked at, so that they share a batch. The default, a microtask, runs
+     * after the first of them if each comes with a turn of its own, as with HTTP.
+     */
+    atEndOfTurn?: (task: () => void) => void
   }) {
     const { store, clock, limits } = options
+    this.#atEndOfTurn = options.atEndOfTurn ?? queueMicrotask
     this.#clock = clock
     this.#logs = new ShardLogs(options)
     this.#limit = new BatchLimit(limits.batchMax)
@@ -168,11 +175,11 @@ export class Journal {
 
   readonly #isReady = ({ shard }: WaitingRecord): boolean => !this.#logs.isHeld(shard)
 
-  /** One turn of the loop later, so that records of the same tick share a batch. */
+  /** Later, so that records of the same turn share a batch. */
   #dispatchSoon(): void {
     if (this.#isDispatchDue || !this.#isNextDue()) return
     this.#isDispatchDue = true
-    queueMicrotask(() => {
+    this.#atEndOfTurn(() => {
       this.#isDispatchDue = false
       this.#dispatch()
     })

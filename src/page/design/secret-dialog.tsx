@@ -9,6 +9,7 @@ export function SecretDialog({
   title,
   secret,
   label,
+  isHashed = true,
   children,
   onStored,
 }: {
@@ -16,6 +17,8 @@ export function SecretDialog({
   secret: string
   /** What it is: "API key". */
   label: string
+  /** Whether not even the service knows it any more. */
+  isHashed?: boolean
   /** How to use it: a `CodeBlock` with a ready command. */
   children?: ComponentChildren
   onStored: () => void
@@ -30,7 +33,7 @@ export function SecretDialog({
       }
     >
       <p>
-        Copy it now: <strong>it is not shown again.</strong> Only its hash is kept.
+        Copy it now: <strong>it is not shown again.</strong> {isHashed && 'Only its hash is kept.'}
       </p>
       <CodeBlock label={label} text={secret} isSecret />
       {children}

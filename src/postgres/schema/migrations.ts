@@ -18,6 +18,7 @@ import loadUnits from '../../../sql/0017_load_units.sql' with { type: 'text' }
 import changes from '../../../sql/0018_changes.sql' with { type: 'text' }
 import portalSessions from '../../../sql/0019_portal_sessions.sql' with { type: 'text' }
 import portalChanges from '../../../sql/0020_portal_changes.sql' with { type: 'text' }
+import keyLastUsed from '../../../sql/0021_key_last_used.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -38,6 +39,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 18, name: 'changes', sql: changes },
   { version: 19, name: 'portal_sessions', sql: portalSessions },
   { version: 20, name: 'portal_changes', sql: portalChanges },
+  { version: 21, name: 'key_last_used', sql: keyLastUsed },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

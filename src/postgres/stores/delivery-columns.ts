@@ -8,6 +8,7 @@ export interface StoredDelivery {
   endpointId: string
   eventId: string
   event: WebhookDelivery['event']
+  bookingId: string | null
   status: WebhookDelivery['status']
   attempts: (Omit<Attempt, 'at'> & { atMs: number })[] | null
   nextAttemptAt: Date | null
@@ -22,6 +23,8 @@ export interface StoredDelivery {
 export function deliveryColumns(sql: Sql) {
   return sql`
     d.delivery_id as "id", d.endpoint_id as "endpointId", d.event_id as "eventId", d.kind as "event",
+    (select j.booking_id from journal j
+     where j.agency_id = d.agency_id and j.seq = d.seq and j.month = d.entry_month) as "bookingId",
     case when d.status <> 'pending' or e.status = 'active' then d.status
          when e.status = 'disabled' then 'held' else 'dropped' end as "status",
     (select jsonb_agg(jsonb_build_object(
@@ -38,6 +41,7 @@ export function deliveryOf(row: StoredDelivery): WebhookDelivery {
     endpointId: idOf('whe', row.endpointId),
     eventId: idOf('evt', row.eventId),
     event: row.event,
+    bookingId: row.bookingId === null ? null : idOf('bkg', row.bookingId),
     status: row.status,
     attempts: (row.attempts ?? []).map(({ atMs, ...attempt }) => ({
       attempt: attempt.attempt,

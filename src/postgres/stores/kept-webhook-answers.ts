@@ -72,5 +72,6 @@ export function keptResend(sql: Sql, delivery: WebhookDelivery, at: Instant): Fr
 
 export function keptDeliveryIn(kept: string): WebhookDelivery {
   const { delivery, row, at } = JSON.parse(kept) as { delivery: WebhookDelivery; row: ResendRow; at: Instant }
-  return resentDelivery(delivery, row, at)
+  // Those kept by an earlier version do not say which booking.
+  return resentDelivery({ ...delivery, bookingId: delivery.bookingId ?? null }, row, at)
 }

@@ -1,10 +1,14 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { Pricing } from '../../core/domain/event.ts'
+import type { LoggedEvent, Pricing } from '../../core/domain/event.ts'
+import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
+import { decodeEntry } from '../../core/journal/entry-codec.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { ofBooking } from './entries-of-booking.ts'
 import type { ListReads } from './list-reads.ts'
+import { entryOf as storedEntryOf } from './loaded-rows.ts'
 
 /**
  * The audit trail: the entries of the journal, and the lines that have none. Both have an index on (agency, newest), and the two
@@ -43,6 +47,13 @@ interface StoredLine {
   readonly requestId: string | null
   readonly count: number
   readonly pricing: Pricing | null
+  /** These are null unless it is an entry. */
+  readonly seq: number | null
+  readonly unitId: string
+  readonly otherUnitId: string | null
+  readonly kind: string
+  readonly payload: string
+  readonly checksum: string
 }
 
 /** One page and the count of all; a page beyond the end has only the count. */
@@ -106,12 +117,15 @@ function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
       ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
     entryColumns: sql`
       at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
-      true as "isEntry", request_id as "requestId", 1::float8 as "count", ${pricingOf(sql)} as "pricing"`,
+      true as "isEntry", request_id as "requestId", 1::float8 as "count", ${pricingOf(sql)} as "pricing",
+      seq::float8 as "seq", unit_id as "unitId",
+      other_unit_id as "otherUnitId", kind, payload, checksum::text as "checksum"`,
     lines: sql`
       ${common}
       ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
       ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
-    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8, null`,
+    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8,
+      null, null, null, null, null, null, null`,
   }
 }
 
@@ -136,30 +150,25 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
 }
 
-/** The entries of a booking are those of the units it has been in, which have an index. */
-function ofBooking(sql: Sql, agencyId: string, bookingId: string): Fragment {
-  const booking = sql`${uuidIn('bkg', bookingId)}::text::uuid`
-  return sql`
-    and booking_id = ${booking}
-    and unit_id = any (array(
-      with recursive stayed_in as (
-        select unit_id from booking where agency_id = ${uuidOf(agencyId)} and booking_id = ${booking}
-        union
-        select j.other_unit_id from stayed_in s
-        join journal j on j.unit_id = s.unit_id and j.booking_id = ${booking} and j.other_unit_id is not null)
-      select unit_id from stayed_in))`
+function entryOf(row: StoredLine): AuditEntry {
+  const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId, pricing } = row
+  return {
+    ...{ route, outcome, requestId, count, pricing },
+    id: idOf('aud', id),
+    bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
+    actor: actorOf(actorKind, actorId),
+    at: row.at.getTime(),
+    event: eventOf(row),
+  }
 }
 
-function entryOf({ total: _, isEntry, actorKind, actorId, ...line }: StoredLine): AuditEntry {
-  return {
-    id: idOf('aud', line.id),
-    route: line.route,
-    outcome: line.outcome,
-    bookingId: line.bookingId !== null && isEntry ? idOf('bkg', line.bookingId) : line.bookingId,
-    requestId: line.requestId,
-    count: line.count,
-    pricing: line.pricing,
-    actor: actorOf(actorKind, actorId),
-    at: line.at.getTime(),
+/** A damaged entry is the verification's to report; its line in the trail is shown as far as it can be. */
+function eventOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredLine): LoggedEvent | null {
+  if (seq === null) return null
+  try {
+    return decodeEntry(storedEntryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }))
+  } catch (error) {
+    if (error instanceof CorruptLedgerError) return null
+    throw error
   }
 }

@@ -7,6 +7,7 @@ import { WAITING_COUNTED_MAX } from '../../webhooks/webhook-endpoint.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
+import { ofBooking } from './entries-of-booking.ts'
 import {
   type EndpointRow,
   endpointOf,
@@ -173,7 +174,34 @@ export class PostgresEndpointRows implements EndpointRows {
         ) page on true
         order by page."createdAt" desc, page."id"`,
     )
-    return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null).map(deliveryOf) }
+    return pageOfDeliveries(rows)
+  }
+
+  async deliveriesOfBooking(agencyId: string, bookingId: string, page: { offset: number; limit: number }) {
+    const { sql } = this.#lists
+    const agency = uuidOf(agencyId)
+    const rows = await this.#lists.read(
+      agencyId,
+      sql<(StoredDelivery & { total: number })[]>`
+        with entry as materialized (
+          select entry_id from journal where agency_id = ${agency} and is_announced ${ofBooking(sql, agencyId, bookingId)}
+        ), hit as materialized (
+          -- The key of a delivery is made from the entry and the endpoint (make_deliveries).
+          select ${deliveryColumns(sql)}
+          from entry
+          cross join webhook_endpoint e
+          join webhook_delivery d
+            on d.agency_id = e.agency_id and d.delivery_id = md5(entry.entry_id::text || e.endpoint_id::text)::uuid
+          where e.agency_id = ${agency}
+        )
+        select counted.total, page.*
+        from (select count(*)::float8 as total from hit) counted
+        left join lateral (
+          select * from hit order by "createdAt" desc, "id" offset ${page.offset}::text::bigint limit ${page.limit}
+        ) page on true
+        order by page."createdAt" desc, page."id"`,
+    )
+    return pageOfDeliveries(rows)
   }
 
   async findDelivery(agencyId: string, deliveryId: string) {
@@ -270,6 +298,11 @@ export class PostgresEndpointRows implements EndpointRows {
   async #endpoint(query: PromiseLike<unknown>): Promise<StoredEndpoint | null> {
     return (await this.#endpoints(query))[0] ?? null
   }
+}
+
+/** A page beyond the end has only the count. */
+function pageOfDeliveries(rows: readonly (StoredDelivery & { total: number })[]) {
+  return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null).map(deliveryOf) }
 }
 
 function endpointColumns(sql: Sql): Fragment {

@@ -1,3 +1,4 @@
+import type { KeyUse } from '../../access/key-uses.ts'
 import type { MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'
@@ -8,7 +9,7 @@ import { fencesText } from './batch-text.ts'
 /** Ten years. */
 const MONTHS_MAX = 120
 
-/** Requests used per agency and month: totals, of which the highest is kept. */
+/** Requests used per agency and month: totals, of which the highest is kept. And when keys were last used: the latest. */
 export class PostgresUsageRows {
   readonly #sql: Sql
 
@@ -31,11 +32,16 @@ export class PostgresUsageRows {
    * @param epochOf returns the current epoch of this writer for the agency, which may rise (Journal.epochOf)
    * @throws an error of class `fenced` when another writer has taken over, DeadlineError, or what the database answers
    */
-  async keep(epochOf: (agencyId: string) => number, totals: readonly UsageDraft[]): Promise<void> {
+  async keep(
+    epochOf: (agencyId: string) => number,
+    totals: readonly UsageDraft[],
+    uses: readonly KeyUse[] = [],
+  ): Promise<void> {
     const rows = JSON.stringify(totals.map((total) => ({ ...total, agencyId: uuidOf(total.agencyId) })))
-    const { shards, epochs } = fencesText(fencesOf(totals, epochOf))
+    const { shards, epochs } = fencesText(fencesOf([...totals, ...uses], epochOf))
+    const alongside = uses.length === 0 ? this.#sql`` : this.#sql`, keep_key_uses(${usesText(uses)}::text::jsonb)`
     await this.#sql`
-      select keep_usage(${shards}::text::smallint[], ${epochs}::text::bigint[], ${rows}::text::jsonb)`
+      select keep_usage(${shards}::text::smallint[], ${epochs}::text::bigint[], ${rows}::text::jsonb)${alongside}`
   }
 
   /** The agency's months, newest first, the last ten years at most; the current one as of the meter's last flush. */
@@ -46,8 +52,21 @@ export class PostgresUsageRows {
   }
 }
 
+function usesText(uses: readonly KeyUse[]): string {
+  return JSON.stringify(
+    uses.map(({ agencyId, keyId, usedAt }) => ({
+      agencyId: uuidOf(agencyId),
+      keyId: uuidOf(keyId),
+      usedAt: new Date(usedAt).toISOString(),
+    })),
+  )
+}
+
 /** One of each shard, in order. */
-function fencesOf(totals: readonly UsageDraft[], epochOf: (agencyId: string) => number): readonly ShardEpoch[] {
-  const epochs = new Map(totals.map(({ agencyId }) => [shardOf(agencyId), epochOf(agencyId)]))
+function fencesOf(
+  rows: readonly { readonly agencyId: string }[],
+  epochOf: (agencyId: string) => number,
+): readonly ShardEpoch[] {
+  const epochs = new Map(rows.map(({ agencyId }) => [shardOf(agencyId), epochOf(agencyId)]))
   return [...epochs].map(([shard, epoch]) => ({ shard, epoch })).sort((a, b) => a.shard - b.shard)
 }

@@ -161,6 +161,7 @@ export const API_KEY = table(
     createdAt: instant(),
     expiresAt: nullable(instant()),
     revokedAt: nullable(instant()),
+    lastUsedAt: nullable(instant()),
   } as const satisfies FieldsOf<ApiKey>,
   { id: 'key_id', secretSha256: 'secret_sha256' },
 )

@@ -5,7 +5,7 @@ import type { OnStep } from './progress.ts'
 const LOCK_ATTEMPTS_MAX = 360
 
 /**
- * Removes everything that a copy has created, complete or not. Does not change the old tables; the last version may keep serving.
+ * Removes everything that a copy has created, complete or not. Does not change the old tables; the previous version may keep serving.
  * @param main the old schema, quoted
  */
 export async function abandonCopy(sql: Sql, main: string, onStep: OnStep): Promise<void> {

@@ -60,7 +60,7 @@ end $$;
 create or replace function ledger_upgrade.store_old_rest() returns void language plpgsql set search_path = main_schema as $$
 begin
   insert into ledger_previous.audit (agency_id, audit_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count)
-  -- The last version has no access tokens: to it, their people are the portal.
+  -- The previous version has no access tokens: to it, their people are the portal.
   select ledger_upgrade.text_of('agc', a.agency_id), ledger_upgrade.text_of('aud', a.line_id), a.at,
          case a.actor_kind when 'access_token' then 'portal' else a.actor_kind end,
          case a.actor_kind when 'access_token' then null else ledger_upgrade.text_of('key', a.actor_id) end,

@@ -1,5 +1,5 @@
 /**
- * The way back to the last version: fences out the present version, copies what was written since the switch to the old tables, and
+ * The way back to the previous version: fences out the present version, copies what was written since the switch to the old tables, and
  * puts those back in place.
  */
 import type { Booking } from '../../core/domain/booking.ts'
@@ -28,7 +28,7 @@ const SWITCH_ATTEMPTS_MAX = 240
 export type BackOutcome = { readonly kind: 'abandoned' } | { readonly kind: 'back'; readonly entries: number }
 
 /**
- * Returns the database to the last version. Before the switch: removes the copy. After it: fences out the present version, and copies
+ * Returns the database to the previous version. Before the switch: removes the copy. After it: fences out the present version, and copies
  * everything written since to the old tables. After an interruption, call it again: it starts over.
  * @throws UpgradeError when there is no way back
  */
@@ -151,7 +151,7 @@ class WayBack {
       unitId: idOf('unt', row.unitId),
       otherUnitId: id('unt', row.otherUnitId),
       bookingId: id('bkg', row.bookingId),
-      // The last version has no access tokens.
+      // The previous version has no access tokens.
       ...(row.actorKind === 'access_token'
         ? { actorKind: 'portal' as const, actorId: null }
         : { actorId: id('key', row.actorId) }),

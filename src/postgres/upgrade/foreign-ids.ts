@@ -40,7 +40,7 @@ export async function mustHaveOwnIds(sql: Sql, main: string): Promise<void> {
     const id = await foreignId(sql, `${main}.${table}`, columns)
     throw new UpgradeError(
       `Cannot upgrade: table ${table} has an id of an unknown form, ${id}. Ids are a prefix and 32 hexadecimal digits. ` +
-        'Nothing was changed. Remove or correct the row with the last version stopped, then start again.',
+        'Nothing was changed. Remove or correct the row with the previous version stopped, then start again.',
     )
   }
 }

@@ -4,12 +4,12 @@ import type { OnStep } from './progress.ts'
 import switchText from './switch.sql' with { type: 'text' }
 import { UpgradeError } from './upgrade-error.ts'
 
-/** How long the last version has to end after it was fenced out, before its tables move away from it. */
+/** How long the previous version has to end after it was fenced out, before its tables move away from it. */
 const LAST_VERSION_MS_MAX = 3_000
 /** As long as something reads the old tables without a pause, such as a backup, they cannot be moved. */
 const SWITCH_ATTEMPTS_MAX = 240
 
-/** The steps from the last version's tables to the new ones. */
+/** The steps from the previous version's tables to the new ones. */
 export class LedgerSwitch {
   readonly #sql: Sql
   readonly #main: string
@@ -22,7 +22,7 @@ export class LedgerSwitch {
     this.#onStep = options.onStep
   }
 
-  /** Tries the whole switch and rolls it back: anything that can fail does so while the last version still serves. */
+  /** Tries the whole switch and rolls it back: anything that can fail does so while the previous version still serves. */
   async rehearse(): Promise<void> {
     await this.#sql.unsafe(switchText.replaceAll('main_schema', this.#main)).simple()
     try {
@@ -35,17 +35,17 @@ export class LedgerSwitch {
     }
   }
 
-  /** Fences out the last version. @returns the epoch that the switch must still find */
+  /** Fences out the previous version. @returns the epoch that the switch must still find */
   async fence(): Promise<number> {
     const [row] = await this.#sql.unsafe<{ epoch: number }[]>(
       `update ${this.#main}.writer_fence set epoch = epoch + 1, holder = 'upgrade', renewal = null, taken_at = clock_timestamp()
        returning epoch::float8 as "epoch"`,
     )
-    if (row === undefined) throw new UpgradeError('Cannot fence out the last version: table writer_fence is empty')
+    if (row === undefined) throw new UpgradeError('Cannot fence out the previous version: table writer_fence is empty')
     return row.epoch
   }
 
-  /** The last version notices the fence at its next write, and exits. An idle one is not waited for any longer: it cannot write. */
+  /** The previous version notices the fence at its next write, and exits. An idle one is not waited for any longer: it cannot write. */
   async waitForLastVersion(): Promise<void> {
     const giveUpAt = performance.now() + LAST_VERSION_MS_MAX
     while (performance.now() < giveUpAt) {
@@ -57,7 +57,7 @@ export class LedgerSwitch {
     }
   }
 
-  /** @returns false when the last version has written meanwhile: it has taken over again */
+  /** @returns false when the previous version has written meanwhile: it has taken over again */
   async switchOver(epoch: number, last: number): Promise<boolean> {
     try {
       await withLockRetries(

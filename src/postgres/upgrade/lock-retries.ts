@@ -4,7 +4,7 @@ const AGAIN_MS = 250
 
 /**
  * Runs a statement that gives up soon when it has to wait for a lock, until it gets it: one that waited longer would keep the
- * statements of the last version waiting behind it.
+ * statements of the previous version waiting behind it.
  * @param onBusy called after the first attempts, once
  */
 export async function withLockRetries<T>(

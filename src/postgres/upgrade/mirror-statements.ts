@@ -11,13 +11,13 @@ export interface MirrorColumn {
   readonly isId: boolean
 }
 
-/** How long a statement of the last version waits for a page that is being copied, and the other way round. */
+/** How long a statement of the previous version waits for a page that is being copied, and the other way round. */
 const LOCK_MS_MAX = 100
 
 /**
  * The functions and triggers of one mirror, as one script. `main` stands for the old schema, quoted.
  *
- * A trigger must never disturb the last version: it runs once per statement, waits for no lock longer than a moment, and notes the
+ * A trigger must never disturb the previous version: it runs once per statement, waits for no lock longer than a moment, and notes the
  * rows it could not copy.
  */
 export function mirrorScript(mirror: Mirror, columns: readonly MirrorColumn[], main: string): string {

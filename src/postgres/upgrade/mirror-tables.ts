@@ -7,7 +7,7 @@ import { type OnStep, Progress } from './progress.ts'
 /** A minute and a half: something holds the table all that time. */
 const LOCK_ATTEMPTS_MAX = 360
 
-/** Copies the tables of an old ledger row by row, and keeps the copies up to date while the last version writes. */
+/** Copies the tables of an old ledger row by row, and keeps the copies up to date while the previous version writes. */
 export class MirrorTables {
   readonly #sql: Sql
   readonly #main: string

@@ -1,5 +1,5 @@
 /**
- * The tables of an old ledger whose rows are copied one for one. While the last version writes, triggers keep the copies as the
+ * The tables of an old ledger whose rows are copied one for one. While the previous version writes, triggers keep the copies as the
  * rows are; what was there before is copied page by page.
  */
 

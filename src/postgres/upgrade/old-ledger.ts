@@ -7,7 +7,7 @@ export const OLD_VERSION = (MIGRATIONS[0]?.version ?? 1) - 1
 /**
  * - `none`: the database has the new layout from the start, or is empty.
  * - `old`: it has the layout before shards, and nothing is copied.
- * - `copying`: a copy into the new layout was begun; the last version may still serve.
+ * - `copying`: a copy into the new layout was begun; the previous version may still serve.
  * - `switched`: it has the new layout, and the old one is kept for the way back.
  */
 export type UpgradeStage = 'none' | 'old' | 'copying' | 'switched'

@@ -1,8 +1,8 @@
 /**
- * Upgrades a ledger from the layout before shards to the present one, while the last version with the old layout keeps serving:
+ * Upgrades a ledger from the layout before shards to the present one, while the previous version with the old layout keeps serving:
  *
  * 1. A copy is made in schema `ledger_next`, and kept up to date (mirror-tables.ts, copy-journal.ts). The old tables are not changed.
- * 2. The switch: the last version is fenced out, the rest is copied, and the tables change places (switch.sql). The old ones are kept
+ * 2. The switch: the previous version is fenced out, the rest is copied, and the tables change places (switch.sql). The old ones are kept
  *    in schema `ledger_previous` for the way back (back.ts).
  *
  * Every step can be interrupted and continues at the next call.
@@ -29,7 +29,7 @@ const LAG_MAX = 1_000
 const LINES_PER_PAGE = 10_000
 /** Above every transaction. */
 const XID_MAX = '18446744073709551615'
-/** A page takes about 100 ms: for so long a statement of the last version may wait for one of its rows. */
+/** A page takes about 100 ms: for so long a statement of the previous version may wait for one of its rows. */
 const PAGE_SIZE = 2_000
 
 export interface UpgradeOptions {
@@ -53,7 +53,7 @@ export interface CopyOutcome {
 }
 
 /**
- * Copies an old ledger up to its present end. The last version may serve meanwhile and afterwards.
+ * Copies an old ledger up to its present end. The previous version may serve meanwhile and afterwards.
  * @throws UpgradeError, MigrationError, CorruptLedgerError when it cannot be copied
  */
 export async function copyAhead(options: UpgradeOptions): Promise<CopyOutcome> {
@@ -66,7 +66,7 @@ export async function copyAhead(options: UpgradeOptions): Promise<CopyOutcome> {
   }
 }
 
-/** Copies an old ledger, fences out the last version, and switches to the copy. @throws as `copyAhead` does */
+/** Copies an old ledger, fences out the previous version, and switches to the copy. @throws as `copyAhead` does */
 export async function copyAndSwitch(options: UpgradeOptions): Promise<CopyOutcome> {
   const upgrade = await Upgrade.open(options)
   try {
@@ -139,7 +139,7 @@ class Upgrade {
     await this.#copyOnce(this.#journal)
   }
 
-  /** Fences out the last version and switches to the copy. */
+  /** Fences out the previous version and switches to the copy. */
   async switch(): Promise<void> {
     const { onStep } = this.#options
     const journal = this.#journal
@@ -148,14 +148,14 @@ class Upgrade {
     await taking.rehearse()
     for (let attempt = 1; ; attempt++) {
       this.#mustGoOn()
-      onStep('Fencing out the last version')
+      onStep('Fencing out the previous version')
       const epoch = await taking.fence()
       const { until } = await this.#copyOnce(journal, { isFenced: true })
       await taking.waitForLastVersion()
       if (await taking.switchOver(epoch, until)) break
       if (attempt >= 10)
         throw new UpgradeError(
-          'Cannot switch: the last version takes over again and again. Nothing is lost. Stop it, then start again.',
+          'Cannot switch: the previous version takes over again and again. Nothing is lost. Stop it, then start again.',
         )
     }
     onStep('The ledger is in the new layout. The old tables are kept in schema ledger_previous')
@@ -207,7 +207,7 @@ class Upgrade {
     await this.#define(progressText)
   }
 
-  /** Copies everything that exists at the time of the call. `isFenced`: the last version can write nothing more. */
+  /** Copies everything that exists at the time of the call. `isFenced`: the previous version can write nothing more. */
   async #copyOnce(
     journal: JournalCopy,
     { isFenced = false }: { isFenced?: boolean } = {},

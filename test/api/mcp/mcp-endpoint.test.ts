@@ -186,6 +186,7 @@ describe('a request', () => {
     ['quote_stay', 'read:rates'],
     ['list_bookings', 'read:bookings'],
     ['get_calendar', 'read:availability'],
+    ['search_stays', 'read:rates'],
   ] as const)('of %s without %s is -32602, names the scope, and the tool is not listed', async (name, scope) => {
     const { ask, key } = await openMemoryMcp()
     const secret = key(SCOPES.filter((other) => other !== scope))
@@ -193,8 +194,8 @@ describe('a request', () => {
     expect(answer.body.error).toMatchObject({ code: -32602, data: { code: 'SCOPE_MISSING', scope } })
     expect(answer.body.error.message).toContain(scope)
     const { tools } = (await ask(secret, rpc('tools/list'))).body.result
-    // Two of the five need read:availability.
-    expect(tools).toHaveLength(scope === 'read:availability' ? 3 : 4)
+    // Two of the six need read:availability, and two read:rates.
+    expect(tools).toHaveLength(scope === 'read:availability' || scope === 'read:rates' ? 4 : 5)
     expect(tools.map((tool: { name: string }) => tool.name)).not.toContain(name)
   })
 

@@ -35,6 +35,7 @@ test.each([
     'quote_stay',
     'list_bookings',
     'get_calendar',
+    'search_stays',
   ])
 
   const dates = { from: '2027-03-01', to: '2027-03-03' }

@@ -64,7 +64,7 @@ describe('as the SDK has it', () => {
     const { ask, key } = await openMemoryMcp()
     InitializeResultSchema.parse((await ask(key(), initialize('2025-06-18'))).body.result)
     const { result } = (await ask(key(), rpc('tools/list'))).body
-    expect(ListToolsResultSchema.parse(result).tools).toHaveLength(5)
+    expect(ListToolsResultSchema.parse(result).tools).toHaveLength(6)
   })
 })
 

@@ -49,6 +49,7 @@ describe('the client', () => {
       'quote_stay',
       'list_bookings',
       'get_calendar',
+      'search_stays',
     ])
     expect(nextCursor).toBeUndefined()
   })
@@ -56,7 +57,7 @@ describe('the client', () => {
   test('lists only what its key may call', async () => {
     const { secret } = await service.key(agency, { scopes: ['read:rates', 'read:guests'] })
     const { tools } = await (await service.mcpClient(secret)).listTools()
-    expect(tools.map(({ name }) => name)).toEqual(['quote_stay'])
+    expect(tools.map(({ name }) => name)).toEqual(['quote_stay', 'search_stays'])
   })
 })
 
@@ -124,6 +125,21 @@ describe('each tool says what REST says', () => {
     expect(priced).toEqual(await rest('/calendar?from=2027-03-01&to=2027-03-15&units=sea-view&prices=true'))
     expect(priced.units[0].blocked).toEqual([{ from: '2027-03-05', to: '2027-03-08' }])
     expect(priced.units[0].prices).toHaveLength(14)
+  })
+
+  test('search_stays, of given dates and over a window', async () => {
+    const { pageSize, ...same } = await ask('search_stays', { arrival: '2027-03-08', departure: '2027-03-12' })
+    const { pageSize: restPageSize, ...expected } = (await rest('/search?arrival=2027-03-08&departure=2027-03-12')) as {
+      pageSize: number
+    }
+    expect(same).toEqual(expected as object)
+    expect([pageSize, restPageSize, same.totalItems]).toEqual([25, 100, 2])
+    const window = { from: '2027-03-01', to: '2027-03-15', nights: 3, each: 'stay', sort: '-total', pageSize: 100 }
+    const party = { adults: 1, children: 1, city: 'LISBON', bedrooms: 1, maxTotal: 60_000 }
+    const query = new URLSearchParams({ ...window, ...party, extraBed: 'true' } as object as Record<string, string>)
+    const found = await ask('search_stays', { ...window, ...party, extraBed: true })
+    expect(found).toEqual(await rest(`/search?${query}`))
+    expect(found.totalItems).toBeGreaterThan(10)
   })
 
   test('list_bookings', async () => {

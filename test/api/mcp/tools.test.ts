@@ -11,7 +11,7 @@ import type { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
 import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
-const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings', 'get_calendar']
+const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings', 'get_calendar', 'search_stays']
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are looked into
 type Schema = any
@@ -24,6 +24,7 @@ describe('every tool', () => {
       ['quote_stay', 'read:rates'],
       ['list_bookings', 'read:bookings'],
       ['get_calendar', 'read:availability'],
+      ['search_stays', 'read:rates'],
     ])
   })
 
@@ -189,6 +190,31 @@ describe('a mistake of the agent is answered with a sentence that says how to co
       'get_calendar',
       { from: '2027-03-01', to: '2027-03-15', units: ['sea-view'] },
       'units must be a non-empty string.',
+    ],
+    ['no dates', 'search_stays', { adults: 2 }, 'arrival is required, with departure, or else from, to and nights.'],
+    [
+      'both forms of dates',
+      'search_stays',
+      { arrival: '2027-03-01', departure: '2027-03-04', nights: 3 },
+      'nights cannot be combined with arrival and departure: give these two, or from, to and nights.',
+    ],
+    [
+      'a window that is too long',
+      'search_stays',
+      { from: '2027-03-01', to: '2027-06-02', nights: 3 },
+      'to must be at most 92 days after from (2027-06-01).',
+    ],
+    [
+      'a stay longer than the window',
+      'search_stays',
+      { from: '2027-03-01', to: '2027-03-08', nights: 8 },
+      'nights must be at most 7, the days from 2027-03-01 to 2027-03-08.',
+    ],
+    [
+      'an extra bed as text',
+      'search_stays',
+      { arrival: '2027-03-01', departure: '2027-03-04', extraBed: 'true' },
+      'extraBed must be true or false.',
     ],
     [
       'everything at once',

@@ -24,7 +24,7 @@ describe('a key', () => {
     const { key, secret } = (await service.ask(`${path}/keys`, {})).body
     expect(secret).toMatch(/^hr_live_[\w-]{43}$/)
     expect(key).toMatchObject({
-      ...{ name: null, expiresAt: null, revokedAt: null, prefix: secret.slice(0, 14) },
+      ...{ name: null, expiresAt: null, revokedAt: null, lastUsedAt: null, prefix: secret.slice(0, 14) },
       scopes: ['read:units', 'read:availability', 'read:rates', 'read:bookings'],
     })
     const list = (await service.get(`${path}/keys`)).body

@@ -31,7 +31,7 @@ function failing(error: unknown) {
   const key = {
     ...{ id: KEY_A, agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
     ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
-    ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+    ...{ createdAt: 0, expiresAt: null, revokedAt: null, lastUsedAt: null },
   }
   const inventory = new Inventory([sampleUnit()], [])
   const catalogue = {

@@ -50,6 +50,7 @@ describe('the OpenAPI document', async () => {
       'GET /guests/{id}',
       'GET /me',
       'GET /openapi.json',
+      'GET /search',
       'GET /units',
       'GET /units/{slug}',
       'POST /bookings',
@@ -176,6 +177,21 @@ describe('the OpenAPI document', async () => {
     ],
     ['prices=', () => queryOf('GET /partner/v1/calendar').prices, { enum: ['true', 'false'], default: 'false' }],
     ['units=', () => queryOf('GET /partner/v1/calendar').units, { type: 'string', minLength: 1, required: false }],
+    [
+      'a search',
+      () => queryOf('GET /partner/v1/search'),
+      {
+        arrival: { format: 'date', required: false },
+        from: { format: 'date', required: false },
+        nights: { type: 'integer', minimum: 1, maximum: 60, required: false },
+        adults: { type: 'integer', minimum: 1, maximum: 20, default: 2 },
+        children: { type: 'integer', minimum: 0, maximum: 10, default: 0 },
+        extraBed: { enum: ['true', 'false'], default: 'false' },
+        each: { enum: ['unit', 'stay'], default: 'unit' },
+        sort: { enum: ['total', '-total', 'arrival', 'name'], default: 'total' },
+        pageSize: { minimum: 1, maximum: 200, default: 100 },
+      },
+    ],
     ['stays', () => schemaOf('GuestWithStays').properties.stays, { maxItems: 100 }],
   ]
   test.each(LIMITS)('has the limits of %s as constraints', (_, schema, limits) => {

@@ -92,11 +92,23 @@ describe('the audit trail', () => {
   test('names an entry by the UUID of its event, who made it and how', async () => {
     const { rows } = await list.list(AGENCY.id, { ...ANY, outcome: 'OK' }, ALL)
     const { actor, route, requestId } = CALLER
-    expect(rows.at(-2)).toEqual({
+    const { event, ...line } = rows.at(-2) ?? { event: null }
+    expect(line).toEqual({
       ...{ id: entryIds[1]?.replace('evt', 'aud') ?? '', at: T0 + 3, actor, route, requestId },
       ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1, pricing: null },
     })
     expect(rows.at(-1)?.actor).toEqual({ kind: 'system', id: null })
+    expect([event?.kind, rows.at(-1)?.event?.kind]).toEqual(['booking_created', 'unit_set'])
+  })
+
+  test('shows the line of a damaged entry without what has changed', async () => {
+    const { sql } = database
+    const damage = (by: string) => sql`update journal set checksum = checksum # 1 where entry_id = ${uuidOf(by)}`
+    const id = entryIds[1] ?? ''
+    await damage(id)
+    const { rows } = await list.list(AGENCY.id, { ...ANY, outcome: 'OK' }, ALL)
+    expect([rows.at(-2)?.event, rows.at(-2)?.outcome]).toEqual([null, 'OK'])
+    await damage(id)
   })
 
   test('has the same order on every page, and a count beyond its end', async () => {

@@ -74,7 +74,7 @@ async function live(): Promise<void> {
     await ledger.commands.book(agency, requestFor(hill, '2027-08-01', '2027-08-03'), CALLER)
     await ledger.commands.setUnit(agency, sea.id, () => ({ ...sea, name: 'Sea again' }), CALLER)
   }
-  // Of people whom the last version does not know.
+  // Of people whom the previous version does not know.
   const { agency, sea } = inventory(0)
   const { token } = await makeAccessToken(ledger, agency, 'desk')
   const person: Caller = { ...CALLER, actor: { kind: 'access_token', id: token.id } }
@@ -83,7 +83,7 @@ async function live(): Promise<void> {
   await ledger.close()
 }
 
-/** A trail as the last version can tell it. */
+/** A trail as the previous version can tell it. */
 function withoutTokens(lines: readonly ShownLine[]): readonly ShownLine[] {
   return lines.map((line) =>
     line.actor.kind === 'access_token' ? { ...line, actor: { kind: 'portal', id: null } } : line,
@@ -91,7 +91,7 @@ function withoutTokens(lines: readonly ShownLine[]): readonly ShownLine[] {
 }
 
 describe('the way back', () => {
-  test('gives the last version everything that was written before and after the switch', async () => {
+  test('gives the previous version everything that was written before and after the switch', async () => {
     await copyAndSwitch(options)
     await live()
     const rows = await rowsInOldTerms(sql)
@@ -115,7 +115,7 @@ describe('the way back', () => {
       expect(await oldAuditTrail(sql, id)).toEqual([...withoutTokens(trails[i] ?? [])])
   })
 
-  test('gives the entries numbers without a gap that the last version can read, with reference and reason', async () => {
+  test('gives the entries numbers without a gap that the previous version can read, with reference and reason', async () => {
     await copyAndSwitch(options)
     await live()
     await goBack(database.url, () => {})
@@ -154,7 +154,7 @@ describe('the way back', () => {
     expect((await verifyDatabase(sql)).differences).toEqual([])
   })
 
-  test('before the switch removes the copy, and nothing of the last version', async () => {
+  test('before the switch removes the copy, and nothing of the previous version', async () => {
     const before = await rowsInOldTerms(sql)
     await copyAhead(options)
     expect(await goBack(database.url, () => {})).toEqual({ kind: 'abandoned' })
@@ -196,7 +196,7 @@ describe('the way back', () => {
     await finishUpgrade(sql)
   })
 
-  test('is there until then for the last version alone: it refuses the present layout', async () => {
+  test('is there until then for the previous version alone: it refuses the present layout', async () => {
     await copyAndSwitch(options)
     await expect(migrate(sql, { migrations: OLD_MIGRATIONS })).rejects.toThrow(
       'Cannot start on this database: its schema is at version',

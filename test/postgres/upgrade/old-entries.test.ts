@@ -21,8 +21,8 @@ describe('an entry of the layout before shards', () => {
     expect(decodeOldEvent(encodeOldEvent(event, 7))).toEqual(event)
   })
 
-  // A row of the last version, as it is in a database.
-  test('is read and written with the bytes of the last version', () => {
+  // A row of the previous version, as it is in a database.
+  test('is read and written with the bytes of the previous version', () => {
     const payload =
       '{"after":{"id":"bkg_00000000000000000000000000000001","unitId":"unt_00000000000000000000000000000002","type":"guest",' +
       '"status":"confirmed","source":"partner","sourceRef":"R-1","arrival":"2027-03-01","departure":"2027-03-05","adults":2,' +

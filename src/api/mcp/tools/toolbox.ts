@@ -5,13 +5,21 @@ import { GET_CALENDAR } from './get-calendar.ts'
 import { LIST_BOOKINGS } from './list-bookings.ts'
 import { LIST_UNITS } from './list-units.ts'
 import { QUOTE_STAY } from './quote-stay.ts'
+import { SEARCH_STAYS } from './search-stays.ts'
 import type { Tool } from './tool.ts'
 
 /**
  * Every tool, in the order in which they are listed: the contract's (docs/contract.md#tool-endpoint), then those that were added
  * (docs/partner-additions.md#6-tools). It has no write tools.
  */
-export const TOOLS: readonly Tool[] = [LIST_UNITS, GET_AVAILABILITY, QUOTE_STAY, LIST_BOOKINGS, GET_CALENDAR]
+export const TOOLS: readonly Tool[] = [
+  LIST_UNITS,
+  GET_AVAILABILITY,
+  QUOTE_STAY,
+  LIST_BOOKINGS,
+  GET_CALENDAR,
+  SEARCH_STAYS,
+]
 
 /** Null for a name that no tool has. */
 export function toolNamed(name: string): Tool | null {

@@ -1,11 +1,21 @@
+import './audit.css'
 import { PageHeader } from '../../design/card.tsx'
-import { EmptyState } from '../../design/feedback.tsx'
+import { Tabs, useTab } from '../../design/tabs.tsx'
+import { AuditTrail } from './audit-trail.tsx'
+import { Usage } from './usage.tsx'
+
+const TABS = [
+  { key: 'trail', label: 'Who did what' },
+  { key: 'usage', label: 'API usage' },
+]
 
 export function AuditScreen() {
+  const tab = useTab(TABS)
   return (
     <>
       <PageHeader title="Audit and usage" />
-      <EmptyState title="Nothing here yet" />
+      <Tabs label="Audit and usage" tabs={TABS} />
+      {tab === 'usage' ? <Usage /> : <AuditTrail />}
     </>
   )
 }

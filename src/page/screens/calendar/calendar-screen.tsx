@@ -1,11 +1,280 @@
-import { PageHeader } from '../../design/card.tsx'
-import { EmptyState } from '../../design/feedback.tsx'
+import './calendar.css'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Problem } from '../../api/problem.ts'
+import { DayWords } from '../../chart/labels.ts'
+import type { Zoom } from '../../chart/scale.ts'
+import type { Stay } from '../../chart/stay.ts'
+import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
+import { isFiltering, staysFound, type UnitFilter, unitsShown } from '../../chart/unit-filter.ts'
+import { useStore } from '../../data/use-store.ts'
+import { LinkButton } from '../../design/button.tsx'
+import { EmptyState, ErrorNote } from '../../design/feedback.tsx'
+import { toast } from '../../design/toast.tsx'
+import { useIsPhone } from '../../design/use-media.ts'
+import { type Day, isoOf, monthStart, todayIn } from '../../format/days.ts'
+import { hashOf } from '../../route/route.ts'
+import { setQuery, useRoute } from '../../route/router.ts'
+import { useSession } from '../../session/use-session.ts'
+import { addressOf, filterQuery } from './calendar-address.ts'
+import { CalendarData, HORIZON_DAYS } from './calendar-data.ts'
+import { CalendarFilters } from './calendar-filters.tsx'
+import { CalendarLegend } from './calendar-legend.tsx'
+import { CalendarToolbar } from './calendar-toolbar.tsx'
+import { ChangeDialog } from './change-dialog.tsx'
+import { NewStayPanel } from './new-stay-panel.tsx'
+import { MissingStayPanel, StayPanel } from './stay-panel.tsx'
+import { useNowS } from './use-now.ts'
+import { type Placement, useStayChanges } from './use-stay-changes.ts'
+
+/** What is open over the chart. Details of a stay are in the address instead. */
+type Open =
+  | { readonly kind: 'new'; readonly to: Placement }
+  | { readonly kind: 'change'; readonly id: string; readonly to: Placement; readonly refusal: Problem | null }
+
+const FOUND_MAX = 500
+/** Days before today at the left edge: who came yesterday is still of interest. */
+const BACK_DAYS = 2
 
 export function CalendarScreen() {
-  return (
-    <>
-      <PageHeader title="Calendar" />
-      <EmptyState title="Nothing here yet" />
-    </>
+  const { path, agency, may } = useSession()
+  const { query } = useRoute()
+  const address = addressOf(query)
+  const isPhone = useIsPhone()
+  const nowS = useNowS()
+  const words = useMemo(() => new DayWords(), [])
+  const today = todayIn(agency.timezone, nowS * 1_000)
+  // The horizon stays where it was when the screen was opened: else all columns would move at midnight.
+  const [opened] = useState(() => ({
+    ...{ from: today - HORIZON_DAYS, to: today + HORIZON_DAYS + 1 },
+    ...{ day: clamped(address.from ?? today - BACK_DAYS, today), unit: address.unit },
+  }))
+  const data = useMemo(() => new CalendarData(path, opened, opened.day), [path.agencySlug])
+  useEffect(() => () => data.close(), [data])
+  const state = useStore(data.state)
+  const changes = useStayChanges(data.rows)
+  const [open, setOpen] = useState<Open | null>(null)
+  const [isFilterOpen, setFilterOpen] = useState(isFiltering(address.filter))
+  const [leftDay, setLeftDay] = useState<Day>(opened.day)
+  const handle = useRef<ChartHandle>(null) as { current: ChartHandle }
+
+  const zoom: Zoom = address.zoom ?? (isPhone ? 'week' : 'month')
+  const { filter, search } = address
+  const filterKey = JSON.stringify(filter)
+  const { revision } = state
+  const units = useMemo(
+    () => unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)),
+    // A change of any stay matters only to who asks for free units.
+    [data, filterKey, data.rows.units, filter.freeFrom === null ? 0 : revision],
   )
+  const foundStays = useMemo(
+    () => (search.trim() === '' ? [] : staysFound(data.rows.all(), search, today, FOUND_MAX)),
+    [data, search, today, revision],
+  )
+  const found = useMemo(() => new Set(foundStays.map(({ id }) => id)), [foundStays])
+  const [foundAt, setFoundAt] = useState(0)
+
+  function show({ arrival, unit }: Pick<Stay, 'arrival' | 'unit'>): void {
+    const row = units.findIndex(({ slug }) => slug === unit)
+    handle.current.scrollTo({ day: arrival - BACK_DAYS, row: row === -1 ? null : Math.max(0, row - 3) })
+  }
+
+  // A search looks at everything there is, and goes to the first that it finds.
+  useEffect(() => {
+    if (search.trim() !== '') data.wantAll()
+    setFoundAt(0)
+  }, [data, search])
+  const firstFound = foundStays[0]?.id
+  useEffect(() => {
+    const first = foundStays[0]
+    if (first !== undefined) show(first)
+  }, [search, firstFound])
+
+  function goToFound(step: -1 | 1): void {
+    const { length } = foundStays
+    if (length === 0) return
+    const at = (foundAt + step + length) % length
+    setFoundAt(at)
+    const stay = foundStays[at]
+    if (stay !== undefined) show(stay)
+  }
+
+  function jump(day: Day): void {
+    handle.current.scrollTo({ day: clamped(day, today), row: null })
+  }
+
+  async function move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<void> {
+    setOpen(null)
+    const problem = await changes.move(stay, to, pricing)
+    if (problem === null) return
+    // Said in the dialog, with what was asked for: it can be tried again or changed.
+    setOpen({ kind: 'change', id: stay.id, to, refusal: problem })
+  }
+
+  // The unit of the address is known once the first page has come.
+  const isShowing = units.length > 0
+  useEffect(() => {
+    const row = units.findIndex(({ slug }) => slug === opened.unit)
+    if (row > 0) handle.current.scrollTo({ day: null, row })
+  }, [isShowing])
+
+  const openStay = address.booking === null ? null : data.rows.stay(address.booking)
+  const changing = open?.kind === 'change' ? data.rows.stay(open.id) : null
+  const proposal = open === null ? null : { ...open.to, stayId: open.kind === 'change' ? open.id : null }
+  const isReady = state.today !== null || data.rows.units.length > 0
+
+  return (
+    <div class="calendar">
+      <CalendarToolbar
+        {...{ zoom, search, isFilterOpen }}
+        from={leftDay}
+        found={search.trim() === '' ? null : { count: foundStays.length, at: foundAt }}
+        filters={filterCount(filter)}
+        onZoom={(zoom) => setQuery({ zoom }, { replace: true })}
+        onToday={() => jump(today - BACK_DAYS)}
+        onStep={(direction) => jump(stepped(leftDay, zoom, direction))}
+        onJump={jump}
+        onSearch={(q) => setQuery({ q }, { replace: true })}
+        onFound={goToFound}
+        onFilter={() => setFilterOpen(!isFilterOpen)}
+      />
+      {isFilterOpen && (
+        <CalendarFilters
+          units={data.rows.units}
+          filter={filter}
+          shown={units.length}
+          onChange={(next) => {
+            if (next.freeFrom !== null && next.freeTo !== null) data.want({ from: next.freeFrom, to: next.freeTo })
+            setQuery(filterQuery(next), { replace: true })
+          }}
+        />
+      )}
+      <div class="calendar-chart">
+        <TapeChart
+          {...{ units, revision, today, nowS, zoom, words, found, proposal, handle }}
+          data={data.rows}
+          firstDay={opened.from}
+          endDay={opened.to}
+          loadedFrom={state.loadedFrom}
+          loadedTo={state.loadedTo}
+          rowHeight={isPhone ? 44 : 38}
+          unitWidth={isPhone ? 96 : 200}
+          canWrite={may('desk')}
+          openId={address.booking}
+          inFlight={changes.inFlight}
+          initial={{ day: opened.day, row: 0 }}
+          onSeen={(days) => data.want(days)}
+          onSettled={({ leftDay, topRow }) => {
+            setLeftDay(leftDay)
+            setQuery({ from: isoOf(leftDay), unit: topRow === 0 ? null : units[topRow]?.slug }, { replace: true })
+          }}
+          onOpen={({ id }) => setQuery({ booking: id })}
+          onCreate={({ slug }, { arrival, departure }) =>
+            setOpen({ kind: 'new', to: { unit: slug, arrival, departure } })
+          }
+          onChange={({ id }, { slug }, { arrival, departure }) =>
+            setOpen({ kind: 'change', id, to: { unit: slug, arrival, departure }, refusal: null })
+          }
+          onRefused={(text) => toast({ text })}
+        />
+        <Notice
+          state={state}
+          isReady={isReady}
+          units={data.rows.units.length}
+          shown={units.length}
+          onRetry={() => data.retry()}
+        />
+      </div>
+      <CalendarLegend />
+      {open?.kind === 'new' && (
+        <NewStayPanel
+          units={data.rows.units}
+          {...open.to}
+          onProposed={(to) => setOpen({ kind: 'new', to })}
+          onCreated={(booking) => {
+            setOpen(null)
+            changes.created(booking)
+          }}
+          onClose={() => setOpen(null)}
+        />
+      )}
+      {open?.kind === 'change' && changing !== null && (
+        <ChangeDialog
+          key={`${open.id} ${open.refusal === null}`}
+          units={data.rows.units}
+          stay={changing}
+          to={open.to}
+          refusal={open.refusal}
+          onProposed={(to) => setOpen({ ...open, to })}
+          onConfirm={(to, pricing) => void move(changing, to, pricing)}
+          onClose={() => setOpen(null)}
+        />
+      )}
+      {open === null && openStay !== null && (
+        <StayPanel
+          key={openStay.id}
+          stay={openStay}
+          unit={data.rows.units.find(({ slug }) => slug === openStay.unit) ?? null}
+          {...{ today, nowS }}
+          onTook={changes.took}
+          onMove={() => setOpen({ kind: 'change', id: openStay.id, to: openStay, refusal: null })}
+          onClose={() => setQuery({ booking: null })}
+        />
+      )}
+      {open === null && address.booking !== null && openStay === null && isReady && !state.isLoading && (
+        <MissingStayPanel onClose={() => setQuery({ booking: null })} />
+      )}
+    </div>
+  )
+}
+
+/** What stands on the chart while it cannot be shown whole. */
+function Notice(props: {
+  state: { readonly isLoading: boolean; readonly problem: Problem | null }
+  isReady: boolean
+  units: number
+  shown: number
+  onRetry: () => void
+}) {
+  const { state, isReady, units, shown, onRetry } = props
+  if (state.problem !== null && state.problem.status !== 401)
+    return (
+      <div class="calendar-notice">
+        <ErrorNote problem={state.problem} onRetry={onRetry} />
+      </div>
+    )
+  if (!isReady || shown > 0) return null
+  return (
+    <div class="calendar-notice">
+      {units === 0 ? (
+        <EmptyState
+          icon="units"
+          title="No units yet"
+          action={<LinkButton href={hashOf('units')}>Add a unit</LinkButton>}
+        >
+          Each unit that you rent out becomes a row here.
+        </EmptyState>
+      ) : (
+        <EmptyState icon="filter" title="No unit passes the filter">
+          Change the filter, or clear it.
+        </EmptyState>
+      )}
+    </div>
+  )
+}
+
+function filterCount({ text, area, bedrooms, freeFrom, freeTo }: UnitFilter): number {
+  return [text.trim() !== '', area !== null, bedrooms !== null, freeFrom !== null && freeTo !== null].filter(Boolean)
+    .length
+}
+
+function clamped(day: Day, today: Day): Day {
+  return Math.max(today - HORIZON_DAYS, Math.min(day, today + HORIZON_DAYS))
+}
+
+function stepped(day: Day, zoom: Zoom, direction: -1 | 1): Day {
+  if (zoom === 'week') return day + 7 * direction
+  const start = monthStart(day)
+  const step = zoom === 'month' ? 1 : 3
+  // Within a month, one step back goes to its first day.
+  return direction === -1 && day > start && zoom === 'month' ? start : monthStart(day, direction * step)
 }

@@ -1,11 +1,14 @@
-import { PageHeader } from '../../design/card.tsx'
-import { EmptyState } from '../../design/feedback.tsx'
+import { useRoute } from '../../route/router.ts'
+import { useLiveStays } from '../../stays/use-live-stays.ts'
+import { GuestList } from './guest-list.tsx'
+import { GuestPage } from './guest-page.tsx'
 
+const LIVE = ['guests', 'bookings']
+
+/** `#/guests` lists, `#/guests/gst_…` shows one. */
 export function GuestsScreen() {
-  return (
-    <>
-      <PageHeader title="Guests" />
-      <EmptyState title="Nothing here yet" />
-    </>
-  )
+  const { path } = useRoute()
+  useLiveStays(LIVE)
+  const id = path[1]
+  return id === undefined ? <GuestList /> : <GuestPage key={id} guestId={id} />
 }

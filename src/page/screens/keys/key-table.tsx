@@ -5,7 +5,7 @@ import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { dateText, instantText } from '../../format/instants.ts'
 import { useSession } from '../../session/use-session.ts'
-import { type Key, keyName, keyState } from './key-state.ts'
+import { type Key, keyName, keyState, lastUseText } from './key-state.ts'
 import { SCOPES } from './scopes.ts'
 
 const SOON_MS = 14 * 86_400_000
@@ -57,6 +57,7 @@ export function KeyTable({
         </time>
       ),
     },
+    { key: 'used', head: 'Last used', cell: (key) => <LastUse apiKey={key} now={now} /> },
     { key: 'expires', head: 'Expires', cell: (key) => <Expiry apiKey={key} now={now} /> },
   ]
   if (onRevoke !== undefined) {
@@ -80,6 +81,16 @@ export function KeyTable({
       rowKey={({ id }) => id}
       isFaded={(key) => keyState(key, now) !== 'active'}
     />
+  )
+}
+
+function LastUse({ apiKey: { lastUsedAt }, now }: { apiKey: Key; now: number }) {
+  const { agency } = useSession()
+  if (lastUsedAt === null) return <span class="muted">Never</span>
+  return (
+    <time dateTime={lastUsedAt} title={instantText(lastUsedAt, agency.timezone)}>
+      {lastUseText(lastUsedAt, now)}
+    </time>
   )
 }
 

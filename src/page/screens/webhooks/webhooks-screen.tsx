@@ -1,11 +1,14 @@
-import { PageHeader } from '../../design/card.tsx'
-import { EmptyState } from '../../design/feedback.tsx'
+import { useRoute } from '../../route/router.ts'
+import { useLiveStays } from '../../stays/use-live-stays.ts'
+import { EndpointList } from './endpoint-list.tsx'
+import { EndpointPage } from './endpoint-page.tsx'
 
+const LIVE = ['webhooks']
+
+/** `#/webhooks` lists, `#/webhooks/whe_…` shows one. */
 export function WebhooksScreen() {
-  return (
-    <>
-      <PageHeader title="Webhooks" />
-      <EmptyState title="Nothing here yet" />
-    </>
-  )
+  const { path } = useRoute()
+  useLiveStays(LIVE)
+  const id = path[1]
+  return id === undefined ? <EndpointList /> : <EndpointPage key={id} endpointId={id} />
 }

@@ -1,0 +1,45 @@
+import { Type } from '@sinclair/typebox'
+import { OffersJson, offersText } from '../json/offers-json.ts'
+import { PAGE_QUERY, pageOf } from '../json/page.ts'
+import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../json/search-query.ts'
+import type { Operation } from '../operation.ts'
+import type { Outcome } from '../route/outcome.ts'
+import { choice } from '../schema/text-schema.ts'
+import { partnerRoute } from './partner-route.ts'
+import { withInventory } from './with-inventory.ts'
+
+const SEARCH_STAYS = {
+  id: 'searchStays',
+  method: 'GET',
+  path: '/partner/v1/search',
+  tag: 'Availability and prices',
+  summary: 'Search stays that can be booked',
+  description:
+    'All units at once. Ask for a stay of given dates with `arrival` and `departure`, or for any stay of `nights` nights (1 to ' +
+    `${SEARCH_NIGHTS_MAX}) in a window of at most ${WINDOW_DAYS_MAX} days with \`from\`, \`to\` and \`nights\`. An offer is a stay that creating a ` +
+    'booking would accept at that moment, and its `total` is that of a quote with the same `children` and `extraBed`.',
+  scope: 'read:rates',
+  query: Type.Object({
+    ...SEARCH_FIELDS,
+    extraBed: Type.Optional(
+      choice(['true', 'false'], {
+        default: 'false',
+        description: 'Adds the extra bed to the total. Ignored without children.',
+      }),
+    ),
+    ...PAGE_QUERY,
+  }),
+  answer: { status: 200, description: 'A page of offers.', schema: OffersJson },
+  problems: ['VALIDATION'],
+} as const satisfies Operation
+
+export const SEARCH = [
+  partnerRoute(SEARCH_STAYS, ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const asked = searchOf(query, query.extraBed === 'true', page)
+    if ('code' in asked) return asked
+    return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) =>
+      offersText(agency, await ledger.commands.search(agency, inventory, asked), asked.window.nights, page),
+    )
+  }),
+]

@@ -1,0 +1,64 @@
+import { type Static, Type } from '@sinclair/typebox'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, type BookingFacts } from '../../core/domain/booking.ts'
+import type { LoggedEvent } from '../../core/domain/event.ts'
+import { formatNight } from '../../core/domain/night.ts'
+import { assert } from '../../lib/assert.ts'
+import { timestampOrNull } from '../json/booking-json.ts'
+import { choice, dateText, nullable } from '../schema/text-schema.ts'
+
+const StayJson = Type.Object(
+  {
+    unitSlug: Type.String(),
+    unitName: Type.String({ description: 'Its name now.' }),
+    type: choice(BOOKING_TYPES),
+    status: choice(BOOKING_STATUSES),
+    arrival: dateText('The first night.'),
+    departure: dateText('The departure day.'),
+    totalAmount: Type.Integer({ description: "In minor units of the agency's currency." }),
+    holdExpiresAt: nullable(Type.String({ format: 'date-time' })),
+    expectedUntil: nullable(dateText('The day until which the current guest is expected to stay.')),
+  },
+  { $id: 'AuditedStay' },
+)
+
+/** What an entry of the journal says about a booking or a unit: no personal data, as in the journal itself. */
+export const AuditChangeJson = Type.Object(
+  {
+    kind: choice(['booking_created', 'booking_changed', 'booking_cancelled', 'unit_set']),
+    unitSlug: Type.String(),
+    unitName: Type.String({ description: 'Its name now.' }),
+    before: nullable(StayJson),
+    after: nullable(StayJson),
+  },
+  { $id: 'AuditChange', description: 'What was changed, when it was a booking or a unit.' },
+)
+
+/** @param inventory of the agency: it knows the units, archived ones too */
+export function auditChangeJson(event: LoggedEvent, inventory: Inventory): Static<typeof AuditChangeJson> {
+  const unitId = event.kind === 'unit_set' ? event.unit.id : event.after.unitId
+  return {
+    kind: event.kind,
+    ...unitNames(unitId, inventory),
+    before: 'before' in event ? stayJson(event.before, inventory) : null,
+    after: 'after' in event ? stayJson(event.after, inventory) : null,
+  }
+}
+
+function stayJson(booking: BookingFacts, inventory: Inventory): Static<typeof StayJson> {
+  const { unitId, type, status, arrival, departure, totalAmount, holdExpiresAt, expectedUntil } = booking
+  return {
+    ...unitNames(unitId, inventory),
+    ...{ type, status, totalAmount },
+    arrival: formatNight(arrival),
+    departure: formatNight(departure),
+    holdExpiresAt: timestampOrNull(holdExpiresAt),
+    expectedUntil: expectedUntil === null ? null : formatNight(expectedUntil),
+  }
+}
+
+function unitNames(unitId: string, inventory: Inventory) {
+  const unit = inventory.unitById(unitId)
+  assert(unit !== null, 'Cannot show a change: its unit is not in the catalogue')
+  return { unitSlug: unit.slug, unitName: unit.name }
+}

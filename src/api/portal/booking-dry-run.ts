@@ -1,0 +1,68 @@
+/** Dry runs of booking writes (docs/design.md#dry-runs-and-moves): how they are asked for, and what they answer. */
+import { type Static, Type } from '@sinclair/typebox'
+import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
+import type { FoundOutcome, WriteMode } from '../../core/bookings/booking-request.ts'
+import { assert } from '../../lib/assert.ts'
+import { quoteJson } from '../json/quote-json.ts'
+import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
+import type { Outcome } from '../route/outcome.ts'
+import { QuoteJson } from '../schema/quote-schema.ts'
+import { choice, nullable } from '../schema/text-schema.ts'
+import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
+import type { AgencyCall } from './portal-route.ts'
+
+export const DRY_RUN = Type.Object({
+  dryRun: Type.Optional(
+    choice(['true', 'false'], {
+      default: 'false',
+      description:
+        'With `true`, the answer is what the write would answer or refuse now, decided in the same way. Nothing is written or recorded.',
+    }),
+  ),
+})
+
+export const TRIED = {
+  status: 200,
+  description:
+    'Only with `dryRun=true`: the booking as it would be, and what its stay costs by the rates of now. The id is of no booking, and `guest` is null.',
+  schema: Type.Object({ booking: AgencyBookingJson, quote: nullable(QuoteJson) }),
+} as const
+
+/** Of a change: the same status, so one schema for both. */
+export const CHANGED_OR_TRIED = {
+  status: 200,
+  description:
+    'The booking. With `dryRun=true`, as it would be, and in `quote` what its stay costs by the rates of now.',
+  schema: Type.Object({
+    booking: AgencyBookingJson,
+    quote: Type.Optional(
+      Type.Union([QuoteJson, Type.Null()], {
+        description: 'Only with `dryRun=true`. Null when nobody pays for the stay, or the booking is cancelled.',
+      }),
+    ),
+  }),
+} as const
+
+export function modeOf({ dryRun }: Static<typeof DRY_RUN>): WriteMode {
+  return dryRun === 'true' ? 'dry_run' : 'write'
+}
+
+/**
+ * What a dry run says. Its refusals are not recorded (`takesDryRun`).
+ * @param beside of a new booking; left out: those of the booking's row
+ */
+export async function triedAnswer(
+  { ledger, agency }: Pick<AgencyCall<unknown>, 'ledger' | 'agency'>,
+  outcome: FoundOutcome,
+  beside?: Pick<AgencyBooking, 'guest' | 'notes'>,
+): Promise<Outcome> {
+  if (outcome.kind !== 'done') return problemOfOutcome(outcome)
+  const { booking, quote = null } = outcome
+  const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
+  assert(found !== null, 'Cannot show a booking: its row has vanished')
+  const shown = agencyBookingJson({ ...found, booking }, await ledger.catalogue.inventory(agency.id))
+  return {
+    kind: 'tried',
+    answer: { status: 200, body: JSON.stringify({ booking: shown, quote: quote === null ? null : quoteJson(quote) }) },
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * Finds the stays that can be booked, with their totals, in all units of an agency (docs/partner-additions.md#3-get-search-what-can-be-booked-with-exact-totals).
+ * Nothing is quoted or decided one by one: arrivals are found by bit operations on the nights of a unit, and totals from sums of night prices.
+ */
+import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
+import { Slices } from '../../lib/slices.ts'
+import type { Agency } from '../catalogue/agency.ts'
+import type { Inventory } from '../catalogue/inventory.ts'
+import { findBookableArrivals, type StayWindow, wordsFor } from '../domain/bookable-arrivals.ts'
+import type { MinorUnits } from '../domain/money.ts'
+import type { Night } from '../domain/night.ts'
+import { PricedNightsCache } from '../domain/priced-nights.ts'
+import { type EveryStayFees, everyStayFees, stayTotals } from '../domain/stay-totals.ts'
+import type { Unit } from '../domain/unit.ts'
+import type { UnitState } from '../domain/unit-state.ts'
+import type { UnitDirectory } from '../units/unit-directory.ts'
+import type { Listed } from './booking-list.ts'
+import { OfferPage, type OfferSort } from './offer-page.ts'
+
+/** Validated. Null: any. */
+export interface OffersAsked {
+  /** A stay of given dates is the only one of its window. */
+  readonly window: StayWindow
+  readonly adults: number
+  readonly children: number
+  readonly extraBed: boolean
+  /** Exact, but for upper and lower case. */
+  readonly city: string | null
+  readonly area: string | null
+  /** At least. */
+  readonly bedrooms: number | null
+  /** Inclusive. */
+  readonly maxTotal: MinorUnits | null
+  /** Each stay that can be booked, or of each unit the cheapest, and of those the earliest. */
+  readonly each: 'unit' | 'stay'
+  readonly sort: OfferSort
+  readonly page: { readonly offset: number; readonly limit: number }
+}
+
+/** A stay that `book` would accept. */
+export interface Offer {
+  readonly unit: Unit
+  readonly arrival: Night
+  readonly total: MinorUnits
+}
+
+/** A step is the price of a stay. `bench/search.ts` measures what a slice takes. */
+export const STEPS_PER_SLICE = 8_000
+/** The arrivals of a unit take as long as so many prices. */
+const STEPS_OF_UNIT = 30
+/** Units loaded and then read before the next: the directory may have no room for all of them. */
+const UNITS_AT_ONCE = 200
+
+export class OfferSearch {
+  readonly #directory: Pick<UnitDirectory, 'peek' | 'read' | 'activate'>
+  readonly #prices: PricedNightsCache
+
+  constructor(directory: Pick<UnitDirectory, 'peek' | 'read' | 'activate'>, prices = new PricedNightsCache()) {
+    this.#directory = directory
+    this.#prices = prices
+  }
+
+  /**
+   * A page of offers. Each unit is read at once, but different units may be read at different moments: other requests are answered in
+   * between. Fees are those of `inventory`.
+   */
+  async page(
+    agency: Agency,
+    inventory: Inventory,
+    asked: OffersAsked,
+    slices = new Slices(STEPS_PER_SLICE),
+  ): Promise<Listed<Offer>> {
+    const units = inventory.listed.filter(unitFilter(asked)).sort((a, b) => compareCodePoints(a.name, b.name))
+    const page = new OfferPage(asked.sort, asked.page, ranksOf(units))
+    const stays = new StaysOfUnits(asked, everyStayFees(inventory.feeTypes), this.#prices, page)
+    for (let i = 0; i < units.length; i++) {
+      if (i % UNITS_AT_ONCE === 0) {
+        const next = units.slice(i, i + UNITS_AT_ONCE)
+        await this.#directory.activate(next.map(({ id }) => ({ agencyId: agency.id, unitId: id })))
+      }
+      const unitId = units[i]?.id ?? ''
+      const state = this.#directory.peek(unitId) ?? (await this.#directory.read({ agencyId: agency.id, unitId }))
+      const pause = slices.spend(STEPS_OF_UNIT + stays.add(i, state))
+      if (pause !== null) await pause
+    }
+    const rows = page.take().flatMap(({ unit: at, arrival, total }) => {
+      const unit = units[at]
+      return unit === undefined ? [] : [{ unit, arrival, total }]
+    })
+    return { rows, total: page.found }
+  }
+}
+
+/** Adds the offers of one unit after the other to a page. */
+class StaysOfUnits {
+  readonly #asked: OffersAsked
+  readonly #fees: EveryStayFees
+  readonly #prices: PricedNightsCache
+  readonly #page: OfferPage
+  readonly #arrivals: Uint32Array
+
+  constructor(asked: OffersAsked, fees: EveryStayFees, prices: PricedNightsCache, page: OfferPage) {
+    this.#asked = asked
+    this.#fees = fees
+    this.#prices = prices
+    this.#page = page
+    this.#arrivals = new Uint32Array(wordsFor(asked.window))
+  }
+
+  /** @returns how many steps it took */
+  add(unit: number, state: UnitState): number {
+    const { window, each, children, extraBed } = this.#asked
+    const maxTotal = this.#asked.maxTotal ?? Number.POSITIVE_INFINITY
+    const { from, nights } = window
+    const { computed } = this.#prices
+    const priced = this.#prices.of(state, from, window.to)
+    const { sums } = priced
+    findBookableArrivals(state, window, priced.minStays, this.#arrivals)
+    const totalOf = stayTotals(state.rules, { nights, children, extraBed }, this.#fees)
+    const first = from - priced.from
+    let cheapest = Number.POSITIVE_INFINITY
+    let cheapestArrival = -1
+    let steps = priced.minStays.length
+    for (let word = 0; word < this.#arrivals.length; word++) {
+      for (let bits = this.#arrivals[word] ?? 0; bits !== 0; bits &= bits - 1) {
+        const i = (word << 5) + 31 - Math.clz32(bits & -bits)
+        const total = totalOf((sums[first + i + nights] ?? 0) - (sums[first + i] ?? 0))
+        steps += 1
+        if (each === 'stay') {
+          if (total <= maxTotal) steps += this.#page.add(unit, (from + i) as Night, total)
+        } else if (total < cheapest) {
+          cheapest = total
+          cheapestArrival = i
+        }
+      }
+    }
+    if (cheapestArrival >= 0 && cheapest <= maxTotal)
+      steps += this.#page.add(unit, (from + cheapestArrival) as Night, cheapest)
+    if (this.#prices.computed > computed) steps += sums.length + state.rules.rates.seasons.length
+    return steps
+  }
+}
+
+function unitFilter({ adults, children, city, area, bedrooms }: OffersAsked): (unit: Unit) => boolean {
+  const isIn = (wanted: string | null) => {
+    if (wanted === null) return () => true
+    const folded = foldCase(wanted)
+    return (place: string | null) => place !== null && foldCase(place) === folded
+  }
+  const [isCity, isArea] = [isIn(city), isIn(area)]
+  return (unit) =>
+    unit.maxGuests >= adults + children &&
+    (bedrooms === null || unit.bedrooms >= bedrooms) &&
+    isCity(unit.city) &&
+    isArea(unit.area)
+}
+
+/** @param units ordered by name */
+function ranksOf(units: readonly Unit[]): Uint32Array {
+  const ranks = new Uint32Array(units.length)
+  for (let i = 1; i < units.length; i++)
+    ranks[i] = (ranks[i - 1] ?? 0) + (units[i]?.name === units[i - 1]?.name ? 0 : 1)
+  return ranks
+}

@@ -1,0 +1,124 @@
+/** The words of the chart: on bars and headers, and for screen readers. */
+import { plural } from '../format/count.ts'
+import type { Day } from '../format/days.ts'
+import { timeLeft } from '../format/instants.ts'
+import { type ChartUnit, dueOn, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
+
+export const KIND_WORDS = {
+  hold: 'hold',
+  confirmed: 'confirmed',
+  'checked-in': 'checked in',
+  'checked-out': 'checked out',
+  owner: 'owner stay',
+  maintenance: 'maintenance',
+  block: 'block',
+} as const satisfies Record<StayKind, string>
+
+/** Formatters of one language. Each day is formatted once: a scroll asks for the same few hundred again and again. */
+export class DayWords {
+  readonly #long: (day: Day) => string
+  readonly #medium: (day: Day) => string
+  readonly #short: (day: Day) => string
+  readonly #weekday: (day: Day) => string
+  readonly #month: (day: Day) => string
+
+  /** @param language of the browser unless given */
+  constructor(language?: string) {
+    this.#long = formatted(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
+    this.#medium = formatted(language, { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' })
+    this.#short = formatted(language, { day: 'numeric', month: 'short' })
+    this.#weekday = formatted(language, { weekday: 'short' })
+    this.#month = formatted(language, { month: 'long', year: 'numeric' })
+  }
+
+  /** Wednesday, 5 May 2027 */
+  long(day: Day): string {
+    return this.#long(day)
+  }
+
+  /** Wed, 5 May 2027 */
+  medium(day: Day): string {
+    return this.#medium(day)
+  }
+
+  /** 5 May */
+  short(day: Day): string {
+    return this.#short(day)
+  }
+
+  /** Wed */
+  weekday(day: Day): string {
+    return this.#weekday(day)
+  }
+
+  /** May 2027 */
+  month(day: Day): string {
+    return this.#month(day)
+  }
+
+  /** 5 May – 9 May */
+  range({ arrival, departure }: { readonly arrival: Day; readonly departure: Day }): string {
+    return `${this.#short(arrival)} – ${this.#short(departure)}`
+  }
+}
+
+function formatted(language: string | undefined, options: Intl.DateTimeFormatOptions): (day: Day) => string {
+  const format = new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' })
+  const known = new Map<Day, string>()
+  return (day) => {
+    const found = known.get(day)
+    if (found !== undefined) return found
+    const text = format.format(day * 86_400_000)
+    known.set(day, text)
+    return text
+  }
+}
+
+/** What stands on the bar. */
+export function barText(stay: Stay): string {
+  switch (stay.type) {
+    case 'guest':
+      return stay.guest ?? sourceWords(stay)
+    case 'owner_stay':
+      return stay.guest === null ? 'Owner' : `Owner · ${stay.guest}`
+    case 'maintenance':
+      return 'Maintenance'
+    case 'block':
+      return 'Block'
+  }
+}
+
+function sourceWords({ source, sourceRef }: Stay): string {
+  return sourceRef === null ? `Guest (${source})` : `${sourceRef} (${source})`
+}
+
+/** What a screen reader says of a bar. */
+export function barLabel(stay: Stay, words: DayWords, today: Day, nowS: number): string {
+  const kind = kindOf(stay)
+  const type = stay.type === 'guest' ? 'guest stay' : stay.type === 'owner_stay' ? 'owner stay' : stay.type
+  const status = kind === 'hold' ? (stay.status === 'draft' ? 'tentative' : 'hold') : stay.status.replace('_', ' ')
+  const said = [barText(stay), stay.type === 'guest' || kind === 'hold' ? `${type}, ${status}` : status]
+  if (stay.holdExpiresAt !== null) said.push(`${timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)} left`)
+  const due = dueOn(stay, today)
+  if (due !== null) said.push(due === 'arrival' ? 'to be checked in' : 'to be checked out')
+  said.push(`${words.medium(stay.arrival)} to ${words.medium(stay.departure)}`, plural(nightsOf(stay), 'night'))
+  if (stay.expectedUntil !== null) said.push(`expected to stay until ${words.medium(stay.expectedUntil)}`)
+  return said.join(', ')
+}
+
+/** What a screen reader says of a day on which a stay could begin. */
+export function freeCellLabel(unit: ChartUnit, day: Day, words: DayWords, departing: Stay | null): string {
+  const left = departing === null ? '' : `, ${barText(departing)} departs`
+  return `${unit.name}, ${words.long(day)}, free${left}`
+}
+
+export function unitLabel({ name, bedrooms, area, city, isArchived }: ChartUnit): string {
+  const rooms = bedroomsText(bedrooms)
+  return [name, rooms, area ?? city, isArchived ? 'archived' : null]
+    .filter((part) => part !== null && part !== '')
+    .join(', ')
+}
+
+export function bedroomsText(bedrooms: number): string {
+  return bedrooms === 0 ? 'studio' : bedrooms === 1 ? '1 bedroom' : `${bedrooms} bedrooms`
+}

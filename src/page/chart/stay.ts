@@ -1,0 +1,78 @@
+import type { Day } from '../format/days.ts'
+
+/** A row of the chart. */
+export interface ChartUnit {
+  readonly slug: string
+  readonly name: string
+  readonly city: string | null
+  readonly area: string | null
+  readonly bedrooms: number
+  readonly maxGuests: number
+  readonly minStay: number
+  readonly turnoverNights: number
+  readonly isArchived: boolean
+}
+
+export type StayType = 'guest' | 'owner_stay' | 'maintenance' | 'block'
+export type StayStatus = 'draft' | 'option' | 'confirmed' | 'checked_in' | 'checked_out' | 'cancelled'
+
+/** What the chart knows of a booking. Half-open: the guest does not sleep there on the night of the departure. */
+export interface Stay {
+  readonly id: string
+  /** Slug of the unit. */
+  readonly unit: string
+  readonly arrival: Day
+  readonly departure: Day
+  readonly type: StayType
+  readonly status: StayStatus
+  readonly guest: string | null
+  readonly source: string
+  readonly sourceRef: string | null
+  /** Minor units; null where the server gives no price. */
+  readonly total: number | null
+  /** Epoch seconds; null unless the stay is a hold. */
+  readonly holdExpiresAt: number | null
+  readonly expectedUntil: Day | null
+  readonly version: number
+  readonly adults: number
+  readonly children: number
+}
+
+/** How a stay is drawn: each kind has an outline, a pattern or a mark of its own, beside its colour. */
+export type StayKind = 'hold' | 'confirmed' | 'checked-in' | 'checked-out' | 'owner' | 'maintenance' | 'block'
+
+export function kindOf({ type, status }: Pick<Stay, 'type' | 'status'>): StayKind {
+  if (isHold(status)) return 'hold'
+  switch (type) {
+    case 'owner_stay':
+      return 'owner'
+    case 'maintenance':
+    case 'block':
+      return type
+    case 'guest':
+      return status === 'checked_in' ? 'checked-in' : status === 'checked_out' ? 'checked-out' : 'confirmed'
+  }
+}
+
+export function isHold(status: StayStatus): boolean {
+  return status === 'draft' || status === 'option'
+}
+
+/** Whether cleaning nights follow the departure. */
+export function isCleanedAfter(type: StayType): boolean {
+  return type === 'guest' || type === 'owner_stay'
+}
+
+export function nightsOf({ arrival, departure }: Pick<Stay, 'arrival' | 'departure'>): number {
+  return departure - arrival
+}
+
+/** What has to be done with a stay by the end of today, if anything. */
+export type DueToday = 'arrival' | 'departure' | null
+
+export function dueOn({ type, status, arrival, departure }: Stay, today: Day): DueToday {
+  if (type !== 'guest' && type !== 'owner_stay') return null
+  if (status === 'confirmed' && arrival <= today && departure > today) return 'arrival'
+  if (status === 'checked_in' && departure <= today) return 'departure'
+  return null
+}

@@ -1,0 +1,107 @@
+import './history-list.css'
+import type { ComponentChildren } from 'preact'
+import { Icon, type IconName } from '../design/icon.tsx'
+import { instantText, relativeTime } from '../format/instants.ts'
+import { useSession } from '../session/use-session.ts'
+import { type AuditEntry, actorWords } from './actor-words.ts'
+import { type ChangedMember, changeDeed, changedMembers } from './change-words.ts'
+import { deedWords } from './deed-words.ts'
+import { outcomeWords } from './outcome-words.ts'
+
+/** What happened to one booking, newest first: who did what, when, and what was different before. */
+export function HistoryList({ entries }: { entries: readonly AuditEntry[] }) {
+  return (
+    <ol class="history">
+      {entries.map((entry) => (
+        <HistoryLine key={entry.id} entry={entry} />
+      ))}
+    </ol>
+  )
+}
+
+function HistoryLine({ entry }: { entry: AuditEntry }) {
+  const { agency, currency } = useSession()
+  const { reason, tone } = outcomeWords(entry.outcome)
+  const members = entry.change === null ? [] : changedMembers(entry.change, { currency, timezone: agency.timezone })
+  return (
+    <li class="history-line">
+      <span class={`history-mark history-mark-${reason === null ? 'good' : tone}`}>
+        <Icon name={markOf(entry)} size={14} />
+      </span>
+      <div class="history-text">
+        <p>
+          <Deed entry={entry} />
+        </p>
+        {members.length > 0 && (
+          <ul class="history-members">
+            {members.map((member) => (
+              <li key={member.label}>
+                <MemberText member={member} />
+              </li>
+            ))}
+          </ul>
+        )}
+        {entry.pricing === 'keep' && <p class="muted">The price was kept as it was.</p>}
+        <time class="history-time" dateTime={entry.at} title={instantText(entry.at, agency.timezone)}>
+          {relativeTime(entry.at)} · {instantText(entry.at, agency.timezone)}
+        </time>
+      </div>
+    </li>
+  )
+}
+
+/** `Demo desk confirmed it`; of what was refused: `Harbour website tried to cancel it, but …`. */
+function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
+  const { name, kind } = actorWords(entry)
+  const who = (
+    <>
+      <strong>{name}</strong>
+      {kind !== null && <span class="muted"> ({kind})</span>}
+    </>
+  )
+  const { reason } = outcomeWords(entry.outcome)
+  if (reason !== null) {
+    const plain = deedWords(entry.route).plain.replace('a booking', 'it')
+    return (
+      <>
+        {who} tried to {plain}, but {reason}
+        {entry.count > 1 && `, ${entry.count} times`}
+      </>
+    )
+  }
+  if (entry.outcome === 'REPLAYED') return <>{who} repeated a request, which had been carried out already</>
+  if (entry.route === 'hold timer') return <>The hold ran out, and the nights are free again</>
+  const deed = entry.change === null ? deedWords(entry.route).past.replace('a booking', 'it') : changeDeed(entry.change)
+  return (
+    <>
+      {who} {deed}
+    </>
+  )
+}
+
+function MemberText({ member: { label, before, after } }: { member: ChangedMember }) {
+  return (
+    <>
+      <span class="history-label">{label}</span>
+      <span>
+        {before !== null && (
+          <>
+            <del>{before}</del> <span class="visually-hidden">is now</span>
+            <span aria-hidden="true">→</span>{' '}
+          </>
+        )}
+        {after}
+      </span>
+    </>
+  )
+}
+
+function markOf({ outcome, change, route }: AuditEntry): IconName {
+  if (outcomeWords(outcome).reason !== null) return 'warning'
+  if (route === 'hold timer') return 'clock'
+  if (change === null || change.after === null) return 'edit'
+  if (change.kind === 'booking_created') return 'plus'
+  if (change.kind === 'booking_cancelled') return 'close'
+  if (change.before?.status === change.after.status) return 'edit'
+  return change.after.status === 'checked_in' ? 'arrive' : change.after.status === 'checked_out' ? 'depart' : 'check'
+}

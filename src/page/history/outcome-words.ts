@@ -1,0 +1,43 @@
+import type { BadgeTone } from '../design/status-looks.ts'
+
+export interface OutcomeWords {
+  /** For a filter and a badge. */
+  readonly label: string
+  /** After "refused:". Null when nothing was refused. */
+  readonly reason: string | null
+  readonly tone: BadgeTone
+}
+
+const refused = (label: string, reason: string): OutcomeWords => ({ label, reason, tone: 'warn' })
+const failed = (label: string, reason: string): OutcomeWords => ({ label, reason, tone: 'bad' })
+
+/** Every outcome that the audit trail may show, the commonest first. */
+export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
+  OK: { label: 'Done', reason: null, tone: 'good' },
+  REPLAYED: { label: 'Repeated', reason: null, tone: 'neutral' },
+  BOOKING_CONFLICT: refused('Nights taken', 'the nights were already booked'),
+  TURNOVER_BLOCK_CONFLICT: refused('Cleaning night', 'the arrival fell on a cleaning night'),
+  EXPECTED_EXTENSION_CONFLICT: refused('Extension expected', 'the guest in house was expected to stay on'),
+  MIN_STAY: refused('Stay too short', 'the stay was shorter than the minimum'),
+  QUOTE_CHANGED: refused('Price changed', 'the price was no longer the quoted one'),
+  INVALID_TRANSITION: refused('Status does not allow it', 'its status did not allow it'),
+  VERSION_CHANGED: refused('Changed meanwhile', 'someone else had changed it meanwhile'),
+  VALIDATION: refused('Faulty request', 'the request was faulty'),
+  NOT_FOUND: refused('Not found', 'there was no such thing'),
+  EMAIL_TAKEN: refused('E-mail taken', 'another guest has that e-mail address'),
+  SLUG_TAKEN: refused('Slug taken', 'the slug was in use'),
+  SCOPE_MISSING: refused('Key may not', 'the key does not allow it'),
+  ROLE_MISSING: refused('Role may not', 'the role does not allow it'),
+  CROSS_ORIGIN: refused('Other site', 'the request came from another site'),
+  FEATURE_DISABLED: refused('Not in plan', 'the plan does not include the API'),
+  UNAUTHORIZED: refused('Key not valid', 'the key or token was not valid'),
+  RATE_LIMITED: refused('Too many a minute', 'there were too many requests in a minute'),
+  QUOTA_EXCEEDED: refused('Month’s quota used', 'the requests of the month were used up'),
+  IDEMPOTENCY_KEY_REUSED: refused('Repeat key reused', 'the key of the repetition belongs to another request'),
+  INTERNAL: failed('Failed', 'the service failed, and nothing was changed'),
+  OUTCOME_UNKNOWN: failed('Outcome unknown', 'the service failed before it knew the outcome'),
+}
+
+export function outcomeWords(outcome: string): OutcomeWords {
+  return OUTCOMES[outcome] ?? refused(outcome, outcome.toLowerCase().replaceAll('_', ' '))
+}

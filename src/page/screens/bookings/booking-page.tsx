@@ -1,0 +1,104 @@
+import './booking-page.css'
+import { answerOf, client } from '../../api/client.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { LinkButton } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { BookingActions } from './booking-actions.tsx'
+import { BookingDeliveries } from './booking-deliveries.tsx'
+import { BookingFacts, GuestCard, NotesCard } from './booking-facts.tsx'
+import { BookingHistory } from './booking-history.tsx'
+import { BookingPrice } from './booking-price.tsx'
+import { nightsText, Standing } from './booking-table.tsx'
+import { lastList } from './last-list.ts'
+
+/** Everything about one booking, and what can be done with it. */
+export function BookingPage({ bookingId }: { bookingId: string }) {
+  const { path } = useSession()
+  const { data, error, refresh } = useResource(`bookings/${bookingId}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}', {
+        params: { path: { ...path, bookingId } },
+        signal,
+      }),
+    ),
+  )
+  return (
+    <>
+      <a class="booking-back" href={hashOf('bookings', lastList.query)}>
+        <Icon name="left" size={14} />
+        Bookings
+      </a>
+      {data !== undefined ? (
+        <>
+          <ErrorNote problem={error} onRetry={refresh} />
+          <Known booking={data.booking} />
+        </>
+      ) : error?.status === 404 ? (
+        <Unknown />
+      ) : (
+        <>
+          <PageHeader title="Booking" />
+          <ErrorNote problem={error} onRetry={refresh} />
+          {error === null && (
+            <Card isFlush>
+              <Skeleton lines={6} />
+            </Card>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+function Known({ booking }: { booking: Booking }) {
+  return (
+    <>
+      <PageHeader
+        title={stayName(booking)}
+        description={
+          <span class="booking-subtitle">
+            <span>
+              {booking.unitName}, {stayDates(booking)}, {nightsText(booking)}
+            </span>
+            <Standing booking={booking} />
+          </span>
+        }
+        actions={<BookingActions booking={booking} />}
+      />
+      <div class="booking-columns">
+        <div class="booking-column">
+          <BookingFacts booking={booking} />
+          {booking.type === 'guest' && <BookingPrice booking={booking} />}
+          <BookingHistory booking={booking} />
+        </div>
+        <div class="booking-column">
+          {booking.type === 'guest' && <GuestCard booking={booking} />}
+          <NotesCard notes={booking.notes} />
+          <BookingDeliveries booking={booking} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+function Unknown() {
+  return (
+    <>
+      <PageHeader title="Booking" />
+      <Card>
+        <EmptyState
+          icon="search"
+          title="There is no such booking"
+          action={<LinkButton href={hashOf('bookings')}>See all bookings</LinkButton>}
+        >
+          The address may be incomplete. A booking can be found by its guest or its reference.
+        </EmptyState>
+      </Card>
+    </>
+  )
+}

@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { TextInput } from '../../design/inputs.tsx'
+import { toast } from '../../design/toast.tsx'
+import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { ActionDialog } from './action-dialog.tsx'
+import { useVersionedWrite } from './versioned-write.ts'
+
+const REASON_LENGTH_MAX = 255
+
+/** What cancelling it is called. */
+export function cancelWords({ status, type }: Pick<Booking, 'status' | 'type'>): string {
+  if (status === 'option' || status === 'draft') return 'Release the hold'
+  return type === 'guest' ? 'Cancel the booking' : 'Remove it'
+}
+
+export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
+  const [reason, setReason] = useState('')
+  const write = useVersionedWrite<{ reason: string | null }>({
+    booking,
+    send: (body, path, header) =>
+      answerOf(
+        client.POST('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}/cancel', { params: { path, header }, body }),
+      ),
+    onDone: (changed) => {
+      toast({ tone: 'good', text: `${stayName(changed)} is cancelled, and the nights are free` })
+      onClose()
+    },
+  })
+  const { base } = write
+  const action = cancelWords(base)
+  return (
+    <ActionDialog
+      title={`${action}: ${stayName(booking)}`}
+      action={action}
+      tone="danger"
+      write={write}
+      onSubmit={() => write.run({ reason: reason.trim() === '' ? null : reason.trim() })}
+      onClose={onClose}
+    >
+      <p>
+        The nights of {stayDates(base)} in {base.unitName} can be sold again at once. This cannot be taken back: someone
+        else may book them.
+      </p>
+      <TextInput
+        label="Reason"
+        isOptional
+        hint="Partners who read the booking see it."
+        maxLength={REASON_LENGTH_MAX}
+        value={reason}
+        onChange={setReason}
+        autocomplete="off"
+        autofocus
+        error={write.problem?.of('reason')}
+      />
+    </ActionDialog>
+  )
+}

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import { Button } from '../../design/button.tsx'
+import { DateInput, FieldRow, TextInput } from '../../design/inputs.tsx'
+import { toast } from '../../design/toast.tsx'
+import { instantText, timeLeft } from '../../format/instants.ts'
+import { instantOf, localTime } from '../../format/local-time.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Booking, stayName } from '../../stays/stay-name.ts'
+import { ActionDialog } from './action-dialog.tsx'
+import { patchBooking } from './patch-booking.ts'
+import { useVersionedWrite } from './versioned-write.ts'
+
+const HOUR_MS = 3_600_000
+const LONGER = [
+  { label: '+ 1 day', ms: 24 * HOUR_MS },
+  { label: '+ 3 days', ms: 72 * HOUR_MS },
+  { label: '+ 1 week', ms: 168 * HOUR_MS },
+]
+
+export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
+  const { timezone } = useSession().agency
+  const before = Date.parse(booking.holdExpiresAt ?? '') || Date.now()
+  const [until, setUntil] = useState(() => localTime(before + 24 * HOUR_MS, timezone))
+  const write = useVersionedWrite<{ holdExpiresAt: string }>({
+    booking,
+    send: patchBooking,
+    onDone: ({ holdExpiresAt, ...changed }) => {
+      const lasts = holdExpiresAt === null ? 'has ended' : `is held until ${instantText(holdExpiresAt, timezone)}`
+      toast({ tone: 'good', text: `${stayName(changed)} ${lasts}` })
+      onClose()
+    },
+  })
+  const at = instantOf(until, timezone)
+  const isPast = at !== null && at <= Date.now()
+  return (
+    <ActionDialog
+      title={`Extend the hold: ${stayName(booking)}`}
+      action="Hold until then"
+      write={write}
+      canSubmit={at !== null && !isPast}
+      onSubmit={() => at !== null && write.run({ holdExpiresAt: new Date(at).toISOString() })}
+      onClose={onClose}
+    >
+      <p>
+        Now held until {instantText(before, timezone)}, {timeLeft(before)} from now. After that the nights are free
+        again.
+      </p>
+      <div class="booking-presets">
+        {LONGER.map(({ label, ms }) => (
+          <Button key={label} size="s" onClick={() => setUntil(localTime(before + ms, timezone))}>
+            {label}
+          </Button>
+        ))}
+      </div>
+      <FieldRow>
+        <DateInput
+          label="Held until"
+          min={localTime(Date.now(), timezone).date}
+          value={until.date}
+          onChange={(date) => setUntil({ ...until, date })}
+          error={isPast ? 'That is in the past.' : write.problem?.of('holdExpiresAt')}
+        />
+        <TextInput label="At" type="time" value={until.time} onChange={(time) => setUntil({ ...until, time })} />
+      </FieldRow>
+      <p class="muted">Dates and times are those of {timezone.replaceAll('_', ' ')}.</p>
+    </ActionDialog>
+  )
+}

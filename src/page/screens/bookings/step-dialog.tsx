@@ -1,0 +1,83 @@
+import { DescriptionList } from '../../design/description-list.tsx'
+import { Note } from '../../design/feedback.tsx'
+import type { IconName } from '../../design/icon.tsx'
+import { toast } from '../../design/toast.tsx'
+import { dayOf, dayText, todayIn } from '../../format/days.ts'
+import { money } from '../../format/money.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Booking, partyText, stayName } from '../../stays/stay-name.ts'
+import { ActionDialog } from './action-dialog.tsx'
+import { patchBooking } from './patch-booking.ts'
+import { useVersionedWrite } from './versioned-write.ts'
+
+/** The way of a booking from a hold to the departure. There is no way back, so each step is asked for. */
+export interface Step {
+  readonly to: 'confirmed' | 'checked_in' | 'checked_out'
+  readonly action: string
+  readonly icon: IconName
+  readonly done: (name: string) => string
+}
+
+const CONFIRM: Step = { to: 'confirmed', action: 'Confirm', icon: 'check', done: (name) => `${name} is confirmed` }
+const CHECK_IN: Step = { to: 'checked_in', action: 'Check in', icon: 'arrive', done: (name) => `${name} is in house` }
+const CHECK_OUT: Step = {
+  to: 'checked_out',
+  action: 'Check out',
+  icon: 'depart',
+  done: (name) => `${name} is checked out`,
+}
+
+/** The next step; null at the end of the way, and for what nobody arrives for. */
+export function stepAfter({ status, type }: Booking): Step | null {
+  if (status === 'option' || status === 'draft') return CONFIRM
+  if (type !== 'guest' && type !== 'owner_stay') return null
+  return status === 'confirmed' ? CHECK_IN : status === 'checked_in' ? CHECK_OUT : null
+}
+
+export function StepDialog({ step, booking, onClose }: { step: Step; booking: Booking; onClose: () => void }) {
+  const { currency, agency } = useSession()
+  const write = useVersionedWrite<{ status: Step['to'] }>({
+    booking,
+    send: patchBooking,
+    onDone: (changed) => {
+      toast({ tone: 'good', text: step.done(stayName(changed)) })
+      onClose()
+    },
+  })
+  const { base } = write
+  const { type, totalAmount, arrival, departure, unitName } = base
+  const warning = warningOf(step, base, todayIn(agency.timezone))
+  return (
+    <ActionDialog
+      title={`${step.action}: ${stayName(booking)}`}
+      action={step.action}
+      write={write}
+      onSubmit={() => write.run({ status: step.to })}
+      onClose={onClose}
+    >
+      <DescriptionList
+        items={[
+          ['Unit', unitName],
+          ['Arrival', dayText(dayOf(arrival), 'short')],
+          ['Departure', dayText(dayOf(departure), 'short')],
+          ['Party', partyText(base)],
+          ...(type === 'guest' ? [['Total', money(totalAmount, currency)] as const] : []),
+        ]}
+      />
+      {warning !== null && (
+        <Note tone="warn">
+          <p>{warning}</p>
+        </Note>
+      )}
+    </ActionDialog>
+  )
+}
+
+/** What is unusual about taking the step today. */
+function warningOf({ to }: Step, { arrival, departure }: Booking, today: number): string | null {
+  if (to === 'checked_in' && dayOf(arrival) > today)
+    return `The arrival is only on ${dayText(dayOf(arrival), 'long')}. Checking in cannot be taken back.`
+  if (to === 'checked_out' && dayOf(departure) > today)
+    return `The booked departure is only on ${dayText(dayOf(departure), 'long')}. The nights until then stay booked: change the dates first to free them.`
+  return null
+}

@@ -1,0 +1,119 @@
+/**
+ * Follows the changes of the agency. While the stream is open they come as they happen. When it breaks, those that were missed are
+ * read page by page from the last cursor, and then the stream is opened again; if the service cannot be reached, the connection mark
+ * says so, and this goes on when it is back.
+ */
+import { answerOf, client } from '../../api/client.ts'
+import { problemOf } from '../../api/problem.ts'
+import type { Schema } from '../../api/schema.ts'
+import { connection } from '../../session/connection.ts'
+
+export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
+
+const EVENTS: readonly AgencyChange['event'][] = [
+  ...(['booking.created', 'booking.updated', 'booking.cancelled', 'unit.updated', 'rates.updated'] as const),
+]
+
+/** A stream that breaks again at once (too many are open) is opened more and more rarely; between that, changes are read. */
+const REOPEN_MS = [0, 1_000, 2_000, 5_000, 10_000] as const
+const STEADY_AFTER_MS = 5_000
+const PAGE_LIMIT = 500
+
+export interface ChangeListener {
+  onChange(change: AgencyChange): void
+  /** The changes after the cursor are no longer kept. The stream has ended. */
+  onExpired(): void
+}
+
+export class ChangeStream {
+  readonly #path: { readonly agencySlug: string }
+  readonly #listener: ChangeListener
+  readonly #closing = new AbortController()
+  readonly #stopListening: () => void
+  #cursor: string
+  #source: EventSource | null = null
+  #breaks = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isCatchingUp = false
+
+  /** @param cursor the last change that is known */
+  constructor(path: { readonly agencySlug: string }, cursor: string, listener: ChangeListener) {
+    this.#path = path
+    this.#cursor = cursor
+    this.#listener = listener
+    this.#stopListening = connection.onBack(() => void this.#catchUp())
+    this.#open()
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#stopListening()
+    this.#shut()
+  }
+
+  #shut(): void {
+    clearTimeout(this.#timer)
+    this.#source?.close()
+    this.#source = null
+  }
+
+  #open(): void {
+    this.#shut()
+    if (this.#closing.signal.aborted) return
+    const url = `/portal/v1/agencies/${this.#path.agencySlug}/changes?after=${encodeURIComponent(this.#cursor)}`
+    const source = new EventSource(url)
+    this.#source = source
+    const openedAt = performance.now()
+    for (const event of EVENTS) {
+      source.addEventListener(event, (message) => this.#took(JSON.parse(message.data) as AgencyChange))
+    }
+    source.onopen = () => connection.answered()
+    source.onerror = () => {
+      if (this.#source !== source) return
+      this.#breaks = performance.now() - openedAt > STEADY_AFTER_MS ? 0 : this.#breaks + 1
+      void this.#catchUp()
+    }
+  }
+
+  /** Reads what was missed, then opens the stream again. If nothing answers, it is called again when the connection is back. */
+  async #catchUp(): Promise<void> {
+    if (this.#isCatchingUp) return
+    this.#isCatchingUp = true
+    this.#shut()
+    try {
+      for (let hasMore = true; hasMore; ) {
+        const query = { after: this.#cursor, limit: PAGE_LIMIT }
+        const params = { path: this.#path, query }
+        const { signal } = this.#closing
+        const page = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/changes', { params, signal }))
+        for (const change of page.changes) this.#took(change)
+        this.#cursor = page.cursor
+        hasMore = page.hasMore
+      }
+      this.#later()
+    } catch (error) {
+      if (this.#closing.signal.aborted) return
+      const problem = problemOf(error)
+      if (problem.code === 'CURSOR_EXPIRED' || problem.code === 'VALIDATION') {
+        this.close()
+        this.#listener.onExpired()
+      } else if (problem.status !== 0 && problem.status !== 401) {
+        // It answers, but not this: asked again later.
+        this.#breaks++
+        this.#later()
+      }
+    } finally {
+      this.#isCatchingUp = false
+    }
+  }
+
+  #later(): void {
+    const wait = REOPEN_MS[Math.min(this.#breaks, REOPEN_MS.length - 1)]
+    this.#timer = setTimeout(() => this.#open(), wait)
+  }
+
+  #took(change: AgencyChange): void {
+    this.#cursor = change.cursor
+    this.#listener.onChange(change)
+  }
+}

@@ -1,0 +1,229 @@
+import './new-stay-panel.css'
+import { useState } from 'preact/hooks'
+import { parseDay } from '../../chart/day.ts'
+import type { ChartUnit } from '../../chart/stay.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { Button } from '../../design/button.tsx'
+import { SidePanel } from '../../design/dialog.tsx'
+import { ErrorNote, Note } from '../../design/feedback.tsx'
+import {
+  Checkbox,
+  DateInput,
+  FieldRow,
+  FieldSet,
+  NumberInput,
+  Select,
+  TextArea,
+  TextInput,
+} from '../../design/inputs.tsx'
+import { plural } from '../../format/count.ts'
+import { type Day, isoOf } from '../../format/days.ts'
+import { money } from '../../format/money.ts'
+import { useSession } from '../../session/use-session.ts'
+import { type Booking, createStay, type NewStay, tryStay } from './calendar-writes.ts'
+import { PriceLines } from './price-lines.tsx'
+import { Segments } from './segments.tsx'
+import { useTried } from './use-tried.ts'
+
+const KINDS = [
+  { value: 'booking', label: 'Booking', action: 'Create booking' },
+  { value: 'hold', label: 'Hold', action: 'Place hold' },
+  { value: 'owner', label: 'Owner', action: 'Enter owner stay' },
+  { value: 'maintenance', label: 'Maintenance', action: 'Enter maintenance' },
+  { value: 'block', label: 'Block', action: 'Block nights' },
+] as const
+
+type Kind = (typeof KINDS)[number]['value']
+
+const TYPES = {
+  booking: 'guest',
+  hold: 'guest',
+  owner: 'owner_stay',
+  maintenance: 'maintenance',
+  block: 'block',
+} as const satisfies Record<Kind, Booking['type']>
+
+export interface NewStayPanelProps {
+  readonly units: readonly ChartUnit[]
+  readonly unit: string
+  readonly arrival: Day
+  readonly departure: Day
+  /** The dates or the unit were changed in the panel. */
+  readonly onProposed: (stay: { readonly unit: string; readonly arrival: Day; readonly departure: Day }) => void
+  readonly onCreated: (booking: Booking) => void
+  readonly onClose: () => void
+}
+
+/** Makes a booking, hold or block. What it costs is asked before anything is written. */
+export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCreated, onClose }: NewStayPanelProps) {
+  const { path, currency } = useSession()
+  const [kind, setKind] = useState<Kind>('booking')
+  const [party, setParty] = useState({ adults: 2 as number | null, children: 0 as number | null, extraBed: false })
+  const [guest, setGuest] = useState({ firstName: '', lastName: '', email: '', phone: '' })
+  const [holdHours, setHoldHours] = useState<number | null>(48)
+  const [notes, setNotes] = useState('')
+  const type = TYPES[kind]
+  const isStay = type === 'guest' || type === 'owner_stay'
+  const priced: NewStay = {
+    ...{ unit, arrival, departure, type, notes: '', guest: null },
+    status: kind === 'hold' ? 'option' : 'confirmed',
+    adults: party.adults ?? 0,
+    children: party.children ?? 0,
+    extraBed: party.extraBed,
+    holdHours: kind === 'hold' ? holdHours : null,
+  }
+  const { tried, problem, isLoading } = useTried(departure > arrival ? priced : null, (signal) =>
+    tryStay(path, priced, signal),
+  )
+  const creation = useMutation({
+    send: (stay: NewStay, headers) => createStay(path, stay, headers),
+    invalidates: ['bookings'],
+    onDone: onCreated,
+    report: 'inline',
+  })
+  const total = tried?.quote?.total ?? null
+  const action = KINDS.find(({ value }) => value === kind)?.action ?? ''
+
+  function submit() {
+    const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
+    void creation.run({ ...priced, notes, guest: isStay && isNamed ? guest : null })
+  }
+
+  return (
+    <SidePanel
+      title={KINDS.find(({ value }) => value === kind)?.action ?? ''}
+      onClose={onClose}
+      onSubmit={submit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            tone="primary"
+            isBusy={creation.isRunning}
+            disabled={problem !== null || departure <= arrival}
+          >
+            {action}
+            {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
+          </Button>
+        </>
+      }
+    >
+      <Segments label="What to enter" value={kind} options={KINDS} onChange={setKind} />
+      <Select
+        label="Unit"
+        value={unit}
+        options={units.filter(({ isArchived }) => !isArchived).map(({ slug, name }) => ({ value: slug, label: name }))}
+        onChange={(slug) => onProposed({ unit: slug, arrival, departure })}
+      />
+      <FieldRow>
+        <DateInput
+          label="Arrival"
+          value={isoOf(arrival)}
+          onChange={(text) => {
+            const day = parseDay(text)
+            if (day !== null) onProposed({ unit, arrival: day, departure: Math.max(departure, day + 1) })
+          }}
+        />
+        <DateInput
+          label="Departure"
+          value={isoOf(departure)}
+          min={isoOf(arrival + 1)}
+          hint={plural(departure - arrival, 'night')}
+          onChange={(text) => {
+            const day = parseDay(text)
+            if (day !== null) onProposed({ unit, arrival: Math.min(arrival, day - 1), departure: day })
+          }}
+        />
+      </FieldRow>
+      {isStay && (
+        <>
+          <FieldRow>
+            <NumberInput
+              label="Adults"
+              min={1}
+              max={20}
+              value={party.adults}
+              onChange={(adults) => setParty({ ...party, adults })}
+            />
+            <NumberInput
+              label="Children"
+              min={0}
+              max={10}
+              value={party.children}
+              onChange={(children) => setParty({ ...party, children })}
+            />
+          </FieldRow>
+          {(party.children ?? 0) > 0 && (
+            <Checkbox
+              label="Extra bed"
+              isChecked={party.extraBed}
+              onChange={(extraBed) => setParty({ ...party, extraBed })}
+            />
+          )}
+          <FieldSet legend={kind === 'owner' ? 'Owner' : 'Guest'}>
+            <FieldRow>
+              <TextInput
+                label="First name"
+                isOptional
+                value={guest.firstName}
+                maxLength={80}
+                error={creation.problem?.of('guest.firstName')}
+                onChange={(firstName) => setGuest({ ...guest, firstName })}
+              />
+              <TextInput
+                label="Last name"
+                isOptional
+                value={guest.lastName}
+                maxLength={80}
+                error={creation.problem?.of('guest.lastName')}
+                onChange={(lastName) => setGuest({ ...guest, lastName })}
+              />
+            </FieldRow>
+            <FieldRow>
+              <TextInput
+                label="E-mail"
+                type="email"
+                isOptional
+                value={guest.email}
+                error={creation.problem?.of('guest.email')}
+                onChange={(email) => setGuest({ ...guest, email })}
+              />
+              <TextInput
+                label="Phone"
+                type="tel"
+                isOptional
+                value={guest.phone}
+                maxLength={60}
+                error={creation.problem?.of('guest.phone')}
+                onChange={(phone) => setGuest({ ...guest, phone })}
+              />
+            </FieldRow>
+          </FieldSet>
+        </>
+      )}
+      {kind === 'hold' && (
+        <NumberInput
+          label="Released after"
+          suffix="hours"
+          min={1}
+          max={2160}
+          value={holdHours}
+          error={creation.problem?.of('holdHours')}
+          hint="The nights are free again then, unless the hold is confirmed."
+          onChange={setHoldHours}
+        />
+      )}
+      <TextArea label="Notes" isOptional rows={2} maxLength={2000} value={notes} onChange={setNotes} />
+      {problem !== null ? (
+        <ErrorNote problem={problem} />
+      ) : tried?.quote == null ? (
+        !isLoading && <p class="muted">Nobody pays for these nights.</p>
+      ) : (
+        <PriceLines quote={tried.quote} isFaded={isLoading} />
+      )}
+      {creation.problem !== null && problem === null && <ErrorNote problem={creation.problem} />}
+      {kind === 'hold' && holdHours === null && <Note tone="warn">Say after how many hours the hold is released.</Note>}
+    </SidePanel>
+  )
+}

@@ -1,0 +1,120 @@
+import './stay-panel.css'
+import { useState } from 'preact/hooks'
+import { barText } from '../../chart/labels.ts'
+import { type ChartUnit, isHold, type Stay } from '../../chart/stay.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { StatusBadge } from '../../design/badge.tsx'
+import { Button, LinkButton } from '../../design/button.tsx'
+import { DescriptionList } from '../../design/description-list.tsx'
+import { SidePanel } from '../../design/dialog.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
+import { plural } from '../../format/count.ts'
+import { type Day, dayText } from '../../format/days.ts'
+import { instantText, timeLeft } from '../../format/instants.ts'
+import { money } from '../../format/money.ts'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { getBooking } from './calendar-data.ts'
+import { type Booking, tryChange } from './calendar-writes.ts'
+import { PriceLines } from './price-lines.tsx'
+import { StayActions } from './stay-actions.tsx'
+import { useTried } from './use-tried.ts'
+
+export interface StayPanelProps {
+  readonly stay: Stay
+  readonly unit: ChartUnit | null
+  readonly today: Day
+  readonly nowS: number
+  readonly onTook: (booking: Booking) => void
+  readonly onMove: () => void
+  readonly onClose: () => void
+}
+
+/** A stay with its details and what can be done with it. */
+export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: StayPanelProps) {
+  const { path, agency, may } = useSession()
+  // Read anew with every version: the stream has told of it.
+  const { data, error } = useResource(`bookings/${stay.id}?version=${stay.version}`, (signal) =>
+    getBooking(path, stay.id, signal),
+  )
+  const [last, setLast] = useState<Booking | null>(null)
+  if (data !== undefined && data.booking !== last) setLast(data.booking)
+  const booking = data?.booking ?? last
+  const guest = booking?.guest ?? null
+  const guests = [plural(stay.adults, 'adult'), ...(stay.children > 0 ? [`${stay.children} children`] : [])].join(', ')
+  const isStay = stay.type === 'guest' || stay.type === 'owner_stay'
+
+  return (
+    <SidePanel
+      title={barText(stay)}
+      onClose={onClose}
+      footer={
+        <LinkButton href={hashOf(['bookings', stay.id])} icon="external">
+          Booking page
+        </LinkButton>
+      }
+    >
+      <div class="stay-status">
+        <StatusBadge status={stay.status} type={stay.type} />
+        {stay.type !== 'guest' && isHold(stay.status) && <StatusBadge status={stay.status} />}
+        {stay.holdExpiresAt !== null && (
+          <span class="numeric" title={instantText(stay.holdExpiresAt * 1_000, agency.timezone)}>
+            {timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)} left
+          </span>
+        )}
+      </div>
+      {may('desk') && <StayActions {...{ stay, today, onTook, onMove }} />}
+      <DescriptionList
+        items={[
+          ['Unit', <a href={hashOf(['units', stay.unit])}>{unit?.name ?? stay.unit}</a>],
+          ['Arrival', dayText(stay.arrival, 'long')],
+          ['Departure', `${dayText(stay.departure, 'long')} (${plural(stay.departure - stay.arrival, 'night')})`],
+          ...(stay.expectedUntil === null ? [] : [['Expected until', dayText(stay.expectedUntil, 'long')] as const]),
+          ...(isStay ? [['Guests', guests] as const] : []),
+          ...(guest === null
+            ? []
+            : [
+                ['E-mail', guest.email === null ? null : <a href={`mailto:${guest.email}`}>{guest.email}</a>] as const,
+                ['Phone', guest.phone === null ? null : <a href={`tel:${guest.phone}`}>{guest.phone}</a>] as const,
+              ]),
+          ['Source', stay.sourceRef === null ? stay.source : `${stay.source}, reference ${stay.sourceRef}`],
+          ...(booking?.notes ? [['Notes', booking.notes] as const] : []),
+        ]}
+      />
+      <ErrorNote problem={error} />
+      {stay.type === 'guest' && <StayPrice stay={stay} />}
+    </SidePanel>
+  )
+}
+
+/** The agreed total, and how the rates of now come to theirs. */
+function StayPrice({ stay }: { stay: Stay }) {
+  const { path, currency, may } = useSession()
+  const isAsked = may('desk')
+  const { tried } = useTried(isAsked ? { lines: stay.id, version: stay.version } : null, (signal) =>
+    tryChange(path, stay.id, {}, signal),
+  )
+  const quote = tried?.quote ?? null
+  const isSame = quote !== null && quote.total === stay.total
+  return (
+    <section class="stay-price" aria-label="Price">
+      {!isSame && (
+        <p class="stay-total">
+          <span>Total</span>
+          <strong class="numeric">{stay.total === null ? '—' : money(stay.total, currency)}</strong>
+        </p>
+      )}
+      {quote !== null && !isSame && <p class="muted">By the rates of now the stay would cost:</p>}
+      {quote !== null && <PriceLines quote={quote} />}
+    </section>
+  )
+}
+
+/** For an address with a booking that has been cancelled since. */
+export function MissingStayPanel({ onClose }: { onClose: () => void }) {
+  return (
+    <SidePanel title="Stay" onClose={onClose} footer={<Button onClick={onClose}>Close</Button>}>
+      <p>This stay is not in the calendar: it was cancelled, or lies beyond the two years that are shown.</p>
+    </SidePanel>
+  )
+}

@@ -1,0 +1,116 @@
+/** Changes of stays that are shown before the service has answered, and taken back if it refuses. */
+import { useState } from 'preact/hooks'
+import { type Problem, problemOf } from '../../api/problem.ts'
+import type { ChartRows } from '../../chart/chart-rows.ts'
+import { barText } from '../../chart/labels.ts'
+import type { Stay } from '../../chart/stay.ts'
+import { newIdempotencyKey } from '../../data/idempotency-key.ts'
+import { resources } from '../../data/resources.ts'
+import { toast } from '../../design/toast.tsx'
+import { type Day, dayRange, isoOf } from '../../format/days.ts'
+import { money } from '../../format/money.ts'
+import { useSession } from '../../session/use-session.ts'
+import { getBooking } from './calendar-data.ts'
+import { type Booking, cancelStay, changeStay } from './calendar-writes.ts'
+import { stayOfBooking } from './stay-of-booking.ts'
+
+export interface Placement {
+  /** Slug. */
+  readonly unit: string
+  readonly arrival: Day
+  readonly departure: Day
+}
+
+export interface StayChanges {
+  readonly inFlight: ReadonlySet<string>
+  /** @returns why it was refused, or null */
+  move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Problem | null>
+  /** Shows a booking that a write has answered with. */
+  took(booking: Booking): void
+  /** Says that a stay was entered; what nobody pays for can be undone. */
+  created(booking: Booking): void
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+export function useStayChanges(rows: ChartRows): StayChanges {
+  const { path, currency } = useSession()
+  const [inFlight, setInFlight] = useState(NONE)
+
+  const took = (booking: Booking) => {
+    rows.put(stayOfBooking(booking))
+    resources.invalidate('bookings')
+  }
+
+  async function write(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Booking | Problem> {
+    const change = { unit: to.unit, arrival: isoOf(to.arrival), departure: isoOf(to.departure), pricing }
+    const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
+    rows.expect({ ...stay, ...to })
+    setInFlight((ids) => new Set([...ids, stay.id]))
+    try {
+      const booking = await changeStay(path, stay.id, change, headers)
+      took(booking)
+      return booking
+    } catch (error) {
+      const problem = problemOf(error)
+      if (problem.code === 'VERSION_CHANGED') await refresh(stay.id)
+      return problem
+    } finally {
+      rows.settle(stay.id)
+      setInFlight((ids) => new Set([...ids].filter((id) => id !== stay.id)))
+    }
+  }
+
+  /** What a colleague has made of it. The change also comes with the stream; whoever was refused should see it at once. */
+  async function refresh(id: string): Promise<void> {
+    try {
+      const { booking } = await getBooking(path, id, new AbortController().signal)
+      rows.put(stayOfBooking(booking))
+    } catch {
+      // The stream will say it.
+    }
+  }
+
+  const nameOf = (slug: string) => rows.units.find((unit) => unit.slug === slug)?.name ?? slug
+
+  async function move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Problem | null> {
+    const moved = await write(stay, to, pricing)
+    if (!('id' in moved)) return moved
+    const where = to.unit === stay.unit ? '' : ` to ${nameOf(to.unit)}`
+    toast({
+      tone: 'good',
+      text: `${barText(stay)} moved${where}: ${dayRange(to.arrival, to.departure)}`,
+      undo: () => void undo(stay, stayOfBooking(moved), pricing),
+    })
+    return null
+  }
+
+  async function undo(before: Stay, moved: Stay, pricing: 'reprice' | 'keep'): Promise<void> {
+    const { unit, arrival, departure } = before
+    const back = await write(rows.stored(moved.id) ?? moved, { unit, arrival, departure }, pricing)
+    if (!('id' in back)) return toast({ tone: 'bad', text: `Not undone: ${back.message}` })
+    const isOtherPrice = before.total !== null && back.totalAmount !== before.total
+    const price = isOtherPrice ? ` Its price is now ${money(back.totalAmount, currency)}.` : ''
+    toast({ tone: 'good', text: `${barText(before)} is back where it was.${price}` })
+  }
+
+  function created(booking: Booking): void {
+    took(booking)
+    const stay = stayOfBooking(booking)
+    const text = `${barText(stay)} entered: ${dayRange(stay.arrival, stay.departure)}`
+    const isPaid = stay.type === 'guest'
+    toast({ tone: 'good', text, ...(isPaid ? {} : { undo: () => void remove(stay) }) })
+  }
+
+  async function remove(stay: Stay): Promise<void> {
+    const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
+    try {
+      took(await cancelStay(path, stay.id, '', headers))
+      toast({ tone: 'good', text: `${barText(stay)} removed` })
+    } catch (error) {
+      toast({ tone: 'bad', text: `Not undone: ${problemOf(error).message}` })
+    }
+  }
+
+  return { inFlight, move, took, created }
+}

@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { Button } from '../../design/button.tsx'
+import { Dialog } from '../../design/dialog.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
+import { FieldRow, TextInput } from '../../design/inputs.tsx'
+import { toast } from '../../design/toast.tsx'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { guestName } from '../../stays/stay-name.ts'
+import type { Guest } from './guest-list.tsx'
+
+type Member = 'firstName' | 'lastName' | 'email' | 'phone' | 'nationality'
+type Contact = Readonly<Record<Member, string>>
+type Change = Partial<Pick<Guest, Member>>
+
+export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => void }) {
+  const { path } = useSession()
+  const [typed, setTyped] = useState<Contact>(() => contactOf(guest))
+  const { run, isRunning, problem } = useMutation({
+    send: (body: Change, header) =>
+      answerOf(
+        client.PATCH('/portal/v1/agencies/{agencySlug}/guests/{guestId}', {
+          params: { path: { ...path, guestId: guest.id }, header },
+          body,
+        }),
+      ),
+    invalidates: ['guests', 'bookings', 'tape', 'overview', 'audit'],
+    report: 'inline',
+    onDone: (answer) => {
+      toast({ tone: 'good', text: `${guestName(answer.guest)} is saved` })
+      onClose()
+    },
+  })
+  const change = changeOf(guest, typed)
+  const set = (member: Member) => (value: string) => setTyped({ ...typed, [member]: value })
+  const isTaken = problem?.code === 'EMAIL_TAKEN'
+  const isNameMissing = typed.firstName.trim() === '' && typed.lastName.trim() === ''
+  return (
+    <Dialog
+      title="Edit contact details"
+      onClose={onClose}
+      onSubmit={() => {
+        if (isNameMissing) return
+        if (Object.keys(change).length === 0) onClose()
+        else void run(change)
+      }}
+      footer={
+        <>
+          <Button onClick={onClose}>Back</Button>
+          <Button type="submit" tone="primary" isBusy={isRunning}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <FieldRow>
+        <TextInput
+          label="First name"
+          value={typed.firstName}
+          onChange={set('firstName')}
+          maxLength={80}
+          autofocus
+          error={isNameMissing ? 'A guest needs a name.' : problem?.of('firstName')}
+        />
+        <TextInput
+          label="Last name"
+          value={typed.lastName}
+          onChange={set('lastName')}
+          maxLength={80}
+          error={problem?.of('lastName')}
+        />
+      </FieldRow>
+      <TextInput
+        label="E-mail"
+        type="email"
+        isOptional
+        value={typed.email}
+        onChange={set('email')}
+        error={isTaken ? 'Another guest has this address.' : problem?.of('email')}
+        hint={
+          isTaken ? (
+            <>
+              Each address belongs to one guest.{' '}
+              <a href={hashOf('guests', { search: typed.email.trim() })} target="_blank" rel="noopener">
+                See who has it
+              </a>
+            </>
+          ) : (
+            'A stay booked under this address is added to this guest.'
+          )
+        }
+      />
+      <FieldRow>
+        <TextInput
+          label="Phone"
+          type="tel"
+          isOptional
+          value={typed.phone}
+          onChange={set('phone')}
+          maxLength={60}
+          error={problem?.of('phone')}
+        />
+        <TextInput
+          label="Nationality"
+          isOptional
+          value={typed.nationality}
+          onChange={set('nationality')}
+          maxLength={60}
+          error={problem?.of('nationality')}
+        />
+      </FieldRow>
+      <ErrorNote problem={isTaken || (problem?.fields.length ?? 0) > 0 ? null : problem} />
+    </Dialog>
+  )
+}
+
+function contactOf({ firstName, lastName, email, phone, nationality }: Guest): Contact {
+  return { firstName, lastName, email: email ?? '', phone: phone ?? '', nationality: nationality ?? '' }
+}
+
+/** Only what differs: a colleague may be changing the rest. */
+function changeOf(guest: Guest, typed: Contact): Change {
+  const before = contactOf(guest)
+  const change: Record<string, string | null> = {}
+  for (const member of Object.keys(typed) as Member[]) {
+    const text = typed[member].trim()
+    const isName = member === 'firstName' || member === 'lastName'
+    if (text !== before[member]) change[member] = text === '' && !isName ? null : text
+  }
+  return change
+}

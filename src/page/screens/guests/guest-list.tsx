@@ -1,0 +1,121 @@
+import './guests.css'
+import { answerOf, client } from '../../api/client.ts'
+import type { Schema } from '../../api/schema.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { Button, LinkButton } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Pager } from '../../design/pager.tsx'
+import { SearchInput } from '../../design/search-input.tsx'
+import { type Column, Table } from '../../design/table.tsx'
+import { plural } from '../../format/count.ts'
+import { countryText } from '../../format/country.ts'
+import { dayOf, dayText } from '../../format/days.ts'
+import { localTime } from '../../format/local-time.ts'
+import { hashOf } from '../../route/route.ts'
+import { setQuery, useRoute } from '../../route/router.ts'
+import { useSession } from '../../session/use-session.ts'
+import { guestName } from '../../stays/stay-name.ts'
+import { lastList } from './last-list.ts'
+
+export type Guest = Schema<'Guest'>
+
+const PAGE_SIZE = 50
+/** The service ignores a shorter search. */
+const SEARCH_LENGTH_MIN = 2
+
+/** Everyone who has booked, newest first. */
+export function GuestList() {
+  const { path, agency } = useSession()
+  const route = useRoute()
+  lastList.query = route.query
+  const search = (route.query['search'] ?? '').trim()
+  const page = Math.max(1, Number.parseInt(route.query['page'] ?? '1', 10) || 1)
+  const query = { page, pageSize: PAGE_SIZE, ...(search === '' ? {} : { search }) }
+  const { data, error, refresh } = useResource(`guests?${JSON.stringify(query)}`, (signal) =>
+    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/guests', { params: { path, query }, signal })),
+  )
+  const isTooShort = search !== '' && [...search].length < SEARCH_LENGTH_MIN
+  return (
+    <>
+      <PageHeader title="Guests" description="Guests are added when a stay is booked in their name." />
+      <search class="guests-search">
+        <SearchInput search={search} placeholder="Part of a name, e-mail address or phone number" />
+        {isTooShort && <p class="muted">Enter at least two characters.</p>}
+      </search>
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && (
+        <Card isFlush>
+          <Skeleton lines={8} />
+        </Card>
+      )}
+      {data !== undefined && (
+        <Card title={plural(data.totalItems, 'guest')} aside="Newest first" isFlush>
+          {data.guests.length > 0 ? (
+            <Table
+              caption="Guests"
+              columns={columnsOf(agency.timezone)}
+              rows={data.guests}
+              rowKey={({ id }) => id}
+              rowHref={({ id }) => hashOf(['guests', id])}
+            />
+          ) : (
+            <Nothing search={search} />
+          )}
+          <Pager
+            page={page}
+            pageSize={PAGE_SIZE}
+            totalItems={data.totalItems}
+            onPage={(next) => {
+              setQuery({ page: next === 1 ? null : next })
+              scrollTo(0, 0)
+            }}
+          />
+        </Card>
+      )}
+    </>
+  )
+}
+
+function columnsOf(timezone: string): Column<Guest>[] {
+  const none = <span class="muted">—</span>
+  return [
+    { key: 'name', head: 'Name', cell: guestName },
+    { key: 'email', head: 'E-mail', cell: ({ email }) => email ?? none },
+    { key: 'phone', head: 'Phone', cell: ({ phone }) => phone ?? none },
+    {
+      key: 'nationality',
+      head: 'Nationality',
+      isMinor: true,
+      cell: ({ nationality }) => (nationality === null ? none : countryText(nationality)),
+    },
+    {
+      key: 'since',
+      head: 'Known since',
+      isMinor: true,
+      cell: ({ createdAt }) => <span class="numeric">{dayText(dayOf(localTime(createdAt, timezone).date))}</span>,
+    },
+  ]
+}
+
+function Nothing({ search }: { search: string }) {
+  if (search !== '')
+    return (
+      <EmptyState
+        icon="search"
+        title={`Nobody found for “${search}”`}
+        action={<Button onClick={() => setQuery({ search: null, page: null })}>Clear the search</Button>}
+      >
+        Any part of a name, e-mail address or phone number finds a guest.
+      </EmptyState>
+    )
+  return (
+    <EmptyState
+      icon="guests"
+      title="No guests yet"
+      action={<LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton>}
+    >
+      Book a stay in the calendar: its guest appears here, with every stay of theirs.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,96 @@
+import '../bookings/booking-page.css'
+import './guests.css'
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { Button, LinkButton } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { DescriptionList } from '../../design/description-list.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
+import { countryText } from '../../format/country.ts'
+import { instantText } from '../../format/instants.ts'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { guestName } from '../../stays/stay-name.ts'
+import { EditGuest } from './edit-guest.tsx'
+import type { Guest } from './guest-list.tsx'
+import { GuestStays } from './guest-stays.tsx'
+import { lastList } from './last-list.ts'
+
+/** How to reach a guest, and every stay of theirs. */
+export function GuestPage({ guestId }: { guestId: string }) {
+  const { path } = useSession()
+  const { data, error, refresh } = useResource(`guests/${guestId}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/guests/{guestId}', {
+        params: { path: { ...path, guestId } },
+        signal,
+      }),
+    ),
+  )
+  return (
+    <>
+      <a class="booking-back" href={hashOf('guests', lastList.query)}>
+        <Icon name="left" size={14} />
+        Guests
+      </a>
+      {data !== undefined && <Known guest={data.guest} />}
+      {data === undefined && <PageHeader title="Guest" />}
+      {error?.status === 404 && data === undefined ? (
+        <Card>
+          <EmptyState
+            icon="search"
+            title="There is no such guest"
+            action={<LinkButton href={hashOf('guests')}>See all guests</LinkButton>}
+          />
+        </Card>
+      ) : (
+        <ErrorNote problem={error} onRetry={refresh} />
+      )}
+      {data === undefined && error === null && (
+        <Card isFlush>
+          <Skeleton lines={5} />
+        </Card>
+      )}
+    </>
+  )
+}
+
+function Known({ guest }: { guest: Guest }) {
+  const { may, agency } = useSession()
+  const [isEditing, setEditing] = useState(false)
+  const { email, phone, nationality, createdAt } = guest
+  return (
+    <>
+      <PageHeader
+        title={guestName(guest)}
+        actions={
+          may('desk') ? (
+            <Button icon="edit" onClick={() => setEditing(true)}>
+              Edit contact details
+            </Button>
+          ) : (
+            <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
+          )
+        }
+      />
+      <div class="booking-columns guest-columns">
+        <GuestStays guestId={guest.id} />
+        <Card title="Contact">
+          <DescriptionList
+            items={[
+              ['Name', guestName(guest)],
+              ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
+              ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
+              ['Nationality', nationality === null ? null : countryText(nationality)],
+              ['Known since', instantText(createdAt, agency.timezone)],
+            ]}
+          />
+        </Card>
+      </div>
+      {isEditing && <EditGuest guest={guest} onClose={() => setEditing(false)} />}
+    </>
+  )
+}

@@ -1,0 +1,69 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { Button } from '../../design/button.tsx'
+import { Dialog } from '../../design/dialog.tsx'
+import { ErrorNote, Note } from '../../design/feedback.tsx'
+import { toast } from '../../design/toast.tsx'
+import { useSession } from '../../session/use-session.ts'
+import { EndpointFields } from './endpoint-fields.tsx'
+
+interface Change {
+  readonly url?: string
+  readonly description?: string | null
+}
+
+export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const { path } = useSession()
+  const [url, setUrl] = useState(endpoint.url)
+  const [description, setDescription] = useState(endpoint.description ?? '')
+  const { run, isRunning, problem } = useMutation({
+    send: (body: Change, header) =>
+      answerOf(
+        client.PATCH('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}', {
+          params: { path: { ...path, endpointId: endpoint.id }, header },
+          body,
+        }),
+      ),
+    invalidates: ['webhooks', 'audit'],
+    report: 'inline',
+    onDone: (answer) => {
+      toast({ tone: 'good', text: `${endpointName(answer.webhookEndpoint)} is saved` })
+      onClose()
+    },
+  })
+  const change: Change = {
+    ...(url.trim() === endpoint.url ? {} : { url: url.trim() }),
+    ...(description.trim() === (endpoint.description ?? '') ? {} : { description: description.trim() || null }),
+  }
+  return (
+    <Dialog
+      title="Change address or name"
+      onClose={onClose}
+      onSubmit={() => (Object.keys(change).length === 0 ? onClose() : void run(change))}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === ''}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <EndpointFields
+        url={url}
+        description={description}
+        onUrl={setUrl}
+        onDescription={setDescription}
+        problem={problem}
+      />
+      {change.url !== undefined && (
+        <Note>
+          <p>Messages that are still to be sent go to the new address, signed with the same secret.</p>
+        </Note>
+      )}
+      <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
+    </Dialog>
+  )
+}

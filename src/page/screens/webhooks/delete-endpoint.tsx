@@ -1,0 +1,46 @@
+import { answerOf, client } from '../../api/client.ts'
+import { resources } from '../../data/resources.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { toast } from '../../design/toast.tsx'
+import { navigate } from '../../route/router.ts'
+import { useSession } from '../../session/use-session.ts'
+import { waitingText } from './endpoint-state.tsx'
+
+export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const { path } = useSession()
+  const { run, isRunning, problem } = useMutation({
+    send: (endpointId: string, header) =>
+      answerOf(
+        client.DELETE('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}', {
+          params: { path: { ...path, endpointId }, header },
+        }),
+      ),
+    onDone: () => {
+      toast({ tone: 'good', text: `${endpointName(endpoint)} is deleted` })
+      resources
+        .of<{ webhookEndpoints: Endpoint[] }>('webhooks')
+        .change((list) => ({ ...list, webhookEndpoints: list.webhookEndpoints.filter(({ id }) => id !== endpoint.id) }))
+      onClose()
+      navigate('webhooks')
+    },
+    invalidates: ['audit'],
+    report: 'inline',
+  })
+  return (
+    <ConfirmDialog
+      title={`Delete ${endpointName(endpoint)}?`}
+      action="Delete endpoint"
+      isBusy={isRunning}
+      problem={problem}
+      onConfirm={() => void run(endpoint.id)}
+      onClose={onClose}
+    >
+      <p>
+        It is told nothing more, and what is still to be sent is dropped
+        {endpoint.waitingEvents > 0 && `: ${waitingText(endpoint)}`}. Its secret is erased. This cannot be taken back.
+      </p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,98 @@
+import './webhooks.css'
+import { useState } from 'preact/hooks'
+import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
+import { Button } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
+import { Table } from '../../design/table.tsx'
+import { relativeTime } from '../../format/instants.ts'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { EndpointState, waitingText } from './endpoint-state.tsx'
+import { RegisterEndpoint } from './register-endpoint.tsx'
+
+/** The addresses that are told of every booking. */
+export function EndpointList() {
+  const { may } = useSession()
+  const [isRegistering, setRegistering] = useState(false)
+  const { data, error, refresh } = useEndpoints()
+  const isOwner = may('owner')
+  const endpoints = data?.webhookEndpoints ?? []
+  const off = endpoints.filter(({ status }) => status === 'disabled')
+  const register = isOwner && (
+    <Button tone="primary" icon="plus" onClick={() => setRegistering(true)}>
+      Register endpoint
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Webhooks"
+        description="An endpoint is an address of another system, such as a channel manager or the cleaners’ planner. It is told of every booking that is made, changed or cancelled."
+        actions={register}
+      />
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && (
+        <Card isFlush>
+          <Skeleton />
+        </Card>
+      )}
+      {off.length > 0 && (
+        <Note tone="bad">
+          <p>
+            {off.length === 1 ? 'One endpoint is' : `${off.length} endpoints are`} switched off and told nothing. Open{' '}
+            {off.length === 1 ? 'it' : 'each'} to see why, and to switch it on again.
+          </p>
+        </Note>
+      )}
+      {data !== undefined && (
+        <Card isFlush>
+          {endpoints.length === 0 ? (
+            <EmptyState icon="webhooks" title="No endpoints yet" action={register}>
+              {isOwner
+                ? 'Register the address that another system gave you. It gets its first message with the next booking.'
+                : 'An owner of the agency can register them.'}
+            </EmptyState>
+          ) : (
+            <Table
+              caption="Webhook endpoints"
+              columns={[
+                {
+                  key: 'name',
+                  head: 'Endpoint',
+                  cell: (endpoint) => (
+                    <span class="webhooks-name">
+                      {endpointName(endpoint)}
+                      <span class="webhooks-url">{endpoint.url}</span>
+                    </span>
+                  ),
+                },
+                { key: 'state', head: 'State', cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+                {
+                  key: 'waiting',
+                  head: 'Waiting',
+                  cell: (endpoint) =>
+                    endpoint.waitingEvents === 0 ? <span class="muted">nothing</span> : waitingText(endpoint),
+                },
+                {
+                  key: 'since',
+                  head: 'Registered',
+                  isMinor: true,
+                  cell: ({ createdAt }) => <span class="muted">{relativeTime(createdAt)}</span>,
+                },
+              ]}
+              rows={endpoints}
+              rowKey={({ id }) => id}
+              rowHref={({ id }) => hashOf(['webhooks', id])}
+            />
+          )}
+        </Card>
+      )}
+      {endpoints.length > 0 && !isOwner && (
+        <RoleNote>Registering and changing endpoints takes an owner of the agency.</RoleNote>
+      )}
+      {isRegistering && <RegisterEndpoint onClose={() => setRegistering(false)} />}
+    </>
+  )
+}

@@ -1,0 +1,176 @@
+import '../bookings/booking-page.css'
+import './webhooks.css'
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useResource } from '../../data/use-resource.ts'
+import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { Button, LinkButton } from '../../design/button.tsx'
+import { Card, PageHeader } from '../../design/card.tsx'
+import { DescriptionList } from '../../design/description-list.tsx'
+import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { Icon } from '../../design/icon.tsx'
+import { Menu } from '../../design/menu.tsx'
+import { RoleNote } from '../../design/role-note.tsx'
+import { instantText } from '../../format/instants.ts'
+import { hashOf } from '../../route/route.ts'
+import { useSession } from '../../session/use-session.ts'
+import { ChangeEndpoint } from './change-endpoint.tsx'
+import { DeleteEndpoint } from './delete-endpoint.tsx'
+import { EndpointDeliveries } from './endpoint-deliveries.tsx'
+import { EndpointState, FAILURES_IN_A_ROW_MAX, waitingText } from './endpoint-state.tsx'
+import { Ping } from './ping.tsx'
+import { RotateSecret } from './rotate-secret.tsx'
+import { SwitchOn } from './switch-on.tsx'
+
+/** One endpoint: how it does, what it was sent, and what can be done with it. */
+export function EndpointPage({ endpointId }: { endpointId: string }) {
+  const { path } = useSession()
+  const { data, error, refresh } = useResource(`webhooks/${endpointId}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}', {
+        params: { path: { ...path, endpointId } },
+        signal,
+      }),
+    ),
+  )
+  return (
+    <>
+      <a class="booking-back" href={hashOf('webhooks')}>
+        <Icon name="left" size={14} />
+        Webhooks
+      </a>
+      {data !== undefined && error?.status !== 404 && <Known endpoint={data.webhookEndpoint} />}
+      {(data === undefined || error?.status === 404) && <PageHeader title="Webhook endpoint" />}
+      {error?.status === 404 ? (
+        <Card>
+          <EmptyState
+            icon="webhooks"
+            title="There is no such endpoint"
+            action={<LinkButton href={hashOf('webhooks')}>See all endpoints</LinkButton>}
+          >
+            It may have been deleted.
+          </EmptyState>
+        </Card>
+      ) : (
+        <ErrorNote problem={error} onRetry={refresh} />
+      )}
+      {data === undefined && error === null && (
+        <Card isFlush>
+          <Skeleton lines={5} />
+        </Card>
+      )}
+    </>
+  )
+}
+
+type Open = 'ping' | 'change' | 'rotate' | 'delete' | 'switch-on'
+
+function Known({ endpoint }: { endpoint: Endpoint }) {
+  const { may } = useSession()
+  const [open, setOpen] = useState<Open | null>(null)
+  const close = () => setOpen(null)
+  const isOff = endpoint.status === 'disabled'
+  return (
+    <>
+      <PageHeader
+        title={endpointName(endpoint)}
+        description={
+          <span class="booking-subtitle">
+            <span class="webhooks-url">{endpoint.url}</span>
+            <EndpointState endpoint={endpoint} />
+          </span>
+        }
+        actions={
+          may('manager') ? (
+            <>
+              <Button icon="webhooks" onClick={() => setOpen('ping')}>
+                Send a test
+              </Button>
+              {may('owner') && (
+                <span class="booking-menu">
+                  <Menu
+                    label="More actions"
+                    items={[
+                      { label: 'Change address or name', icon: 'edit', onSelect: () => setOpen('change') },
+                      { label: 'Rotate the secret', icon: 'keys', onSelect: () => setOpen('rotate') },
+                      { label: 'Delete endpoint', icon: 'close', isDanger: true, onSelect: () => setOpen('delete') },
+                    ]}
+                  />
+                </span>
+              )}
+            </>
+          ) : (
+            <RoleNote>You may look. A test takes the manager role, changes an owner.</RoleNote>
+          )
+        }
+      />
+      {isOff && <WhyOff endpoint={endpoint} onSwitchOn={may('owner') ? () => setOpen('switch-on') : undefined} />}
+      <div class="booking-columns">
+        <EndpointDeliveries endpointId={endpoint.id} />
+        <Facts endpoint={endpoint} />
+      </div>
+      {open === 'ping' && <Ping endpoint={endpoint} onClose={close} />}
+      {open === 'change' && <ChangeEndpoint endpoint={endpoint} onClose={close} />}
+      {open === 'rotate' && <RotateSecret endpoint={endpoint} onClose={close} />}
+      {open === 'delete' && <DeleteEndpoint endpoint={endpoint} onClose={close} />}
+      {open === 'switch-on' && <SwitchOn endpoint={endpoint} onClose={close} />}
+    </>
+  )
+}
+
+function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() => void) | undefined }) {
+  return (
+    <Note tone="bad" role="status">
+      <div class="webhooks-off">
+        <div>
+          <p>
+            <strong>It was switched off.</strong> {endpoint.disabledReason ?? 'Too many deliveries in a row failed'}.
+          </p>
+          <p>
+            {endpoint.waitingEvents === 0
+              ? 'No event waits'
+              : `${waitingText(endpoint)} ${endpoint.waitingEvents === 1 ? 'waits' : 'wait'}`}{' '}
+            for it.{' '}
+            {onSwitchOn === undefined
+              ? 'An owner of the agency can switch it on again.'
+              : 'Mend the receiver, send a test, then switch it on again.'}
+          </p>
+        </div>
+        {onSwitchOn !== undefined && (
+          <Button tone="primary" onClick={onSwitchOn}>
+            Switch on …
+          </Button>
+        )}
+      </div>
+    </Note>
+  )
+}
+
+function Facts({ endpoint }: { endpoint: Endpoint }) {
+  const { timezone } = useSession().agency
+  const { previousSecretUntil, consecutiveFailures, createdAt, updatedAt } = endpoint
+  const hasOldSecret = previousSecretUntil !== null && Date.parse(previousSecretUntil) > Date.now()
+  return (
+    <Card title="Endpoint">
+      <DescriptionList
+        items={[
+          ['State', <EndpointState endpoint={endpoint} />],
+          [
+            'Failures in a row',
+            consecutiveFailures === 0
+              ? 'None'
+              : endpoint.status === 'disabled'
+                ? consecutiveFailures
+                : `${consecutiveFailures}; after ${FAILURES_IN_A_ROW_MAX} it is switched off`,
+          ],
+          ['Waiting', endpoint.waitingEvents === 0 ? 'Nothing' : waitingText(endpoint)],
+          ...(hasOldSecret
+            ? [['Old secret', `Signs too until ${instantText(previousSecretUntil, timezone)}`] as const]
+            : []),
+          ['Registered', instantText(createdAt, timezone)],
+          ['Last changed', instantText(updatedAt, timezone)],
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,65 @@
+import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
+import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { Button } from '../../design/button.tsx'
+import { Dialog } from '../../design/dialog.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
+import { Select } from '../../design/inputs.tsx'
+import { useSession } from '../../session/use-session.ts'
+import { SigningSecret } from './signing-secret.tsx'
+
+const OVERLAPS = [
+  { value: '24', label: 'For 24 hours' },
+  { value: '4', label: 'For 4 hours' },
+  { value: '1', label: 'For an hour' },
+  { value: '0', label: 'Not at all: the old one is known to others' },
+] as const
+
+interface Rotated {
+  readonly webhookEndpoint: Endpoint
+  readonly secret: string | null
+}
+
+/** Makes another signing secret; for a while messages are signed with both. */
+export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const { path } = useSession()
+  const [overlap, setOverlap] = useState<(typeof OVERLAPS)[number]['value']>('24')
+  const [rotated, setRotated] = useState<Rotated | null>(null)
+  const { run, isRunning, problem } = useMutation<{ overlapHours: number }, Rotated>({
+    send: (body, header) =>
+      answerOf(
+        client.POST('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}/rotate-secret', {
+          params: { path: { ...path, endpointId: endpoint.id }, header },
+          body,
+        }),
+      ),
+    invalidates: ['webhooks', 'audit'],
+    onDone: setRotated,
+    report: 'inline',
+  })
+  if (rotated !== null)
+    return <SigningSecret title={`New secret of ${endpointName(endpoint)}`} secret={rotated.secret} onClose={onClose} />
+  return (
+    <Dialog
+      title={`Rotate the secret of ${endpointName(endpoint)}`}
+      width="s"
+      onClose={onClose}
+      onSubmit={() => void run({ overlapHours: Number(overlap) })}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone="primary" isBusy={isRunning}>
+            Rotate the secret
+          </Button>
+        </>
+      }
+    >
+      <p>
+        You get a new secret, shown once. Give it to the receiver while both are in use, so that no message is refused.
+      </p>
+      <Select label="The old secret goes on signing" value={overlap} onChange={setOverlap} options={OVERLAPS} />
+      <ErrorNote problem={problem} />
+    </Dialog>
+  )
+}

@@ -1,0 +1,61 @@
+import { useEffect } from 'preact/hooks'
+import { answerOf, client } from '../api/client.ts'
+import { problemOf } from '../api/problem.ts'
+import { resources } from '../data/resources.ts'
+import { ChangeStream } from '../screens/calendar/change-stream.ts'
+import { useSession } from '../session/use-session.ts'
+
+/** Changes that come together are read together. */
+const GATHER_MS = 300
+/** By then what follows from a change, such as a delivery, has been made. */
+const FOLLOW_UP_MS = 2_000
+const AGAIN_MS = 10_000
+
+/** While it is drawn, every change of a booking, by whomever, reads anew what is under these prefixes. */
+export function useLiveStays(prefixes: readonly string[]): void {
+  const { path } = useSession()
+  const { agencySlug } = path
+  useEffect(() => {
+    const closing = new AbortController()
+    let stream: ChangeStream | null = null
+    let gathering: ReturnType<typeof setTimeout> | undefined
+    let following: ReturnType<typeof setTimeout> | undefined
+    let opening: ReturnType<typeof setTimeout> | undefined
+    const readAnew = () => {
+      for (const prefix of prefixes) resources.invalidate(prefix)
+    }
+    const onChange = () => {
+      clearTimeout(gathering)
+      clearTimeout(following)
+      gathering = setTimeout(readAnew, GATHER_MS)
+      following = setTimeout(readAnew, FOLLOW_UP_MS)
+    }
+    const open = async () => {
+      try {
+        const { signal } = closing
+        // Without a cursor: from now on.
+        const { cursor } = await answerOf(
+          client.GET('/portal/v1/agencies/{agencySlug}/changes', { params: { path: { agencySlug } }, signal }),
+        )
+        if (signal.aborted) return
+        stream = new ChangeStream({ agencySlug }, cursor, {
+          onChange: ({ event }) => void (event.startsWith('booking.') && onChange()),
+          onExpired: () => {
+            readAnew()
+            void open()
+          },
+        })
+      } catch (error) {
+        // The session's end is told elsewhere; what is missed meanwhile is read when the screen is opened again.
+        if (!closing.signal.aborted && problemOf(error).status !== 401)
+          opening = setTimeout(() => void open(), AGAIN_MS)
+      }
+    }
+    void open()
+    return () => {
+      closing.abort()
+      stream?.close()
+      for (const timer of [gathering, following, opening]) clearTimeout(timer)
+    }
+  }, [agencySlug])
+}

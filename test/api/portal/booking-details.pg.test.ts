@@ -1,0 +1,79 @@
+/** What a booking's page shows beyond the booking: the lines of its total, and the deliveries of its events. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { startTestService, type TestService } from '../../support/test-service.ts'
+import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+const STAY = { arrival: '2027-03-01', departure: '2027-03-05' }
+
+async function withTwoUnits() {
+  const agency = await service.agency()
+  const path = `/agencies/${agency.slug}`
+  const [one, other] = await Promise.all([service.unit(agency), service.unit(agency)])
+  return { path, unit: one.slug, other: other.slug }
+}
+
+test('the quote of a booking has the lines of its total, until the rates change', async () => {
+  const { path, unit } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY })).body
+  const { quote } = (await service.get(`${path}/bookings/${booking.id}/quote`)).body
+  expect(quote.total).toBe(booking.totalAmount)
+  expect(quote.nights).toBe(4)
+  const sum = quote.lines.reduce((total: number, { amount }: { amount: number }) => total + amount, 0)
+  expect(sum).toBe(quote.total)
+
+  await service.patch(`${path}/units/${unit}`, { basePrice: 99_900 })
+  expect((await service.get(`${path}/bookings/${booking.id}/quote`)).body.quote.total).toBeGreaterThan(quote.total)
+  expect((await service.get(`${path}/bookings/${booking.id}`)).body.booking.totalAmount).toBe(quote.total)
+})
+
+test('what is not a guest stay has no price', async () => {
+  const { path, unit } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, type: 'maintenance' })).body
+  expect((await service.get(`${path}/bookings/${booking.id}/quote`)).body).toEqual({ quote: null })
+})
+
+test('a booking that has moved shows the deliveries of both units to every endpoint, and no other booking’s', async () => {
+  const { path, unit, other } = await withTwoUnits()
+  for (const name of ['one', 'two'])
+    await service.ask(`${path}/webhook-endpoints`, { url: 'https://localhost:9/', description: name })
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY })).body
+  await service.ask(`${path}/bookings`, { unit, arrival: '2027-04-01', departure: '2027-04-03' })
+  await service.patch(`${path}/bookings/${booking.id}`, { unit: other })
+  await makeDeliveries(service.database.url, service.ledger.epoch)
+
+  const { deliveries, totalItems } = (await service.get(`${path}/bookings/${booking.id}/deliveries`)).body
+  expect(deliveries.map(({ event }: { event: string }) => event)).toEqual([
+    ...['booking.updated', 'booking.updated', 'booking.created', 'booking.created'],
+  ])
+  expect(totalItems).toBe(4)
+  for (const { bookingId } of deliveries) expect(bookingId).toBe(booking.id)
+  const page = (await service.get(`${path}/bookings/${booking.id}/deliveries?pageSize=3&page=2`)).body
+  expect(page.deliveries).toEqual(deliveries.slice(3))
+
+  const { webhookEndpoints } = (await service.get(`${path}/webhook-endpoints`)).body
+  const of = (await service.get(`${path}/webhook-endpoints/${webhookEndpoints[0].id}/deliveries`)).body.deliveries
+  expect(of.filter(({ bookingId }: { bookingId: string }) => bookingId === booking.id)).toHaveLength(2)
+})
+
+test('the audit trail of a booking says what was different before each change', async () => {
+  const { path, unit, other } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, status: 'option' })).body
+  await service.patch(`${path}/bookings/${booking.id}`, { unit: other, departure: '2027-03-06' })
+  await service.ask(`${path}/bookings/${booking.id}/cancel`, { reason: 'Guest fell ill' })
+
+  const { audit } = (await service.get(`${path}/audit?booking=${booking.id}`)).body
+  const changes = audit.map(({ change }: { change: Record<string, unknown> }) => change)
+  const stay = { ...STAY, unitSlug: unit, status: 'option', type: 'guest', totalAmount: booking.totalAmount }
+  expect(changes).toMatchObject([
+    { kind: 'booking_cancelled', before: { status: 'option' }, after: { status: 'cancelled', holdExpiresAt: null } },
+    { kind: 'booking_changed', before: stay, after: { ...STAY, unitSlug: other, departure: '2027-03-06' } },
+    { kind: 'booking_created', unitSlug: unit, before: null, after: stay },
+  ])
+  expect(JSON.stringify(audit)).not.toContain('fell ill')
+})

@@ -1,0 +1,170 @@
+/** What the sample client of the partner guide does when it is refused, and while it begins. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { Cursors } from '../../src/changes/cursor.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { addNights, formatNight } from '../../src/core/domain/night.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
+import { eventually } from '../support/eventually.ts'
+import { CALLER, night } from '../support/samples.ts'
+import { copyAndOriginal, SyncClient } from '../support/sync-client.ts'
+import { startTestService, type TestService } from '../support/test-service.ts'
+
+let service: TestService
+/** Between the client and the service. */
+let front: Bun.Server<undefined>
+/** Asked for each request: an answer of its own, or null to pass it on. */
+let answer: (path: string) => Response | null | Promise<Response | null> = () => null
+let agency: Agency
+let key: string
+let units: readonly Unit[]
+let client: SyncClient
+
+beforeAll(async () => {
+  service = await startTestService()
+  front = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const { pathname, search } = new URL(request.url)
+      const own = await answer(pathname.replace('/partner/v1', '') + search)
+      if (own !== null) return own
+      const { headers, signal } = request
+      return fetch(service.url + pathname + search, { headers, signal })
+    },
+  })
+})
+afterAll(async () => {
+  await front.stop(true)
+  await service.close()
+})
+beforeEach(async () => {
+  answer = () => null
+  agency = await service.agency()
+  key = (await service.key(agency)).secret
+  units = [await service.unit(agency, { slug: 'sea-view' }), await service.unit(agency, { slug: 'garden' })]
+  client = new SyncClient({ baseUrl: `http://127.0.0.1:${front.port}`, key })
+})
+afterEach(() => client.close())
+
+/** An answer whose connection is lost after its first bytes. */
+function cutOff(): Response {
+  const first = new TextEncoder().encode('{"bookings":[')
+  const pull = async (body: ReadableStreamDefaultController<Uint8Array>) => {
+    await Bun.sleep(20)
+    body.error(new Error('cut off by the test'))
+  }
+  return new Response(new ReadableStream({ start: (body) => body.enqueue(first), pull }))
+}
+
+const FIRST = night('2027-03-01')
+/** The n-th of many stays that are all free. */
+const stay = (n: number) => [formatNight(addNights(FIRST, 2 * n)), formatNight(addNights(FIRST, 2 * n + 1))] as const
+const book = (n: number, unit = units[n % 2]) => {
+  if (unit === undefined) throw new Error('No such unit')
+  return service.book(agency, unit, ...stay(n))
+}
+async function expectEqual(): Promise<void> {
+  const [copy, original] = await copyAndOriginal(client, service.url, key)
+  expect(copy).toEqual(original)
+}
+
+test('it waits as long as Retry-After says, and tries again after 429, 500, 503 and lost connections', async () => {
+  for (let n = 0; n < 5; n++) await book(n)
+  const asked = new Map<string, number[]>()
+  const answers = [
+    () => new Response('{}', { status: 429, headers: { 'retry-after': '2' } }),
+    () => new Response('{}', { status: 503, headers: { 'retry-after': '1' } }),
+    () => new Response('{}', { status: 500 }),
+    cutOff,
+  ]
+  answer = (path) => {
+    const [name = ''] = path.split('?')
+    const before = asked.get(name) ?? []
+    asked.set(name, [...before, performance.now()])
+    return answers[before.length]?.() ?? null
+  }
+  client.start()
+  await expectEqual()
+  await book(5)
+  await expectEqual()
+  expect([...asked.keys()].toSorted()).toEqual(['/bookings', '/calendar', '/changes'])
+  for (const [first = 0, second = 0, third = 0] of asked.values()) {
+    expect(second - first).toBeGreaterThanOrEqual(1_900)
+    expect(third - second).toBeGreaterThanOrEqual(900)
+  }
+})
+
+test('after 410 it begins again: what is not there any more is gone, and what it had missed is there', async () => {
+  for (let n = 0; n < 3; n++) await book(n)
+  client.start()
+  await expectEqual()
+  await client.stop()
+  const ofAnotherHistory = new Cursors('99999999-9999-4999-8999-999999999999', agency.id, 'partner')
+  client.withFile((db) => {
+    const cursor = ofAnotherHistory.write({ seq: 1, fingerprint: '00'.repeat(8) })
+    db.run('update position set cursor = ?', [cursor])
+    db.run(`insert into booking select 'bkg_gone', unit, status, arrival, departure, body from booking limit 1`)
+    db.run(`delete from booking where id in (select id from booking where id <> 'bkg_gone' limit 1)`)
+  })
+  client.start()
+  await eventually('it has begun again', () =>
+    client.withFile((db) => db.query(`select 1 from booking where id = 'bkg_gone'`).all().length === 0),
+  )
+  await expectEqual()
+  await book(3)
+  await expectEqual()
+})
+
+test('it misses no booking when others are moved between the pages of its first read', async () => {
+  const made: string[] = []
+  for (let n = 0; n < 420; n++) made.push((await book(n)).id)
+  let reads = 0
+  answer = async (path) => {
+    // After the first page and after the second, the booking with the latest arrival goes to the end of the list.
+    if (path.startsWith('/bookings') && ++reads > 1 && reads < 4) {
+      const bookingId = made.at(1 - reads) ?? ''
+      const arrival = addNights(FIRST, -2 * reads)
+      const change = { arrival, departure: addNights(arrival, 1) }
+      expect(await service.ledger.commands.change(agency, { bookingId, change }, CALLER)).toMatchObject({
+        kind: 'done',
+      })
+    }
+    return null
+  }
+  client.start()
+  await expectEqual()
+  expect(reads).toBeGreaterThanOrEqual(3)
+})
+
+test('it reads days on which more than a page arrive', async () => {
+  for (let n = 0; n < 230; n++) {
+    const unit = await service.unit(agency, { slug: `unit-${n}` })
+    await book(0, unit)
+    if (n % 10 === 0) await book(1, unit)
+  }
+  client.start()
+  await expectEqual()
+})
+
+test('a key that is revoked ends it with code 1 and the reason', async () => {
+  const made = await service.key(agency)
+  const revoked = new SyncClient({ baseUrl: service.url, key: made.secret })
+  revoked.start()
+  await eventually('it follows', () => service.ledger.changes.stats.waiting.streams > 0)
+  service.ledger.catalogue.putKey({ ...made.key, revokedAt: Date.now() })
+  expect(await revoked.ended()).toEqual({ code: 1, said: expect.stringMatching(/Cannot go on: GET \/\w+.*: 401 /) })
+  await revoked.close()
+})
+
+test('a file of another agency ends it with code 1 and the reason, and is left as it is', async () => {
+  client.start()
+  await expectEqual()
+  await client.stop()
+  const stored = client.position
+  const other = await service.key(await service.agency())
+  const stranger = new SyncClient({ baseUrl: service.url, key: other.secret, file: client.file })
+  stranger.start()
+  expect(await stranger.ended()).toEqual({ code: 1, said: expect.stringContaining('Cannot go on: GET /changes: 400 ') })
+  await stranger.close()
+  expect(client.position).toEqual(stored)
+})

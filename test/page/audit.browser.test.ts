@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+
+const A = '/portal/v1/agencies/demo'
+const LONG_MS = 60_000
+
+describeInBrowser('audit and usage', () => {
+  let portal: PortalInBrowser
+  beforeAll(async () => {
+    portal = await openPortalInBrowser()
+  })
+  afterAll(() => portal.close())
+
+  const ask = (path: string, json: object, method = 'POST') =>
+    portal.service.ask(`${A}${path}`, { json, method, token: portal.database.tokens.desk })
+
+  test(
+    'it tells in words who did what, and what was refused and why; the filters are in the address',
+    async () => {
+      const stay = { unit: 'alfama-loft', arrival: '2028-03-01', departure: '2028-03-05' }
+      const { booking } = (await ask('/bookings', stay)).body
+      await ask(`/bookings/${booking.id}`, { unit: 'graca-view' }, 'PATCH')
+      expect((await ask('/bookings', { ...stay, unit: 'graca-view' })).status).toBe(409)
+      expect((await ask('/keys', {})).status).toBe(403)
+      await portal.visit({ as: 'viewer', at: '#/audit' }, async (page) => {
+        await page.getByText('Tried to create an API key, but the role does not allow it').waitFor()
+        await page.getByText('Tried to make a booking, but the nights were already booked').waitFor()
+        const moved = page.getByRole('row', { name: 'Moved a booking to another unit' })
+        await moved.getByText('Unit: Alfama Loft → Graça View').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'audit')
+
+        await page.getByLabel('Outcome').selectOption('Nights taken')
+        await page.getByText('1 entry').waitFor()
+        expect(page.url()).toContain('outcome=BOOKING_CONFLICT')
+        await page.getByLabel('Who').selectOption('Demo viewer')
+        await page.getByText('Nothing of that kind has happened').waitFor()
+        await page.getByRole('button', { name: 'Clear all filters' }).click()
+        await page.getByLabel('Who').selectOption('Demo desk')
+        await page.getByText('4 entries').waitFor()
+
+        await page.goto(`${portal.service.baseUrl}/portal/#/audit?booking=${booking.id}`)
+        await page.getByText('Only what concerns').waitFor()
+        await page.getByText('2 entries').waitFor()
+        await page
+          .getByRole('link', { name: /^Graça View, 1 – 5 Mar 2028$/ })
+          .first()
+          .click()
+        await page.getByRole('heading', { name: 'History' }).waitFor()
+      })
+    },
+    LONG_MS,
+  )
+
+  test(
+    'a partner’s requests are counted against the quota of the month',
+    async () => {
+      for (let i = 0; i < 3; i++) await portal.service.ask('/partner/v1/units', { token: portal.database.key })
+      await portal.visit({ as: 'viewer', at: '#/audit?tab=usage' }, async (page) => {
+        await page.getByText('Requests by month').first().waitFor()
+        await eventually('the requests are shown', async () => {
+          await page.reload()
+          const shown = await page.getByText(/^\d+ of 50,000 requests/).textContent()
+          return Number.parseInt(shown ?? '', 10) >= 3
+        })
+        await expectAccessible(page)
+        await snapshot(page, 'usage')
+      })
+    },
+    LONG_MS,
+  )
+})

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  PHONE,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+
+const A = '/portal/v1/agencies/demo'
+const LONG_MS = 60_000
+
+describeInBrowser('guests', () => {
+  let portal: PortalInBrowser
+  beforeAll(async () => {
+    portal = await openPortalInBrowser()
+  })
+  afterAll(() => portal.close())
+
+  const guestsNamed = async (search: string) => {
+    const { body } = await portal.service.ask(`${A}/guests?search=${search}`, { token: portal.database.tokens.viewer })
+    return body.guests
+  }
+
+  test(
+    'a guest is found by a part of the name, and the stays lead to the bookings',
+    async () => {
+      await portal.visit({ as: 'viewer', at: '#/guests' }, async (page) => {
+        await page.getByRole('row', { name: 'Hana Kobayashi' }).waitFor()
+        await snapshot(page, 'guests')
+        await page.getByLabel('Search').fill('zuzan')
+        await page.getByText('1 guest', { exact: true }).waitFor()
+        await expectAccessible(page)
+        await page.getByRole('link', { name: 'Zuzanna Nowak' }).click()
+        await page.getByRole('heading', { name: 'Zuzanna Nowak' }).waitFor()
+        await page.getByText('takes the desk role').waitFor()
+        await page.getByRole('table', { name: 'Stays of the guest' }).waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'guest', { isWhole: true })
+        await page.getByRole('table').getByRole('link').first().click()
+        await page.getByRole('heading', { name: 'Zuzanna Nowak' }).waitFor()
+        await page.getByRole('link', { name: 'Contact and stays' }).click()
+        await page.getByRole('link', { name: 'Guests' }).first().waitFor()
+        await page.getByRole('main').getByRole('link', { name: 'Guests' }).click()
+        expect(await page.getByLabel('Search').inputValue()).toBe('zuzan')
+        await page.getByLabel('Search').fill('nobody at all')
+        await page.getByText('Nobody found for').waitFor()
+        await expectAccessible(page)
+      })
+    },
+    LONG_MS,
+  )
+
+  test(
+    'contact details are changed; an address that belongs to another guest is refused at its field, and nothing typed is lost',
+    async () => {
+      const [guest] = await guestsNamed('noah')
+      await portal.visit({ as: 'desk', at: `#/guests/${guest.id}`, viewport: PHONE }, async (page) => {
+        await page.getByRole('button', { name: 'Edit contact details' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByLabel('Phone').fill('+31 20 000 0000')
+        await dialog.getByLabel('E-mail').fill('emma.lindqvist@example.com')
+        await dialog.getByRole('button', { name: 'Save' }).click()
+        await dialog.getByText('Another guest has this address.').waitFor()
+        expect(await dialog.getByLabel('E-mail').getAttribute('aria-invalid')).toBe('true')
+        expect(await dialog.getByLabel('Phone').inputValue()).toBe('+31 20 000 0000')
+        expect(await dialog.getByRole('link', { name: 'See who has it' }).getAttribute('href')).toBe(
+          '#/guests?search=emma.lindqvist%40example.com',
+        )
+        await expectAccessible(page)
+        await snapshot(page, 'guest-edit')
+        await dialog.getByLabel('E-mail').fill('noah@example.com')
+        await dialog.getByRole('button', { name: 'Save' }).click()
+        await page.getByText('Noah de Vries is saved').waitFor()
+        await page.getByRole('link', { name: 'noah@example.com' }).waitFor()
+        await eventually('the change is stored', async () => {
+          const [changed] = await guestsNamed('noah')
+          return changed.email === 'noah@example.com' && changed.phone === '+31 20 000 0000'
+        })
+      })
+    },
+    LONG_MS,
+  )
+})

@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { isWrite } from '../../../src/api/operation.ts'
+import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
+import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
+import { PROBLEMS } from '../../../src/api/problems/problems.ts'
+import { deedWords } from '../../../src/page/history/deed-words.ts'
+import { OUTCOMES } from '../../../src/page/history/outcome-words.ts'
+
+/** Of the partner's: asking for a price is no write. */
+async function partnerWrites(): Promise<string[]> {
+  const { paths } = JSON.parse(await partnerDocument()) as { paths: Record<string, Record<string, unknown>> }
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    'post' in methods && !path.endsWith('/quote') ? [`POST ${path}`] : [],
+  )
+}
+
+test('every write that the audit trail can show is told in words', async () => {
+  const portal = PORTAL_OPERATIONS.filter(isWrite).map(({ method, path }) => `${method} ${path}`)
+  const routes = [...portal, ...(await partnerWrites())]
+  expect(routes.length).toBeGreaterThan(20)
+  const wordless = routes.filter((route) => deedWords(route).past === 'sent a request')
+  expect(wordless).toEqual([])
+})
+
+test('every code of a refusal is told in words', () => {
+  // Reads are not in the trail.
+  const codes = Object.keys(PROBLEMS).filter((code) => code !== 'CURSOR_EXPIRED')
+  expect(codes.filter((code) => !(code in OUTCOMES))).toEqual([])
+})

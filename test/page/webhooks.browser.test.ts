@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  PHONE,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Receiver, startReceiver } from '../webhooks/support/receiver.ts'
+
+const A = '/portal/v1/agencies/demo'
+/** As the service counts. */
+const FAILURES_IN_A_ROW_MAX = 20
+const LONG_MS = 60_000
+
+describeInBrowser('webhooks', () => {
+  let portal: PortalInBrowser
+  let receiver: Receiver
+  let url: string
+  let booked = 0
+  beforeAll(async () => {
+    receiver = startReceiver(null)
+    url = `http://127.0.0.1:${receiver.port}/hooks`
+    portal = await openPortalInBrowser({ WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
+  })
+  afterAll(async () => {
+    await portal.close()
+    await receiver.stop()
+  })
+
+  /** Far beyond the demo's own stays, one after the other. */
+  const book = async (guest: string) => {
+    const night = (n: number) => new Date(Date.UTC(2028, 2, 1 + n)).toISOString().slice(0, 10)
+    const stay = { arrival: night(booked), departure: night(booked + 1) }
+    booked += 1
+    const { status, body } = await portal.service.ask(`${A}/bookings`, {
+      json: { unit: 'alfama-loft', ...stay, guest: { firstName: guest, lastName: 'Byron' } },
+      token: portal.database.tokens.desk,
+    })
+    expect(status).toBe(201)
+    return body.booking
+  }
+  const register = async (page: Page) => {
+    await page.getByRole('button', { name: 'Register endpoint' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Address').fill('http://example.com/hooks')
+    await dialog.getByLabel('What it is').fill('Channel manager')
+    await dialog.getByRole('button', { name: 'Register endpoint' }).click()
+    await dialog.getByText('must begin with https://').last().waitFor()
+    expect(await dialog.getByLabel('What it is').inputValue()).toBe('Channel manager')
+    await expectAccessible(page)
+    await snapshot(page, 'webhook-register')
+    await dialog.getByLabel('Address').fill(url)
+    await dialog.getByRole('button', { name: 'Register endpoint' }).click()
+    const shown = page.getByRole('dialog', { name: 'Channel manager is registered' })
+    const secret = await shown.locator('pre').textContent()
+    expect(secret).toStartWith('whsec_')
+    await snapshot(page, 'webhook-secret')
+    await shown.getByRole('button', { name: 'I have stored it' }).click()
+    return secret
+  }
+
+  test(
+    'an endpoint is registered, tested, switched off by its failures, seen, and switched on with all that has waited',
+    async () => {
+      await portal.visit({ as: 'owner', at: '#/webhooks' }, async (page) => {
+        await page.getByText('No endpoints yet').waitFor()
+        await snapshot(page, 'webhooks-empty')
+        await register(page)
+        await page.getByText('Nothing was sent yet').waitFor()
+
+        // A test, answered badly and well.
+        receiver.answer = () => new Response(null, { status: 404 })
+        await page.getByRole('button', { name: 'Send a test' }).click()
+        const ping = page.getByRole('dialog')
+        await ping.getByText('there is nothing at this address').first().waitFor()
+        await snapshot(page, 'webhook-ping')
+        receiver.answer = () => new Response(null, { status: 204 })
+        await ping.getByRole('button', { name: 'Send another' }).click()
+        await ping.getByText('It works.').waitFor()
+        await expectAccessible(page)
+        await ping.getByRole('button', { name: 'Close' }).last().click()
+
+        // What it is told of a booking.
+        await book('Ada')
+        const delivered = page.locator('details', { hasText: 'Ada Byron, Alfama Loft, 1 – 2 Mar 2028' })
+        await delivered.getByText('Delivered').waitFor()
+        await delivered.locator('summary').click()
+        await delivered.getByText('answered 204').waitFor()
+        await delivered.getByRole('button', { name: 'Send again' }).click()
+        await eventually(
+          'the delivery is sent again',
+          () => receiver.received.filter(({ body }) => body.includes('booking.created')).length === 2,
+        )
+
+        // So many failures in a row switch it off.
+        receiver.answer = () => new Response(null, { status: 503 })
+        for (let failure = 0; failure < FAILURES_IN_A_ROW_MAX; failure++) await book('Grace')
+        await eventually('the endpoint is switched off', async () => {
+          const { body } = await portal.service.ask(`${A}/webhook-endpoints`, { token: portal.database.tokens.owner })
+          return body.webhookEndpoints[0].status === 'disabled'
+        })
+        const waiting = await book('Hedy')
+        await page.reload()
+        await page.getByText('It was switched off.').waitFor()
+        await page.getByText('1 event waits for it').waitFor()
+        await page.locator('details').first().locator('summary').click()
+        await expectAccessible(page)
+        await snapshot(page, 'webhook', { isWhole: true })
+
+        receiver.answer = () => new Response(null, { status: 204 })
+        await page.getByRole('button', { name: 'Switch on …' }).click()
+        const switchOn = page.getByRole('dialog')
+        await switchOn.getByText(/1 event, of which nothing was sent yet, and \d+ messages/).waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'webhook-switch-on')
+        await switchOn.getByRole('button', { name: 'Switch on and send' }).click()
+        await page.getByText('what has waited is being sent').waitFor()
+        await eventually('what has waited arrives', () =>
+          receiver.received.some(({ body }) => body.includes(waiting.id)),
+        )
+        await page.locator('details', { hasText: 'Hedy Byron' }).getByText('Delivered').waitFor()
+      })
+    },
+    2 * LONG_MS,
+  )
+
+  test('the secret is rotated with an overlap, the address is changed, and the endpoint is deleted', async () => {
+    await portal.visit({ as: 'owner', at: '#/webhooks' }, async (page) => {
+      await page.getByRole('link', { name: 'Channel manager' }).click()
+      await page.getByRole('heading', { name: 'Channel manager' }).waitFor()
+      const act = async (item: string) => {
+        await page.getByRole('button', { name: 'More actions' }).click()
+        await page.getByRole('menuitem', { name: item }).click()
+        return page.getByRole('dialog')
+      }
+      const rotate = await act('Rotate the secret')
+      await rotate.getByRole('button', { name: 'Rotate the secret' }).click()
+      expect(await page.getByRole('dialog').locator('pre').textContent()).toStartWith('whsec_')
+      await page.getByRole('button', { name: 'I have stored it' }).click()
+      await page.getByText('Signs too until').waitFor()
+
+      const change = await act('Change address or name')
+      await change.getByLabel('What it is').fill('Cleaners’ planner')
+      await change.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('heading', { name: 'Cleaners’ planner' }).waitFor()
+
+      const remove = await act('Delete endpoint')
+      await remove.getByRole('button', { name: 'Delete endpoint' }).click()
+      await page.getByText('No endpoints yet').waitFor()
+      expect(page.url()).toEndWith('#/webhooks')
+    })
+  })
+
+  test('who is no owner sees the endpoints, and is told who can change them', async () => {
+    const register = await portal.service.ask(`${A}/webhook-endpoints`, {
+      json: { url, description: 'Channel manager' },
+      token: portal.database.tokens.owner,
+    })
+    expect(register.status).toBe(201)
+    await portal.visit({ as: 'viewer', at: '#/webhooks', viewport: PHONE }, async (page) => {
+      await page.getByText('takes an owner of the agency').waitFor()
+      await expectAccessible(page)
+      await page.getByRole('link', { name: 'Channel manager' }).click()
+      await page.getByText('A test takes the manager role').waitFor()
+      expect(await page.getByRole('button', { name: 'Send a test' }).count()).toBe(0)
+      expect(await page.getByRole('button', { name: 'More actions' }).count()).toBe(0)
+    })
+  })
+})
