@@ -176,7 +176,7 @@ describeInBrowser('rates', () => {
       await saveBar(page).waitFor()
       // Another tab of the unit keeps them.
       await page.getByRole('link', { name: 'Details' }).click()
-      await page.getByRole('heading', { name: 'Master data' }).waitFor()
+      await page.getByRole('heading', { name: 'Details' }).waitFor()
       await page.goBack()
       await saveBar(page).waitFor()
 

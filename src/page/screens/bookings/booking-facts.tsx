@@ -23,7 +23,7 @@ export function BookingFacts({ booking }: { booking: Booking }) {
     booking.type === 'guest' ? null : ['Type', TYPE_LOOKS[booking.type].label],
     holdExpiresAt === null ? null : ['Held until', `${at(holdExpiresAt)} (${timeLeft(holdExpiresAt)} left)`],
     cancelledAt === null ? null : ['Cancelled', at(cancelledAt)],
-    cancelledAt === null ? null : ['Reason', cancelReason === 'hold_expired' ? 'The hold ran out' : cancelReason],
+    cancelledAt === null ? null : ['Reason', cancelReason === 'hold_expired' ? 'The hold expired' : cancelReason],
     partyText(booking) === '' ? null : ['Party', partyText(booking)],
     booking.extraBed ? ['Extra bed', 'Yes'] : null,
     ['Source', sourceText(booking.source)],
@@ -48,7 +48,7 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
   if (guest === null)
     return (
       <Card title="Guest">
-        <p class="muted">No guest was named when this was booked.</p>
+        <p class="muted">No guest name was given with this booking.</p>
       </Card>
     )
   const { email, phone } = guest

@@ -72,7 +72,7 @@ function Known({ guest }: { guest: Guest }) {
               Edit contact details
             </Button>
           ) : (
-            <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
+            <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
           )
         }
       />

@@ -67,7 +67,7 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
         <div class="price-body">
           {errors.size > 0 && (
             <p class="price-behind" role="status">
-              The prices are those before your last change: complete the marked fields first.
+              These prices do not include your last change. Complete the marked fields first.
             </p>
           )}
           <ErrorNote problem={problem} />

@@ -91,13 +91,13 @@ function Quote({ preview: { quote, refusal }, saved }: { preview: Preview; saved
       <QuoteLines lines={quote.lines} total={quote.total} currency={currency} />
       {saved?.quote != null && saved.quote.total !== quote.total && (
         <p class="price-saved numeric">
-          With the saved rates: {money(saved.quote.total, currency)} ({quote.total > saved.quote.total ? '+' : '−'}
+          At the saved rates: {money(saved.quote.total, currency)} ({quote.total > saved.quote.total ? '+' : '−'}
           {money(Math.abs(quote.total - saved.quote.total), currency)})
         </p>
       )}
       {saved?.refusal != null && (
         <p class="price-saved">
-          With the saved rates this stay is too short: at least {plural(saved.refusal.minStay, 'night')}.
+          At the saved rates this stay is too short: minimum {plural(saved.refusal.minStay, 'night')}.
         </p>
       )}
     </>
