@@ -77,6 +77,7 @@ describeInBrowser('the calendar follows what others do', () => {
 /** As the browser does when another tab is chosen, which a headless one never does by itself. */
 function setHidden(page: Page, hidden: boolean): Promise<void> {
   return page.evaluate((isHidden) => {
+    const { document } = globalThis as unknown as { document: EventTarget }
     Object.defineProperty(document, 'hidden', { configurable: true, value: isHidden })
     document.dispatchEvent(new Event('visibilitychange'))
   }, hidden)

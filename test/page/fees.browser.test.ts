@@ -64,7 +64,7 @@ describeInBrowser('fees', () => {
       await page.getByText('Linen is changed').waitFor()
       expect(await feesOf()).toEqual(['City tax', 'Service fee'])
 
-      await page.getByRole('button', { name: 'Switch City tax off' }).click()
+      await page.getByRole('button', { name: 'Switch off City tax' }).click()
       await page.getByText('City tax is switched off').waitFor()
       expect(await feesOf()).toEqual(['Service fee'])
       await page.getByRole('button', { name: 'Undo' }).click()

@@ -8,6 +8,7 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** Far enough ahead that the demo has no season there. */
 const YEAR = 2031
@@ -61,7 +62,6 @@ describeInBrowser('rates', () => {
   test('the price of a stay in the preview is what partners quote once the rates are saved', async () => {
     await portal.visit({ as: 'manager', at: `${AT}&arrival=${YEAR}-07-30&departure=${YEAR}-08-08` }, async (page) => {
       await page.getByText('Length-of-stay discount').waitFor()
-      await expectAccessible(page)
       await snapshot(page, 'rates', { isWhole: true })
       await addSeason(page, { name: 'Regatta', from: `${YEAR}-07-28`, to: `${YEAR}-08-03`, price: '150,50' })
       await fields(page).getByLabel('Sun', { exact: true }).fill('-12.5')
@@ -137,17 +137,38 @@ describeInBrowser('rates', () => {
       await page.getByText('Managers and owners of the agency can change rates.').waitFor()
       expect(await page.getByLabel('Base price per night').isDisabled()).toBe(true)
       await page.getByRole('button', { name: 'Show month' }).click()
-      await grid.getByRole('gridcell').nth(30).waitFor()
+      await grid.getByRole('gridcell').nth(27).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'rates-month', { isWhole: true })
     })
   })
 
+  const savedRates = async (unit: string) =>
+    (await portal.service.ask(`/portal/v1${path(unit)}/rates`, { token: portal.database.tokens.viewer })).body.rates
+
+  test('what a colleague saves is shown at once, and asked about where something is not saved', async () => {
+    await portal.visit({ as: 'manager', at: `#/units/sintra-cottage?from=${YEAR}-01-01` }, async (page) => {
+      await page.getByRole('gridcell').first().waitFor()
+      await setRates('sintra-cottage', { weekdayAdjustments: [{ weekday: 1, pct: 3 }] })
+      const monday = fields(page).getByLabel('Mon', { exact: true })
+      await eventually('the new percentage in its field', async () => (await monday.inputValue()) === '3')
+      await fields(page).getByLabel('Sat', { exact: true }).fill('20')
+      await setRates('sintra-cottage', { weekdayAdjustments: [{ weekday: 1, pct: 4 }] })
+      await page.getByText('Mon: +3% → +4%').waitFor()
+      expect(await monday.inputValue()).toBe('3')
+      await page.getByRole('button', { name: 'Use theirs' }).click()
+      await saveBar(page).waitFor({ state: 'detached' })
+      expect(await monday.inputValue()).toBe('4')
+    })
+  })
+
   test('of two who change the same rates the second is told, and loses nothing', async () => {
-    const saved = async () =>
-      (await portal.service.ask(`/portal/v1${path('chiado-suite')}/rates`, { token: portal.database.tokens.viewer }))
-        .body.rates
-    await portal.visit({ as: 'manager', at: `#/units/chiado-suite?from=${YEAR}-01-01` }, async (page) => {
+    const saved = () => savedRates('chiado-suite')
+    await portal.visit({ as: 'manager', mayFail: true }, async (page) => {
+      // The second has not heard of the first.
+      await page.route(/\/changes/, (route) => route.abort())
+      await page.goto(`${portal.service.baseUrl}/portal/#/units/chiado-suite?from=${YEAR}-01-01`)
+      await page.reload()
       await page.getByRole('gridcell').first().waitFor()
       await fields(page).getByLabel('Sat', { exact: true }).fill('20')
       await saveBar(page).getByText('1 change not saved').waitFor()

@@ -11,8 +11,13 @@ const GATHER_MS = 300
 const FOLLOW_UP_MS = 2_000
 const AGAIN_MS = 10_000
 
-/** While it is drawn, every change of a booking, by whomever, reads anew what is under these prefixes. */
-export function useLiveStays(prefixes: readonly string[]): void {
+const STAYS = ['booking.']
+
+/**
+ * While it is drawn, every change of a booking, by whomever, reads anew what is under these prefixes.
+ * @param events how the names of other changes begin, to follow those instead
+ */
+export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {
   const { path } = useSession()
   const { agencySlug } = path
   useEffect(() => {
@@ -39,7 +44,7 @@ export function useLiveStays(prefixes: readonly string[]): void {
         )
         if (signal.aborted) return
         stream = new ChangeStream({ agencySlug }, cursor, {
-          onChange: ({ event }) => void (event.startsWith('booking.') && onChange()),
+          onChange: ({ event }) => void (events.some((start) => event.startsWith(start)) && onChange()),
           onExpired: () => {
             readAnew()
             void open()

@@ -5,7 +5,7 @@ import type { Schema } from '../../api/schema.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { isoOf, todayIn } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
-import { useUnits } from '../units/use-units.ts'
+import { useUnits } from '../../stays/use-units.ts'
 
 export const EXAMPLE_NIGHTS = 4
 /** Late enough to be a stay that someone would book now. */
@@ -32,7 +32,7 @@ export interface ExampleStay {
 export function useExampleStay(): ExampleStay {
   const { path, agency } = useSession()
   const [chosen, choose] = useState<string | null>(null)
-  const { units: all, error: unitsError } = useUnits()
+  const { data: all, error: unitsError } = useUnits()
   const units = (all ?? []).filter(({ status, maxGuests }) => status !== 'archived' && maxGuests >= 2)
   const unit = units.find(({ slug }) => slug === chosen) ?? units[0]
   const arrival = todayIn(agency.timezone) + EXAMPLE_IN_DAYS

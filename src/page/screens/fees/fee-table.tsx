@@ -88,7 +88,7 @@ export function FeeTable({
             tone="quiet"
             size="s"
             disabled={isRunning}
-            aria-label={`Switch ${fee.label} ${fee.active ? 'off' : 'on'}`}
+            aria-label={`Switch ${fee.active ? 'off' : 'on'} ${fee.label}`}
             onClick={() => void run({ fee, active: !fee.active })}
           >
             {fee.active ? 'Switch off' : 'Switch on'}

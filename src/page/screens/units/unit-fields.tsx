@@ -38,7 +38,7 @@ export function UnitFields({
     min: 0,
   })
   return (
-    <>
+    <div class="units-fields">
       <FieldRow>
         <TextInput label="Name" autofocus {...text('name')} />
         <TextInput label="Slug" isCode spellcheck={false} hint={slugHint} {...text('slug')} />
@@ -71,6 +71,6 @@ export function UnitFields({
           onChange={(instantBook) => onChange({ instantBook })}
         />
       </FieldSet>
-    </>
+    </div>
   )
 }

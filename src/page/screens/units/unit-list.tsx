@@ -10,9 +10,9 @@ import { money } from '../../format/money.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
+import { useUnits } from '../../stays/use-units.ts'
 import { NewUnit } from './new-unit.tsx'
 import { placeOf, sizeOf, UNIT_STATUSES, type Unit } from './unit-words.ts'
-import { useUnits } from './use-units.ts'
 
 const FILTERS = [
   { value: 'rented', label: 'Active and draft' },
@@ -28,7 +28,7 @@ export function UnitList() {
   const { may } = useSession()
   const { query } = useRoute()
   const [isCreating, setCreating] = useState(false)
-  const { units, error, refresh } = useUnits()
+  const { data: units, error, refresh } = useUnits()
   const filter = FILTERS.find(({ value }) => value === query['status'])?.value ?? 'rented'
   const text = query['q'] ?? ''
   const shown = (units ?? []).filter((unit) => passes(unit, filter) && matches(unit, text))

@@ -1,11 +1,16 @@
 import './units.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { useRoute } from '../../route/router.ts'
+import { useLiveStays } from '../../stays/use-live-stays.ts'
 import { UnitList } from './unit-list.tsx'
 import { UnitPage } from './unit-page.tsx'
 
+const LIVE = ['units']
+const LIVE_EVENTS = ['unit.', 'rates.']
+
 /** The list of units, or one of them: `#/units/sea-view`. */
 export function UnitsScreen() {
+  useLiveStays(LIVE, LIVE_EVENTS)
   const { path } = useRoute()
   const slug = path[1]
   const last = useRef(slug)

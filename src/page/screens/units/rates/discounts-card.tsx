@@ -1,8 +1,9 @@
+import { useState } from 'preact/hooks'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Card } from '../../../design/card.tsx'
 import { NumberInput } from '../../../design/inputs.tsx'
 import { type DiscountDraft, newKey } from './rates-draft.ts'
-import { discountField } from './rates-errors.ts'
+import { discountField, type RatesErrors } from './rates-errors.ts'
 import type { RatesEditing } from './use-rates.ts'
 
 /** What long stays pay less. */
@@ -35,37 +36,68 @@ export function DiscountsCard({
         </p>
         {discounts.length > 0 && (
           <ul class="rates-discounts">
-            {discounts.map(({ key, minNights, pct }) => (
-              <li key={key} class="rates-discount">
-                <NumberInput
-                  label="From"
-                  suffix="nights"
-                  min={1}
-                  value={minNights}
-                  onChange={(value) => set(key, { minNights: value })}
-                  error={errors.get(discountField(key, 'minNights'))}
-                />
-                <NumberInput
-                  label="Discount"
-                  suffix="% off"
-                  min={0}
-                  max={100}
-                  value={pct}
-                  onChange={(value) => set(key, { pct: value })}
-                  error={errors.get(discountField(key, 'pct'))}
-                />
-                {mayChange && (
-                  <IconButton
-                    icon="close"
-                    label={minNights === null ? 'Remove discount' : `Remove the discount from ${minNights} nights`}
-                    onClick={() => change({ discounts: discounts.filter((discount) => discount.key !== key) })}
-                  />
-                )}
-              </li>
+            {discounts.map((discount) => (
+              <DiscountRow
+                key={discount.key}
+                discount={discount}
+                errors={errors}
+                onChange={(part) => set(discount.key, part)}
+                onRemove={
+                  mayChange
+                    ? () => change({ discounts: discounts.filter(({ key }) => key !== discount.key) })
+                    : undefined
+                }
+              />
             ))}
           </ul>
         )}
       </div>
     </Card>
+  )
+}
+
+function DiscountRow({
+  discount: { key, minNights, pct },
+  errors,
+  onChange,
+  onRemove,
+}: {
+  discount: DiscountDraft
+  errors: RatesErrors
+  onChange: (part: Partial<DiscountDraft>) => void
+  onRemove: (() => void) | undefined
+}) {
+  // A new discount is not full of errors before anything has been typed.
+  const [isVisited, setVisited] = useState(minNights !== null)
+  const errorOf = (field: 'minNights' | 'pct', value: number | null) =>
+    value === null && !isVisited ? undefined : errors.get(discountField(key, field))
+  return (
+    <li class="rates-discount">
+      <NumberInput
+        label="From"
+        suffix="nights"
+        min={1}
+        value={minNights}
+        onChange={(value) => onChange({ minNights: value })}
+        error={errorOf('minNights', minNights)}
+      />
+      <NumberInput
+        label="Discount"
+        suffix="% off"
+        min={0}
+        max={100}
+        value={pct}
+        onChange={(value) => onChange({ pct: value })}
+        onBlur={() => setVisited(true)}
+        error={errorOf('pct', pct)}
+      />
+      {onRemove !== undefined && (
+        <IconButton
+          icon="close"
+          label={minNights === null ? 'Remove discount' : `Remove the discount from ${minNights} nights`}
+          onClick={onRemove}
+        />
+      )}
+    </li>
   )
 }

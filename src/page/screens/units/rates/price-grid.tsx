@@ -137,13 +137,14 @@ function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow
       {row.cells.map((cell) => (
         <Cell key={cell.day} cell={cell} isTabStop={cell.day === tabStop} pointed={pointed} {...grid} />
       ))}
-      {seasonRuns(row, grid.nights).map(({ name, from, to }) => (
+      {seasonRuns(row, grid.nights).map(({ name, from }, index, runs) => (
         <span
           key={from}
           class="price-season"
           aria-hidden="true"
           title={name}
-          style={{ gridColumn: `${from + 2} / ${to + 2}` }}
+          // A short season's name goes on below the nights after it.
+          style={{ gridColumn: `${from + 2} / ${(runs[index + 1]?.from ?? grid.columns) + 2}` }}
         >
           {name}
         </span>

@@ -29,7 +29,7 @@ export function SaveBar({ editing }: { editing: RatesEditing }) {
         <Icon name={errors.size > 0 ? 'warning' : 'edit'} />
         <span class="save-bar-text" role="status">
           {errors.size > 0
-            ? `Not saved: ${plural(errors.size, 'field')} to complete`
+            ? `Not saved: check ${plural(errors.size, 'field')}`
             : `${plural(changes.length, 'change')} not saved`}
         </span>
         {changes.length > 0 && (

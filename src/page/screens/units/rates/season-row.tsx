@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { Badge } from '../../../design/badge.tsx'
 import { Button } from '../../../design/button.tsx'
 import { Icon } from '../../../design/icon.tsx'
@@ -9,6 +9,8 @@ import { money } from '../../../format/money.ts'
 import { useSession } from '../../../session/use-session.ts'
 import { dayOrNull, type Saved, type SeasonDraft } from './rates-draft.ts'
 import { type RatesErrors, seasonField } from './rates-errors.ts'
+
+const FIELDS = ['name', 'from', 'lastNight', 'nightlyPrice', 'minStay'] as const
 
 /** A season in one line, which opens to its fields. */
 export function SeasonRow({
@@ -34,8 +36,7 @@ export function SeasonRow({
 }) {
   const { currency } = useSession()
   const id = useId()
-  const fields = ['name', 'from', 'lastNight', 'nightlyPrice', 'minStay'] as const
-  const isWrong = fields.some((field) => errors.has(seasonField(season.key, field)))
+  const isWrong = FIELDS.some((field) => errors.has(seasonField(season.key, field)))
   const name = season.name.trim() === '' ? 'New season' : season.name
   return (
     <li class={isOpen ? 'rates-season rates-season-open' : 'rates-season'}>
@@ -86,7 +87,15 @@ function Fields({
   onChange: (part: Partial<SeasonDraft>) => void
 }) {
   const { currency } = useSession()
-  const errorOf = (field: keyof SeasonDraft) => errors.get(seasonField(season.key, field))
+  // A new season is not full of errors before anything has been typed.
+  const [visited, setVisited] = useState<readonly (keyof SeasonDraft)[]>(season.name === '' ? [] : FIELDS)
+  const input = (field: (typeof FIELDS)[number]) => {
+    const isEmpty = season[field] === '' || season[field] === null
+    return {
+      error: isEmpty && !visited.includes(field) ? undefined : errors.get(seasonField(season.key, field)),
+      onBlur: () => setVisited((before) => (before.includes(field) ? before : [...before, field])),
+    }
+  }
   return (
     <>
       <TextInput
@@ -97,21 +106,16 @@ function Fields({
         maxLength={120}
         value={season.name}
         onChange={(name) => onChange({ name })}
-        error={errorOf('name')}
+        {...input('name')}
       />
       <FieldRow>
-        <DateInput
-          label="First night"
-          value={season.from}
-          onChange={(from) => onChange({ from })}
-          error={errorOf('from')}
-        />
+        <DateInput label="First night" value={season.from} onChange={(from) => onChange({ from })} {...input('from')} />
         <DateInput
           label="Last night"
           value={season.lastNight}
           {...(season.from === '' ? {} : { min: season.from })}
           onChange={(lastNight) => onChange({ lastNight })}
-          error={errorOf('lastNight')}
+          {...input('lastNight')}
         />
       </FieldRow>
       <FieldRow>
@@ -119,7 +123,7 @@ function Fields({
           label="Price per night"
           value={season.nightlyPrice}
           onChange={(nightlyPrice) => onChange({ nightlyPrice })}
-          error={errorOf('nightlyPrice')}
+          {...input('nightlyPrice')}
           {...currency}
         />
         <NumberInput
@@ -130,7 +134,7 @@ function Fields({
           min={1}
           value={season.minStay}
           onChange={(minStay) => onChange({ minStay })}
-          error={errorOf('minStay')}
+          {...input('minStay')}
         />
       </FieldRow>
     </>

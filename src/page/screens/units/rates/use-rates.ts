@@ -59,17 +59,23 @@ export interface UsedRates {
 export function useRates(slug: string, unit: Unit | undefined): UsedRates {
   const { path } = useSession()
   const params = { path: { ...path, unitSlug: slug } }
-  const { data, error, refresh } = useResource(`units/${slug}/rates`, (signal) =>
+  const {
+    data,
+    error,
+    refresh,
+    change: show,
+  } = useResource(`units/${slug}/rates`, (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })),
   )
   const [state, setState] = useState<Editing | null>(null)
   const rates = data?.rates
   const prices = unit === undefined ? undefined : pricesOf(unit)
 
+  // Only when something has been read that is different: the two are not read at the same moment.
   useEffect(() => {
     if (rates === undefined || prices === undefined) return
     setState((now) => followed(now, { rates, prices }))
-  }, [rates, JSON.stringify(prices)])
+  }, [rates && canonical(rates), JSON.stringify(prices)])
 
   const setRates = useMutation({
     send: ({ body, replaces }: { body: Rates; replaces: Rates }, header) =>
@@ -79,7 +85,11 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
           body: { ...body, replaces },
         }),
       ),
-    onDone: (saved) => setState((now) => now && { ...now, base: { ...now.base, rates: saved.rates } }),
+    onDone: (saved) => {
+      // At once: else it would look for a moment as if a colleague had saved the rates of before.
+      show(() => saved)
+      setState((now) => now && { ...now, base: { ...now.base, rates: saved.rates } })
+    },
     report: 'inline',
   })
   const setPrices = useMutation({
