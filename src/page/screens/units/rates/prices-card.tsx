@@ -13,7 +13,7 @@ export function PricesCard({ editing: { draft, errors, change } }: { editing: Ra
     error: errors.get(name),
   })
   return (
-    <Card title="Standard rates">
+    <Card title="Base prices">
       <div class="rates-pairs">
         <MoneyInput label="Base price per night" hint="Outside seasons" {...field('basePrice')} {...currency} />
         <NumberInput
