@@ -7,16 +7,16 @@ import { DEMO_GUESTS, demoGuest } from './demo-guests.ts'
 import { DEMO_WEEK, type WeekStay } from './demo-week.ts'
 
 const SOURCES = ['portal', 'website', 'partner', 'airbnb', 'booking.com'] as const
-const DAYS_BACK = 100
+const DAYS_BACK = 175
 const DAYS_AHEAD = 165
 
 /**
- * About 250 bookings of every type and status, past and to come, that do not overlap: those around today are of `DEMO_WEEK`.
+ * About 350 bookings of every type and status, past and to come, that do not overlap: those around today are of `DEMO_WEEK`.
  * A unit that is still a draft has none.
  */
 export function demoBookings(units: readonly Unit[], today: Night): BookingRequest[] {
   // The same seed each time: every demo has the same bookings around its own today.
-  const random = new SeededRandom(5)
+  const random = new SeededRandom(4)
   return units
     .filter(({ status }) => status === 'active')
     .flatMap((unit) => {
@@ -53,7 +53,7 @@ function staysBetween(
 /** The further ahead, the less is booked. */
 function gapMax(arrival: number): number {
   if (arrival < 21) return 5
-  return arrival < 60 ? 16 : 34
+  return arrival < 60 ? 14 : 30
 }
 
 function weekRequest(unit: Unit, stay: WeekStay, today: Night, random: SeededRandom): BookingRequest {

@@ -3,6 +3,7 @@ import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-request.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Booking } from '../core/domain/booking.ts'
+import type { Night } from '../core/domain/night.ts'
 import type { Caller } from '../core/journal/record.ts'
 import { DEMO_CALLER } from './demo-caller.ts'
 import type { WebsiteKey } from './demo-keys.ts'
@@ -15,14 +16,18 @@ const CANCEL_REASONS = [
 ] as const
 
 /** Of the confirmed stays of the website, one in so many is cancelled. */
-const CANCELLED_OF = 8
+const CANCELLED_OF = 4
 
-/** Makes the demo's bookings. Those that came through the website are made with its key: they count as its requests, and the audit trail names it. */
+/**
+ * Makes the demo's bookings. Those to come that are of the website are made with its key: they count as its requests, and the audit
+ * trail names it.
+ */
 export class DemoDiary {
   readonly #commands: BookingCommands
   readonly #access: Pick<PartnerAccess, 'admit'>
   readonly #agency: Agency
   readonly #website: WebsiteKey | null
+  readonly #today: Night
   readonly #booked: Booking[] = []
 
   constructor(options: {
@@ -30,17 +35,19 @@ export class DemoDiary {
     access: Pick<PartnerAccess, 'admit'>
     agency: Agency
     website: WebsiteKey | null
+    today: Night
   }) {
     this.#commands = options.commands
     this.#access = options.access
     this.#agency = options.agency
     this.#website = options.website
+    this.#today = options.today
   }
 
   /** @throws Error when two of them overlap */
   async book(requests: readonly BookingRequest[]): Promise<void> {
     const outcomes = await Promise.all(
-      requests.map((request) => this.#commands.book(this.#agency, request, this.#callerOf(request.source, 'bookings'))),
+      requests.map((request) => this.#commands.book(this.#agency, request, this.#callerOf(request, 'bookings'))),
     )
     for (const outcome of outcomes) {
       if (outcome.kind !== 'done') throw new Error('Cannot make the demo: two of its bookings overlap')
@@ -49,20 +56,22 @@ export class DemoDiary {
   }
 
   async cancelSome(): Promise<void> {
-    const ofWebsite = this.#booked.filter(({ source, status }) => source === 'website' && status === 'confirmed')
+    const ofWebsite = this.#booked.filter(
+      ({ source, status, arrival }) => source === 'website' && status === 'confirmed' && arrival > this.#today,
+    )
     await Promise.all(
       CANCEL_REASONS.map(async (reason, i) => {
         const booking = ofWebsite[(i + 1) * CANCELLED_OF - 1]
         if (booking === undefined) return
-        const caller = this.#callerOf(booking.source, 'bookings/{id}/cancel')
+        const caller = this.#callerOf({ source: booking.source, stay: booking }, 'bookings/{id}/cancel')
         await this.#commands.cancel(this.#agency, { bookingId: booking.id, reason }, caller)
       }),
     )
   }
 
   /** Takes the request of a website from its limits, as the partner surface does. */
-  #callerOf(source: string, path: string): Caller {
-    if (this.#website === null || source !== 'website') return DEMO_CALLER
+  #callerOf({ source, stay }: Pick<BookingRequest, 'source' | 'stay'>, path: string): Caller {
+    if (this.#website === null || source !== 'website' || stay.arrival < this.#today) return DEMO_CALLER
     const { id, secret } = this.#website
     this.#access.admit(`Bearer ${secret}`)
     return { actor: { kind: 'key', id }, route: `POST /partner/v1/${path}`, requestId: null }

@@ -62,7 +62,7 @@ const BEFORE_ENDPOINT_DAYS = 30
 const PAST_USAGE = [31_260, 27_840, 29_410, 22_705, 14_930]
 
 /**
- * Makes the demo agency: twelve units, fees, keys, and about 250 bookings around today, through commands, so that everything a
+ * Makes the demo agency: twelve units, fees, keys, and about 350 bookings around today, through commands, so that everything a
  * real agency leaves behind (journal, events, audit) is there too. Resumes an interrupted run.
  * @param now wall clock, ms
  */
@@ -98,7 +98,7 @@ export async function makeDemo(
   assert(today !== null, 'Cannot make the demo: today is not a night of ours')
   const requests = demoBookings(empty.flat(), today)
   const isEarly = ({ stay }: BookingRequest) => stay.arrival < today + BEFORE_ENDPOINT_DAYS
-  const diary = new DemoDiary({ ...demo, agency, website })
+  const diary = new DemoDiary({ ...demo, agency, website, today })
   await diary.book(requests.filter(isEarly))
   if (demo.webhooks !== null) await ensureDemoEndpoint(agency, demo.webhooks, demo)
   await diary.book(requests.filter((request) => !isEarly(request)))

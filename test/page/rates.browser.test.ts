@@ -20,7 +20,7 @@ describeInBrowser('rates', () => {
   })
   afterAll(() => portal.close())
 
-  const path = (unit: string) => `/agencies/tejo-stays/units/${unit}`
+  const path = (unit: string) => `/agencies/demo/units/${unit}`
   const setRates = (unit: string, json: object) =>
     portal.service.ask(`/portal/v1${path(unit)}/rates`, { method: 'PUT', token: portal.database.tokens.manager, json })
   const partnerQuote = async (unit: string, arrival: string, departure: string) => {

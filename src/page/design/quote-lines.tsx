@@ -20,31 +20,33 @@ export function QuoteLines({
   isMarked?: (line: Line) => boolean
 }) {
   return (
-    <table class="quote-lines">
-      <caption class="visually-hidden">Price by line</caption>
-      <tbody>
-        {lines.map((line, index) => (
-          // Lines have no identity of their own: their order is what tells them apart.
-          <tr key={index} class={isMarked?.(line) === true ? 'quote-line-marked' : undefined}>
-            <th scope="row">
-              <span class="quote-line-label">{line.label}</span>
-              {detailsOf(line, currency).map((detail) => (
-                <span key={detail} class="quote-line-detail">
-                  {detail}
-                </span>
-              ))}
-            </th>
-            <td class="numeric">{money(line.amount, currency)}</td>
+    <div class="quote">
+      <table class="quote-lines">
+        <caption class="visually-hidden">Price by line</caption>
+        <tbody>
+          {lines.map((line, index) => (
+            // Lines have no identity of their own: their order is what tells them apart.
+            <tr key={index} class={isMarked?.(line) === true ? 'quote-line-marked' : undefined}>
+              <th scope="row">
+                <span class="quote-line-label">{line.label}</span>
+                {detailsOf(line, currency).map((detail) => (
+                  <span key={detail} class="quote-line-detail">
+                    {detail}
+                  </span>
+                ))}
+              </th>
+              <td class="numeric">{money(line.amount, currency)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">Total</th>
+            <td class="numeric">{money(total, currency)}</td>
           </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">Total</th>
-          <td class="numeric">{money(total, currency)}</td>
-        </tr>
-      </tfoot>
-    </table>
+        </tfoot>
+      </table>
+    </div>
   )
 }
 

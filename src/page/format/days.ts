@@ -35,8 +35,12 @@ const STYLES = {
   month: { month: 'long', year: 'numeric' },
   /** `Mar 2027` */
   shortMonthYear: { month: 'short', year: 'numeric' },
+  /** `2027` */
+  year: { year: 'numeric' },
   /** `Mar` */
   shortMonth: { month: 'short' },
+  /** `M` */
+  narrowWeekday: { weekday: 'narrow' },
   /** `Mon` */
   weekday: { weekday: 'short' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>

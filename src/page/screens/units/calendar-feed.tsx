@@ -9,7 +9,7 @@ import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
 import { CodeBlock } from '../../design/secret-dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useSession } from '../../session/use-session.ts'
-import type { Unit } from './use-units.ts'
+import type { Unit } from './unit-words.ts'
 
 /** The address at which channels read the unit's blocked nights. */
 export function CalendarFeedCard({ unit }: { unit: Unit }) {

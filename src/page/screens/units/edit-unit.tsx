@@ -9,7 +9,7 @@ import { navigate } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
 import { changeOf, draftOf, missingOf, type UnitDraft } from './unit-draft.ts'
 import { UnitFields } from './unit-fields.tsx'
-import type { Unit } from './use-units.ts'
+import type { Unit } from './unit-words.ts'
 
 /** Changes a unit's master data: only the fields that were edited are sent. */
 export function EditUnit({ unit, onClose }: { unit: Unit; onClose: () => void }) {

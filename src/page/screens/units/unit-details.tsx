@@ -3,8 +3,7 @@ import { Card } from '../../design/card.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { count } from '../../format/count.ts'
 import { CalendarFeedCard } from './calendar-feed.tsx'
-import { UNIT_STATUSES } from './unit-words.ts'
-import type { Unit } from './use-units.ts'
+import { UNIT_STATUSES, type Unit } from './unit-words.ts'
 
 export function UnitDetails({ unit }: { unit: Unit }) {
   const { label, tone, hint } = UNIT_STATUSES[unit.status]

@@ -1,5 +1,5 @@
 /** Master data of a unit while it is edited. Pure. */
-import type { Unit } from './use-units.ts'
+import type { Unit } from './unit-words.ts'
 
 export interface UnitDraft {
   readonly name: string

@@ -11,8 +11,8 @@ import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
 import { NewUnit } from './new-unit.tsx'
-import { placeOf, sizeOf, UNIT_STATUSES } from './unit-words.ts'
-import { type Unit, useUnits } from './use-units.ts'
+import { placeOf, sizeOf, UNIT_STATUSES, type Unit } from './unit-words.ts'
+import { useUnits } from './use-units.ts'
 
 const FILTERS = [
   { value: 'rented', label: 'Active and draft' },

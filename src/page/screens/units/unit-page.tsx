@@ -14,8 +14,7 @@ import { RatesView } from './rates/rates-view.tsx'
 import { useRates } from './rates/use-rates.ts'
 import { UnitDetails } from './unit-details.tsx'
 import { UnitStatusButtons } from './unit-status.tsx'
-import { placeOf, sizeOf, UNIT_STATUSES } from './unit-words.ts'
-import type { Unit } from './use-units.ts'
+import { placeOf, sizeOf, UNIT_STATUSES, type Unit } from './unit-words.ts'
 
 export function UnitPage({ slug }: { slug: string }) {
   const { path, may } = useSession()

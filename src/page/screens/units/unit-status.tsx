@@ -5,8 +5,7 @@ import { Button } from '../../design/button.tsx'
 import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useSession } from '../../session/use-session.ts'
-import { UNIT_STATUSES, type UnitStatus } from './unit-words.ts'
-import type { Unit } from './use-units.ts'
+import { UNIT_STATUSES, type Unit, type UnitStatus } from './unit-words.ts'
 
 const DONE: Readonly<Record<UnitStatus, string>> = {
   active: 'is active',

@@ -1,7 +1,8 @@
+import type { Schema } from '../../api/schema.ts'
 import type { BadgeTone } from '../../design/status-looks.ts'
 import { plural } from '../../format/count.ts'
-import type { Unit } from './use-units.ts'
 
+export type Unit = Schema<'Unit'>
 export type UnitStatus = Unit['status']
 
 export const UNIT_STATUSES: Readonly<

@@ -1,10 +1,8 @@
 import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
-import type { Schema } from '../../api/schema.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../session/use-session.ts'
-
-export type Unit = Schema<'Unit'>
+import type { Unit } from './unit-words.ts'
 
 const PAGE_SIZE = 200
 

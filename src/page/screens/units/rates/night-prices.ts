@@ -77,6 +77,8 @@ export interface GridCell {
 export interface GridRow {
   readonly key: number
   readonly label: string
+  /** Of the first month that is shown of a year. */
+  readonly year: string | null
   readonly cells: readonly GridCell[]
 }
 
@@ -87,7 +89,8 @@ export function monthRows(start: Day): GridRow[] {
     const isNewYear = index === 0 || isoOf(first).endsWith('-01-01')
     return {
       key: first,
-      label: isNewYear ? dayText(first, 'shortMonthYear') : dayText(first, 'shortMonth'),
+      label: dayText(first, 'shortMonth'),
+      year: isNewYear ? dayText(first, 'year') : null,
       cells: cellsOf(first, end, weekdayOf(first)),
     }
   })
@@ -99,7 +102,7 @@ export function weekRows(start: Day): GridRow[] {
   const rows: GridRow[] = []
   for (let from = start; from < end; ) {
     const to = Math.min(end, from + 7 - weekdayOf(from))
-    rows.push({ key: from, label: dayText(from, 'medium'), cells: cellsOf(from, to, weekdayOf(from)) })
+    rows.push({ key: from, label: dayText(from, 'medium'), year: null, cells: cellsOf(from, to, weekdayOf(from)) })
     from = to
   }
   return rows

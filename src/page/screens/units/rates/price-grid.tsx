@@ -42,6 +42,8 @@ export function PriceGrid(props: PriceGridProps) {
   const grid = useRef<HTMLDivElement>(null)
   const first = rows[0]?.cells[0]?.day ?? 0
   const last = rows.at(-1)?.cells.at(-1)?.day ?? 0
+  // What is pointed at may be of the rows shown before.
+  const shown = pointed !== null && pointed >= first && pointed <= last ? pointed : null
   const tabStop = focused < first || focused > last ? first : focused
   const dayOfEvent = (event: Event) => {
     const { day } = (event.target as HTMLElement).closest<HTMLElement>('[data-day]')?.dataset ?? {}
@@ -82,14 +84,15 @@ export function PriceGrid(props: PriceGridProps) {
           onChoose(day)
         }}
       >
+        <Weekdays columns={columns} />
         {rows.map((row) => (
-          <Row key={row.key} row={row} tabStop={tabStop} pointed={pointed} {...props} />
+          <Row key={row.key} row={row} tabStop={tabStop} pointed={shown} {...props} />
         ))}
       </div>
       <p class="price-readout" aria-live="off">
         <Readout
-          night={pointed === null ? undefined : nights.at(pointed)}
-          before={pointed === null ? undefined : before?.at(pointed)}
+          night={shown === null ? undefined : nights.at(shown)}
+          before={shown === null ? undefined : before?.at(shown)}
           hint={
             arrival !== null
               ? `Arrival ${dayText(arrival, 'short')}. Now choose the departure.`
@@ -103,6 +106,23 @@ export function PriceGrid(props: PriceGridProps) {
   )
 }
 
+/** A Monday, to name the days of the week after. */
+const MONDAY = 4
+
+/** The days of the week above the columns. Each night's name has its own. */
+function Weekdays({ columns }: { columns: number }) {
+  const style = columns > 7 ? 'narrowWeekday' : 'weekday'
+  return (
+    <div class="price-row price-weekdays" aria-hidden="true">
+      {Array.from({ length: columns }, (_, column) => (
+        <span key={column} class={column % 7 > 4 ? 'price-weekend' : undefined} style={{ gridColumn: column + 2 }}>
+          {dayText(MONDAY + (column % 7), style)}
+        </span>
+      ))}
+    </div>
+  )
+}
+
 function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow; tabStop: Day; pointed: Day | null }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
@@ -112,6 +132,7 @@ function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow
       {/* biome-ignore lint/a11y/useFocusableInteractive: only nights can be chosen */}
       <span class="price-row-label" role="rowheader">
         {row.label}
+        {row.year !== null && <span class="price-row-year"> {row.year}</span>}
       </span>
       {row.cells.map((cell) => (
         <Cell key={cell.day} cell={cell} isTabStop={cell.day === tabStop} pointed={pointed} {...grid} />
@@ -144,6 +165,10 @@ function Cell({
 }: PriceGridProps & { cell: GridCell; isTabStop: boolean; pointed: Day | null }) {
   const { currency } = useSession()
   const night = nights.at(day)
+  const name =
+    night === undefined
+      ? dayText(day, 'long')
+      : `${dayText(day, 'long')}: ${nightText(night, money(night.price, currency))}`
   const isPicking = arrival !== null && pointed !== null && pointed > arrival
   const isInStay =
     arrival !== null
@@ -165,17 +190,18 @@ function Cell({
       class={classes.filter(Boolean).join(' ')}
       data-day={day}
       aria-selected={isInStay}
-      aria-label={
-        night === undefined
-          ? dayText(day, 'long')
-          : `${dayText(day, 'long')}: ${nightText(night, money(night.price, currency))}`
-      }
+      aria-label={showsPrices ? undefined : name}
       style={{ gridColumn: column + 2 }}
     >
       {showsPrices && night !== undefined && (
         <>
-          <span class="price-date">{new Date(day * 86_400_000).getUTCDate()}</span>
-          <span class="price-amount numeric">{cellMoney(night.price, currency)}</span>
+          <span class="visually-hidden">{name}</span>
+          <span class="price-date" aria-hidden="true">
+            {new Date(day * 86_400_000).getUTCDate()}
+          </span>
+          <span class="price-amount numeric" aria-hidden="true">
+            {cellMoney(night.price, currency)}
+          </span>
         </>
       )}
     </div>

@@ -23,8 +23,9 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
   const { agency } = useSession()
   const { query } = useRoute()
   const today = todayIn(agency.timezone)
-  const start = monthStart(dayOrNull(query['from'] ?? '') ?? today)
-  const isMonth = query['view'] === 'month'
+  const month = dayOrNull(query['month'] ?? '')
+  const isMonth = month !== null
+  const start = monthStart(month ?? dayOrNull(query['from'] ?? '') ?? today)
   const [party, setParty] = useState({ children: 0, extraBed: false })
   const [arrival, setArrival] = useState<Day | null>(null)
   const stay = stayOf(query)
@@ -59,9 +60,9 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
         title={
           isMonth
             ? dayText(start, 'month')
-            : `${dayText(start, 'month')} to ${dayText(monthStart(start, MONTHS - 1), 'month')}`
+            : `${dayText(start, 'shortMonthYear')} – ${dayText(monthStart(start, MONTHS - 1), 'shortMonthYear')}`
         }
-        aside={<Steps start={start} isMonth={isMonth} />}
+        aside={<Steps start={start} isMonth={isMonth} stay={stay} />}
       >
         <div class="price-body">
           {errors.size > 0 && (
@@ -81,14 +82,14 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
                 {...{ nights, before, changed, stay, arrival, today }}
                 onChoose={choose}
               />
-              <Legend nights={nights} changedCount={changed.size} />
+              <Legend nights={nights} changedCount={changed.size} isMonth={isMonth} />
             </div>
           )}
         </div>
       </Card>
       <StayQuote
         {...{ stay, party, preview, isBehind: isBehind || errors.size > 0 }}
-        saved={isUnsaved && changed !== null ? savedPreview : null}
+        saved={isUnsaved ? savedPreview : null}
         onParty={setParty}
         onStay={(change) => setQuery(change, { replace: true })}
       />
@@ -96,12 +97,15 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
   )
 }
 
-function Steps({ start, isMonth }: { start: Day; isMonth: boolean }) {
+function Steps({ start, isMonth, stay }: { start: Day; isMonth: boolean; stay: GridStay | null }) {
   const step = isMonth ? 1 : MONTHS
-  const go = (months: number) => setQuery({ from: isoOf(monthStart(start, months)) }, { replace: true })
+  const go = (months: number) =>
+    setQuery({ [isMonth ? 'month' : 'from']: isoOf(monthStart(start, months)) }, { replace: true })
+  const isStayShown = stay !== null && stay.arrival >= start && stay.arrival < monthStart(start, MONTHS)
+  const month = isoOf(monthStart(isStayShown ? stay.arrival : start))
   return (
     <div class="price-steps">
-      <Button size="s" onClick={() => setQuery({ view: isMonth ? null : 'month' }, { replace: true })}>
+      <Button size="s" onClick={() => setQuery({ month: isMonth ? null : month }, { replace: true })}>
         {isMonth ? 'Show year' : 'Show month'}
       </Button>
       <IconButton icon="left" label={isMonth ? 'Month before' : 'Year before'} onClick={() => go(-step)} />
@@ -110,12 +114,12 @@ function Steps({ start, isMonth }: { start: Day; isMonth: boolean }) {
   )
 }
 
-function Legend({ nights, changedCount }: { nights: NightPrices; changedCount: number }) {
+function Legend({ nights, changedCount, isMonth }: { nights: NightPrices; changedCount: number; isMonth: boolean }) {
   const { currency } = useSession()
   return (
     <p class="price-legend">
       <span class="numeric">{money(nights.lowest, currency)}</span>
-      <span class="price-legend-scale" aria-hidden="true">
+      <span class={isMonth ? 'price-legend-scale price-grid-month' : 'price-legend-scale'} aria-hidden="true">
         {Array.from({ length: HEAT_STEPS }, (_, heat) => (
           <span key={heat} class={`price-night price-heat-${heat}`} />
         ))}

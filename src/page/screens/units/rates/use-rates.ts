@@ -6,7 +6,7 @@ import { useMutation } from '../../../data/use-mutation.ts'
 import { useResource } from '../../../data/use-resource.ts'
 import { toast } from '../../../design/toast.tsx'
 import { useSession } from '../../../session/use-session.ts'
-import type { Unit } from '../use-units.ts'
+import type { Unit } from '../unit-words.ts'
 import {
   canonical,
   changedPrices,
