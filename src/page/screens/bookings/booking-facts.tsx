@@ -2,6 +2,7 @@ import { Card } from '../../design/card.tsx'
 import { CopyButton } from '../../design/copy-button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { TYPE_LOOKS } from '../../design/status-looks.ts'
+import { mailLink, phoneLink } from '../../format/contact.ts'
 import { countryText } from '../../format/country.ts'
 import { dayOf, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
@@ -57,8 +58,8 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
       <DescriptionList
         items={[
           ['Name', guestName(guest)],
-          ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
-          ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
+          ['E-mail', email === null ? null : <a href={mailLink(email)}>{email}</a>],
+          ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
           ['Nationality', guest.nationality === null ? null : countryText(guest.nationality)],
         ]}
       />

@@ -8,6 +8,7 @@ import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
+import { mailLink, phoneLink } from '../../format/contact.ts'
 import { plural } from '../../format/count.ts'
 import { type Day, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
@@ -74,8 +75,8 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
           ...(guest === null
             ? []
             : [
-                ['E-mail', guest.email === null ? null : <a href={`mailto:${guest.email}`}>{guest.email}</a>] as const,
-                ['Phone', guest.phone === null ? null : <a href={`tel:${guest.phone}`}>{guest.phone}</a>] as const,
+                ['E-mail', guest.email === null ? null : <a href={mailLink(guest.email)}>{guest.email}</a>] as const,
+                ['Phone', guest.phone === null ? null : <a href={phoneLink(guest.phone)}>{guest.phone}</a>] as const,
               ]),
           [
             'Source',
