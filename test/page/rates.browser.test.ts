@@ -76,7 +76,7 @@ describeInBrowser('rates', () => {
         .waitFor()
       await quoteCard(page).getByText('12% off the nights').waitFor()
       await quoteCard(page)
-        .getByText(/With the saved rates/)
+        .getByText(/At the saved rates/)
         .waitFor()
       await page.getByRole('gridcell', { name: /1 August 2031: €150.50 · Regatta|1 August 2031: .*Regatta/ }).waitFor()
       await expectAccessible(page)

@@ -81,7 +81,7 @@ function Quote({ preview: { quote, refusal }, saved }: { preview: Preview; saved
     return (
       <Note tone="warn">
         Too short. Minimum stay for this arrival: {plural(refusal.minStay, 'night')}. Partners cannot book it.
-        {saved?.quote != null && ` With the saved rates it costs ${money(saved.quote.total, currency)}.`}
+        {saved?.quote != null && ` At the saved rates it costs ${money(saved.quote.total, currency)}.`}
       </Note>
     )
   if (quote === null) return null
