@@ -185,7 +185,7 @@ describeInBrowser('bookings', () => {
         expect((await reload(booking.id)).status).toBe('confirmed')
         expect(await dialog.getByLabel('Reason').inputValue()).toBe('The guest found another place')
         await dialog.getByRole('button', { name: 'anyway' }).click()
-        await page.getByText('its nights are free again').waitFor()
+        await page.getByText('The nights are free again').waitFor()
         expect(await reload(booking.id)).toMatchObject({
           ...{ status: 'cancelled', cancelReason: 'The guest found another place', unitSlug: 'graca-view' },
         })
@@ -208,7 +208,7 @@ describeInBrowser('bookings', () => {
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {
-      await page.getByText('that takes the desk role').waitFor()
+      await page.getByText('Changing it requires the desk role').waitFor()
       await page.getByText('booked it').waitFor()
       for (const name of ['Confirm', 'Check in', 'Change dates or unit', 'More actions'])
         expect(await page.getByRole('button', { name }).count()).toBe(0)

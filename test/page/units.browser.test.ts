@@ -89,7 +89,7 @@ describeInBrowser('units', () => {
       await page.getByRole('button', { name: 'Replace address' }).click()
       await page.getByText('The old address stops working at once.').waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Replace address' }).click()
-      await page.getByText('The old address is closed.').waitFor()
+      await page.getByText('The old address no longer works.').waitFor()
       expect(await address.textContent()).not.toBe(before)
       expect((await fetch(before)).status).toBe(404)
       expect((await fetch((await address.textContent()) ?? '')).status).toBe(200)

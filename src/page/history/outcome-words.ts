@@ -22,7 +22,7 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   QUOTE_CHANGED: refused('Price changed', 'the price was no longer the quoted one'),
   INVALID_TRANSITION: refused('Wrong status', 'its status did not allow it'),
   VERSION_CHANGED: refused('Changed by someone else', 'someone else had just changed it'),
-  RATES_CHANGED: refused('Changed meanwhile', 'someone else had changed the rates meanwhile'),
+  RATES_CHANGED: refused('Changed by someone else', 'someone else had just changed the rates'),
   VALIDATION: refused('Invalid request', 'the request was not valid'),
   NOT_FOUND: refused('Not found', 'it does not exist'),
   EMAIL_TAKEN: refused('E-mail taken', 'another guest has that e-mail address'),

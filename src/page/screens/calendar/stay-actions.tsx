@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { parseDay } from '../../chart/day.ts'
+import { barText } from '../../chart/labels.ts'
 import { dueOn, isHold, type Stay } from '../../chart/stay.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
 import { Button } from '../../design/button.tsx'
@@ -47,7 +48,7 @@ export function StayActions({
     onDone: (booking, { said }) => {
       setForm(null)
       onTook(booking)
-      toast({ tone: 'good', text: said })
+      toast({ tone: 'good', text: `${said}: ${barText(stay)}` })
     },
   })
   const run = (action: Action, said: string) => void write.run({ action, said })
@@ -69,7 +70,8 @@ export function StayActions({
             Confirm
           </Button>
         )}
-        {status === 'confirmed' && isPerson && (
+        {/* Not before the day: here one click does it, and nothing takes it back. The booking's page asks first. */}
+        {status === 'confirmed' && isPerson && today >= stay.arrival && (
           <Button
             tone={due === 'arrival' ? 'primary' : 'plain'}
             icon="arrive"

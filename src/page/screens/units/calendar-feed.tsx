@@ -85,8 +85,8 @@ function Feed({ unit }: { unit: Unit }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            The old address stops working at once. Until you enter the new one at every channel, they do not learn which
-            nights are taken, and may sell them twice.
+            The old address stops working immediately. Until you enter the new one at every channel, they do not learn
+            which nights are taken, and may sell them twice.
           </p>
         </ConfirmDialog>
       )}

@@ -22,13 +22,13 @@ export function UnitDetails({ unit }: { unit: Unit }) {
             ['Building', unit.building],
             ['Area', unit.area],
             ['City', unit.city],
-            ['Guests', `up to ${count(unit.maxGuests)}`],
+            ['Guests', `Up to ${count(unit.maxGuests)}`],
             ['Bedrooms', unit.bedrooms === 0 ? 'Studio' : count(unit.bedrooms)],
             ['Beds', count(unit.beds)],
             ['Bathrooms', count(unit.bathrooms)],
             ['Size', unit.sizeSqm === null ? null : `${count(unit.sizeSqm)} m²`],
-            ['Check-in', `from ${unit.checkinTime}`],
-            ['Check-out', `until ${unit.checkoutTime}`],
+            ['Check-in', `From ${unit.checkinTime}`],
+            ['Check-out', `Until ${unit.checkoutTime}`],
             ['Booking', unit.instantBook ? 'Instant' : 'You confirm each stay'],
           ]}
         />

@@ -80,9 +80,8 @@ function Quote({ preview: { quote, refusal }, saved }: { preview: Preview; saved
   if (refusal !== null)
     return (
       <Note tone="warn">
-        Too short: an arrival on this day has to stay at least {plural(refusal.minStay, 'night')}. Partners cannot book
-        it.
-        {saved?.quote != null && ` With the saved rates it costs ${money(saved.quote.total, currency)}.`}
+        Too short. Minimum stay for this arrival: {plural(refusal.minStay, 'night')}. Partners cannot book it.
+        {saved?.quote != null && ` At the saved rates it costs ${money(saved.quote.total, currency)}.`}
       </Note>
     )
   if (quote === null) return null
