@@ -74,6 +74,9 @@ describeInBrowser('the calendar follows what others do', () => {
   })
 })
 
+/** Of the page: the tests' own types have no browser. */
+declare const document: EventTarget
+
 /** As the browser does when another tab is chosen, which a headless one never does by itself. */
 function setHidden(page: Page, hidden: boolean): Promise<void> {
   return page.evaluate((isHidden) => {
