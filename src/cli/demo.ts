@@ -52,7 +52,15 @@ export function demo(program: Command, terminal: Terminal): void {
       const progress = new Progress(terminal, 'bookings', bookings.length)
       for (const { unit, stay, enforcement: _enforcement, ...booking } of bookings) {
         const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
-        await client.send('POST', `${path}/bookings`, { ...booking, unit: unit.slug, arrival, departure })
+        const until = booking.expectedUntil ?? null
+        const expectedUntil = until === null ? null : formatNight(until)
+        await client.send('POST', `${path}/bookings`, {
+          ...booking,
+          unit: unit.slug,
+          arrival,
+          departure,
+          expectedUntil,
+        })
         progress.step()
       }
       const key = await client.send('POST', `${path}/keys`, { name: 'Demo key', scopes: SCOPES })

@@ -98,8 +98,8 @@ describeInBrowser('bookings', () => {
         await hold.getByRole('button', { name: '+ 3 days' }).click()
         await expectAccessible(page)
         await snapshot(page, 'booking-hold')
-        await hold.getByRole('button', { name: 'Hold until then' }).click()
-        await page.getByText('changed how long the hold lasts').waitFor()
+        await hold.getByRole('button', { name: 'Extend hold' }).click()
+        await page.getByText('changed when the hold expires').waitFor()
         const longer = Date.parse((await reload(booking.id)).holdExpiresAt) - Date.parse(booking.holdExpiresAt)
         expect(Math.round(longer / 3_600_000)).toBe(72)
 
@@ -126,7 +126,7 @@ describeInBrowser('bookings', () => {
           'Demo desk noted an expected extension',
           'Demo desk checked the guest in',
           'Demo desk confirmed it',
-          'Demo desk changed how long the hold lasts',
+          'Demo desk changed when the hold expires',
           'Demo desk put the nights on hold',
         ])
       })
@@ -151,13 +151,13 @@ describeInBrowser('bookings', () => {
         await dialog.getByLabel('Arrival').fill(`${month}-02`)
         await dialog.getByLabel('Departure').fill(`${month}-09`)
         await dialog.getByText('The nights are free.').waitFor()
-        await dialog.getByLabel('Price it anew').waitFor()
+        await dialog.getByLabel('New price').waitFor()
         await dialog.getByLabel(/^Keep/).check()
         await expectAccessible(page)
         await snapshot(page, 'booking-move')
         expect((await reload(booking.id)).version).toBe(booking.version)
         await dialog.getByRole('button', { name: 'Change the booking' }).click()
-        await page.getByText('The price was kept as it was.').waitFor()
+        await page.getByText('The price was kept.').waitFor()
         expect(await reload(booking.id)).toMatchObject({
           ...{ arrival: `${month}-02`, departure: `${month}-09`, totalAmount: booking.totalAmount },
         })
@@ -184,8 +184,8 @@ describeInBrowser('bookings', () => {
         await snapshot(page, 'booking-conflict')
         expect((await reload(booking.id)).status).toBe('confirmed')
         expect(await dialog.getByLabel('Reason').inputValue()).toBe('The guest found another place')
-        await dialog.getByRole('button', { name: 'nevertheless' }).click()
-        await page.getByText('its nights are free again').waitFor()
+        await dialog.getByRole('button', { name: 'anyway' }).click()
+        await page.getByText('The nights are free again').waitFor()
         expect(await reload(booking.id)).toMatchObject({
           ...{ status: 'cancelled', cancelReason: 'The guest found another place', unitSlug: 'graca-view' },
         })
@@ -208,7 +208,7 @@ describeInBrowser('bookings', () => {
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {
-      await page.getByText('that takes the desk role').waitFor()
+      await page.getByText('Changing it requires the desk role').waitFor()
       await page.getByText('booked it').waitFor()
       for (const name of ['Confirm', 'Check in', 'Change dates or unit', 'More actions'])
         expect(await page.getByRole('button', { name }).count()).toBe(0)

@@ -35,7 +35,7 @@ describeInBrowser('fees', () => {
       await dialog.getByRole('button', { name: 'Add fee' }).click()
       await dialog.getByText('Enter a name.').waitFor()
       await dialog.getByLabel('Name').fill('Linen')
-      await dialog.getByLabel('It is').selectOption('A part of the nights')
+      await dialog.getByLabel('Type').selectOption('Percentage of the nights')
       await dialog.getByLabel('Percentage').fill('5')
       await dialog.getByText(/A stay of 4 nights for 2 in .* pays/).waitFor()
       await expectAccessible(page)
@@ -47,7 +47,7 @@ describeInBrowser('fees', () => {
       // The list says what the example's quote says.
       const row = page.getByRole('row', { name: /^Linen/ })
       const amount = await row.getByRole('cell').nth(3).textContent()
-      const example = page.getByRole('region', { name: 'What 4 nights for 2 pay' })
+      const example = page.getByRole('region', { name: 'Price of 4 nights for 2 guests' })
       await example.getByRole('row', { name: /^Linen/ }).waitFor()
       expect(
         await example
@@ -59,7 +59,7 @@ describeInBrowser('fees', () => {
       await snapshot(page, 'fees', { isWhole: true })
 
       await page.getByRole('button', { name: 'Edit Linen' }).click()
-      await page.getByRole('dialog').getByLabel('Who pays it').selectOption('Only on request')
+      await page.getByRole('dialog').getByLabel('Applies to').selectOption('Only on request')
       await page.getByRole('button', { name: 'Save fee' }).click()
       await page.getByText('Linen is changed').waitFor()
       expect(await feesOf()).toEqual(['City tax', 'Service fee'])
@@ -80,7 +80,7 @@ describeInBrowser('fees', () => {
       await page.getByRole('button', { name: 'Add fee' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill('Damage waiver')
-      await dialog.getByLabel('It is').selectOption('A part of the nights')
+      await dialog.getByLabel('Type').selectOption('Percentage of the nights')
       await dialog.getByLabel('Percentage').fill('120')
       await dialog.getByRole('button', { name: 'Add fee' }).click()
       await dialog
@@ -95,7 +95,7 @@ describeInBrowser('fees', () => {
   test('who is no manager sees the fees, and who may change them', async () => {
     await portal.visit({ as: 'desk', at: '#/fees', viewport: PHONE }, async (page) => {
       await page.getByText('City tax').first().waitFor()
-      await page.getByText('Managers and owners of the agency can change them.').waitFor()
+      await page.getByText('Only managers and owners can change them.').waitFor()
       expect(await page.getByRole('button', { name: 'Add fee' }).count()).toBe(0)
       expect(await page.getByRole('button', { name: /^Switch/ }).count()).toBe(0)
     })

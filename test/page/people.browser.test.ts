@@ -55,7 +55,7 @@ describeInBrowser('people', () => {
     await portal.visit({ as: 'owner', at: '#/people' }, async (page) => {
       await page.getByRole('button', { name: 'Revoke access of Demo owner' }).click()
       await page.getByText('This is your own access').waitFor()
-      await page.getByText('No other owner would be left').waitFor()
+      await page.getByText('This is the last owner').waitFor()
       await expectAccessible(page)
       await snapshot(page, 'revoke-person')
       await page.getByRole('button', { name: 'Cancel' }).click()

@@ -76,7 +76,7 @@ describeInBrowser('rates', () => {
         .waitFor()
       await quoteCard(page).getByText('12% off the nights').waitFor()
       await quoteCard(page)
-        .getByText(/With the saved rates/)
+        .getByText(/At the saved rates/)
         .waitFor()
       await page.getByRole('gridcell', { name: /1 August 2031: €150.50 · Regatta|1 August 2031: .*Regatta/ }).waitFor()
       await expectAccessible(page)
@@ -88,7 +88,7 @@ describeInBrowser('rates', () => {
       expect(shown.at(-1)).not.toEqual(['Total', inEuros(before.total)])
 
       await saveBar(page).getByRole('button', { name: 'Save rates' }).click()
-      await page.getByText('The rates are saved.').waitFor()
+      await page.getByText('Rates saved.').waitFor()
       await saveBar(page).waitFor({ state: 'detached' })
       const after = await partnerQuote('alfama-loft', `${YEAR}-07-30`, `${YEAR}-08-08`)
       expect(shown).toEqual([
@@ -114,7 +114,7 @@ describeInBrowser('rates', () => {
       await fields(page).getByLabel('First night').fill(`${YEAR}-04-20`)
       await saveBar(page).getByText('1 change not saved').waitFor()
       await saveBar(page).getByRole('button', { name: 'Save rates' }).click()
-      await page.getByText('The rates are saved.').waitFor()
+      await page.getByText('Rates saved.').waitFor()
     })
   })
 
@@ -127,14 +127,14 @@ describeInBrowser('rates', () => {
       await page.keyboard.press('Enter')
       for (let night = 0; night < 3; night++) await page.keyboard.press('ArrowRight')
       await page.keyboard.press('Enter')
-      await page.getByText('Too short: an arrival on this day has to stay at least 5 nights.').waitFor()
+      await page.getByText('Too short. Minimum stay for this arrival: 5 nights.').waitFor()
       for (let night = 0; night < 4; night++) await page.keyboard.press('ArrowLeft')
       await page.keyboard.press('Enter')
       for (let night = 0; night < 6; night++) await page.keyboard.press('ArrowRight')
       await page.keyboard.press('Enter')
       await quoteCard(page).getByRole('rowheader', { name: 'Total' }).waitFor()
       // A role that may not change anything is told so, and still may look.
-      await page.getByText('Managers and owners of the agency can change rates.').waitFor()
+      await page.getByText('Only managers and owners can change rates.').waitFor()
       expect(await page.getByLabel('Base price per night').isDisabled()).toBe(true)
       await page.getByRole('button', { name: 'Show month' }).click()
       await grid.getByRole('gridcell').nth(27).waitFor()
@@ -176,7 +176,7 @@ describeInBrowser('rates', () => {
       await setRates('chiado-suite', { ...before, lengthOfStayDiscounts: [{ minNights: 5, pct: 5 }] })
 
       await saveBar(page).getByRole('button', { name: 'Save rates' }).click()
-      await page.getByText('Someone else has changed these rates meanwhile.').waitFor()
+      await page.getByText('Someone else has changed these rates in the meantime.').waitFor()
       await page.getByText('From 5 nights: no discount → 5% off').waitFor()
       expect(await fields(page).getByLabel('Sat', { exact: true }).inputValue()).toBe('20')
       expect((await saved()).weekdayAdjustments).toEqual(before.weekdayAdjustments)
@@ -184,7 +184,7 @@ describeInBrowser('rates', () => {
       await snapshot(page, 'rates-conflict')
       await page.getByRole('button', { name: 'Keep mine' }).click()
       await saveBar(page).getByRole('button', { name: 'Save rates' }).click()
-      await page.getByText('The rates are saved.').waitFor()
+      await page.getByText('Rates saved.').waitFor()
       expect((await saved()).weekdayAdjustments).toContainEqual({ weekday: 6, pct: 20 })
     })
   })
@@ -197,7 +197,7 @@ describeInBrowser('rates', () => {
       await saveBar(page).waitFor()
       // Another tab of the unit keeps them.
       await page.getByRole('link', { name: 'Details' }).click()
-      await page.getByRole('heading', { name: 'Master data' }).waitFor()
+      await page.getByRole('heading', { name: 'Details' }).waitFor()
       await page.goBack()
       await saveBar(page).waitFor()
 

@@ -113,4 +113,19 @@ describeInBrowser('the frame around the screens', () => {
       await page.getByRole('dialog', { name: 'Not lost is ready' }).waitFor()
     })
   })
+
+  test('a service that accepts connections and answers nothing is said to be lost, and what was asked for comes when it is back', async () => {
+    await portal.visit({ as: 'viewer', at: '#/overview', mayFail: true }, async (page) => {
+      await heading(page, 'Overview').waitFor()
+      portal.service.kill('SIGSTOP')
+      try {
+        await page.getByRole('link', { name: 'API keys' }).click()
+        await page.getByText('Reconnecting…').waitFor()
+      } finally {
+        portal.service.kill('SIGCONT')
+      }
+      await page.getByText('Demo key').first().waitFor()
+      await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
+    })
+  })
 })

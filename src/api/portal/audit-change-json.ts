@@ -3,7 +3,6 @@ import type { Inventory } from '../../core/catalogue/inventory.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingFacts } from '../../core/domain/booking.ts'
 import type { LoggedEvent } from '../../core/domain/event.ts'
 import { formatNight } from '../../core/domain/night.ts'
-import { assert } from '../../lib/assert.ts'
 import { timestampOrNull } from '../json/booking-json.ts'
 import { choice, dateText, nullable } from '../schema/text-schema.ts'
 
@@ -34,21 +33,29 @@ export const AuditChangeJson = Type.Object(
   { $id: 'AuditChange', description: 'What was changed, when it was a booking or a unit.' },
 )
 
-/** @param inventory of the agency: it knows the units, archived ones too */
-export function auditChangeJson(event: LoggedEvent, inventory: Inventory): Static<typeof AuditChangeJson> {
-  const unitId = event.kind === 'unit_set' ? event.unit.id : event.after.unitId
-  return {
-    kind: event.kind,
-    ...unitNames(unitId, inventory),
-    before: 'before' in event ? stayJson(event.before, inventory) : null,
-    after: 'after' in event ? stayJson(event.after, inventory) : null,
+/**
+ * @param inventory of the agency: it knows the units, archived ones too
+ * @returns null if it does not know a unit of the change: the entry is stored already, but the process has not been told so yet, or
+ *   it is that of another writer, which has fenced out this one
+ */
+export function auditChangeJson(event: LoggedEvent, inventory: Inventory): Static<typeof AuditChangeJson> | null {
+  if (event.kind === 'unit_set') {
+    const names = unitNames(event.unit.id, inventory)
+    return names === null ? null : { kind: event.kind, ...names, before: null, after: null }
   }
+  const after = stayJson(event.after, inventory)
+  const before = 'before' in event ? stayJson(event.before, inventory) : null
+  if (after === null || ('before' in event && before === null)) return null
+  const { unitSlug, unitName } = after
+  return { kind: event.kind, unitSlug, unitName, before, after }
 }
 
-function stayJson(booking: BookingFacts, inventory: Inventory): Static<typeof StayJson> {
+function stayJson(booking: BookingFacts, inventory: Inventory): Static<typeof StayJson> | null {
   const { unitId, type, status, arrival, departure, totalAmount, holdExpiresAt, expectedUntil } = booking
+  const names = unitNames(unitId, inventory)
+  if (names === null) return null
   return {
-    ...unitNames(unitId, inventory),
+    ...names,
     ...{ type, status, totalAmount },
     arrival: formatNight(arrival),
     departure: formatNight(departure),
@@ -59,6 +66,5 @@ function stayJson(booking: BookingFacts, inventory: Inventory): Static<typeof St
 
 function unitNames(unitId: string, inventory: Inventory) {
   const unit = inventory.unitById(unitId)
-  assert(unit !== null, 'Cannot show a change: its unit is not in the catalogue')
-  return { unitSlug: unit.slug, unitName: unit.name }
+  return unit === null ? null : { unitSlug: unit.slug, unitName: unit.name }
 }

@@ -182,6 +182,8 @@ export class Journal {
     this.#atEndOfTurn(() => {
       this.#isDispatchDue = false
       this.#dispatch()
+      // All that waited may have been refused meanwhile.
+      this.#rest()
     })
   }
 
@@ -219,6 +221,11 @@ export class Journal {
     this.#slow.delete(lane)
     this.#ready = this.#waiting.count(this.#isReady)
     this.#dispatch()
+    this.#rest()
+  }
+
+  /** Called after `#dispatch`: if nothing was sent and nothing is in flight, nothing waits either. */
+  #rest(): void {
     if (this.#busy.size > 0) return
     this.#stopWatching()
     if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }

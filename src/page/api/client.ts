@@ -10,10 +10,13 @@ const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
 
 const SESSION_PATH = '/portal/session'
 const TIMEOUT_MS = 30_000
+/** After this the connection itself is looked at. */
+const LATE_MS = 4_000
 
 /** Sends a request with the session's cookie. @throws Problem when no answer arrives */
 async function send(request: Request): Promise<Response> {
   const limit = AbortSignal.timeout(TIMEOUT_MS)
+  const late = setTimeout(() => void connection.doubted(), LATE_MS)
   try {
     const response = await fetch(request, { signal: AbortSignal.any([request.signal, limit]) })
     connection.answered()
@@ -23,6 +26,8 @@ async function send(request: Request): Promise<Response> {
     if (request.signal.aborted) throw error
     connection.failed()
     throw noAnswer(error)
+  } finally {
+    clearTimeout(late)
   }
 }
 

@@ -35,8 +35,19 @@ export class Problem extends Error {
 
   /** What is wrong with a field of the body; undefined if nothing is. */
   of(field: string): string | undefined {
-    return this.fields.find((error) => error.field === field)?.message
+    const message = this.fields.find((error) => error.field === field)?.message
+    return message === undefined ? undefined : fieldSentence(field, message)
   }
+}
+
+/** The service's words name the member of a JSON body; beside its input the name says nothing: `guest.email must be … or null`. */
+function fieldSentence(field: string, message: string): string {
+  const said = message
+    .replace(field, '')
+    .replace(/ or null\b|\bnull or /, '')
+    .trim()
+    .replace(/\.$/, '')
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`
 }
 
 /** No answer: the connection is lost, or the service is being restarted. */

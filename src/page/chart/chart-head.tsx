@@ -16,7 +16,7 @@ export interface ChartHeadProps {
 
 /** Below this, only Mondays have their number. */
 const EVERY_DAY_WIDTH_MIN_PX = 22
-const WEEKDAY_WIDTH_MIN_PX = 34
+const WEEKDAY_WIDTH_MIN_PX = 30
 
 /** Months above days. Both stay at the top while rows scroll. */
 export class ChartHead extends Memo<ChartHeadProps> {

@@ -2,6 +2,7 @@
 import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
+import { sourceText } from '../stays/stay-name.ts'
 import { type ChartUnit, dueOn, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
 
 export const KIND_WORDS = {
@@ -80,7 +81,7 @@ export function barText(stay: Stay): string {
     case 'guest':
       return stay.guest ?? sourceWords(stay)
     case 'owner_stay':
-      return stay.guest === null ? 'Owner' : `Owner · ${stay.guest}`
+      return stay.guest === null ? 'Owner stay' : `Owner · ${stay.guest}`
     case 'maintenance':
       return 'Maintenance'
     case 'block':
@@ -89,7 +90,7 @@ export function barText(stay: Stay): string {
 }
 
 function sourceWords({ source, sourceRef }: Stay): string {
-  return sourceRef === null ? `Guest (${source})` : `${sourceRef} (${source})`
+  return sourceRef === null ? `Guest (${sourceText(source)})` : `${sourceRef} (${sourceText(source)})`
 }
 
 /** What a screen reader says of a bar. */

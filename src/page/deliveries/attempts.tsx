@@ -36,7 +36,7 @@ export function Attempts({ delivery: { attempts, nextAttemptAt, status } }: { de
           <span class="attempt-next">
             <Icon name="clock" size={12} />
           </span>
-          <span class="attempt-words">Waits until the endpoint is switched on</span>
+          <span class="attempt-words">Waiting until the endpoint is switched on</span>
         </li>
       )}
     </ol>

@@ -94,11 +94,11 @@ function Resend({ delivery: { id, event, status } }: { delivery: Delivery }) {
     onDone: ({ delivery }) =>
       toast({
         tone: 'good',
-        text: delivery.status === 'held' ? 'It is sent once the endpoint is switched on' : 'It is being sent again',
+        text: delivery.status === 'held' ? 'It will be sent once the endpoint is switched on' : 'Sending it again',
       }),
   })
   if (event === 'ping') return null
-  if (!may('manager')) return <p class="muted delivery-role">Sending it again takes the role of a manager.</p>
+  if (!may('manager')) return <p class="muted delivery-role">Only a manager can send it again.</p>
   return (
     <Button size="s" icon="refresh" isBusy={isRunning} onClick={() => void run(id)}>
       {status === 'pending' ? 'Send now' : 'Send again'}

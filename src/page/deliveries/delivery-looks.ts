@@ -33,20 +33,20 @@ export function isAccepted({ httpStatus }: Pick<Attempt, 'httpStatus'>): boolean
 
 /** What a receiver usually means by it. */
 const STATUS_HINTS: Readonly<Record<number, string>> = {
-  401: ': it does not accept the signature, or asks for a password',
+  401: ': it rejects the signature, or asks for a password',
   403: ': it forbids the request',
   404: ': there is nothing at this address',
-  405: ': it does not take POST requests',
+  405: ': it does not accept POST requests',
   410: ': it is no longer there',
-  429: ': it was sent too much',
+  429: ': too many requests',
   500: ': the receiver failed',
   502: ': the server behind it is down',
   503: ': the receiver is unavailable',
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  'endpoint address is not publicly routable': 'was not called: the address leads to a private network',
-  'endpoint not reachable': 'could not be reached: wrong name, closed port or faulty certificate',
+  'endpoint address is not publicly routable': 'was not called: the address is on a private network',
+  'endpoint not reachable': 'could not be reached: wrong host name, closed port or invalid certificate',
   'no answer within 10s': 'did not answer within 10 seconds',
   'event could not be read': 'was not called: the event could not be read',
 }

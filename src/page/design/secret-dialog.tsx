@@ -33,7 +33,7 @@ export function SecretDialog({
       }
     >
       <p>
-        Copy it now: <strong>it is not shown again.</strong> {isHashed && 'Only its hash is kept.'}
+        Copy it now. <strong>It will not be shown again.</strong> {isHashed && 'Only its hash is stored.'}
       </p>
       <CodeBlock label={label} text={secret} isSecret />
       {children}

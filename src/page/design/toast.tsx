@@ -1,5 +1,5 @@
 import './toast.css'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Store } from '../data/store.ts'
 import { useStore } from '../data/use-store.ts'
 import { IconButton } from './button.tsx'
@@ -36,8 +36,16 @@ function dismiss(id: number): void {
 /** Where toasts appear. Drawn once. */
 export function Toasts() {
   const shown = useStore(toasts)
+  const section = useRef<HTMLElement>(null)
+  const newest = shown.at(-1)?.id
+  // A dialog that is open covers everything but what was put on top of it later.
+  useLayoutEffect(() => {
+    if (newest === undefined) return
+    section.current?.showPopover()
+    return () => section.current?.hidePopover()
+  }, [newest])
   return (
-    <section class="toasts" aria-label="Messages" aria-live="polite">
+    <section ref={section} class="toasts" popover="manual" aria-label="Messages" aria-live="polite">
       {shown.map((one) => (
         <ToastCard key={one.id} shown={one} />
       ))}

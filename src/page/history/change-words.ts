@@ -30,7 +30,7 @@ export function changeDeed({ kind, before, after }: AuditChange): string {
   if (before.status !== after.status) return STATUS_DEEDS[after.status]
   if (before.unitSlug !== after.unitSlug) return 'moved it to another unit'
   if (before.arrival !== after.arrival || before.departure !== after.departure) return 'changed its dates'
-  if (before.holdExpiresAt !== after.holdExpiresAt) return 'changed how long the hold lasts'
+  if (before.holdExpiresAt !== after.holdExpiresAt) return 'changed when the hold expires'
   if (before.expectedUntil !== after.expectedUntil)
     return after.expectedUntil === null ? 'no longer expects an extension' : 'noted an expected extension'
   return 'changed it'
@@ -46,9 +46,9 @@ const STATUS_DEEDS: Readonly<Record<Stay['status'], string>> = {
 }
 
 function createdDeed({ type, status }: Stay): string {
-  if (type !== 'guest') return `entered it: ${TYPE_LOOKS[type].label.toLowerCase()}`
+  if (type !== 'guest') return `added it: ${TYPE_LOOKS[type].label.toLowerCase()}`
   if (status === 'option' || status === 'draft') return 'put the nights on hold'
-  return status === 'confirmed' ? 'booked it' : `entered it: ${STATUS_LOOKS[status].label.toLowerCase()}`
+  return status === 'confirmed' ? 'booked it' : `added it: ${STATUS_LOOKS[status].label.toLowerCase()}`
 }
 
 /** Every member that differs; of a new booking, what it was made with. */

@@ -27,10 +27,10 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'DELETE webhook-endpoints/{}': ['deleted a webhook endpoint', 'delete a webhook endpoint'],
   'POST webhook-endpoints/{}/ping': ['sent a test message', 'send a test message'],
   'POST webhook-endpoints/{}/rotate-secret': ['rotated a webhook secret', 'rotate a webhook secret'],
-  'POST deliveries/{}/resend': ['sent a delivery again', 'send a delivery again'],
+  'POST deliveries/{}/resend': ['resent a delivery', 'resend a delivery'],
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],
-  'hold timer': ['ended a hold that ran out', 'end a hold'],
+  'hold timer': ['released an expired hold', 'release an expired hold'],
   demo: ['set up the demo', 'set up the demo'],
 }
 

@@ -41,7 +41,7 @@ function HistoryLine({ entry }: { entry: AuditEntry }) {
             ))}
           </ul>
         )}
-        {entry.pricing === 'keep' && <p class="muted">The price was kept as it was.</p>}
+        {entry.pricing === 'keep' && <p class="muted">The price was kept.</p>}
         <time class="history-time" dateTime={entry.at} title={instantText(entry.at, agency.timezone)}>
           {relativeTime(entry.at)} · {instantText(entry.at, agency.timezone)}
         </time>
@@ -69,8 +69,8 @@ function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
       </>
     )
   }
-  if (entry.outcome === 'REPLAYED') return <>{who} repeated a request, which had been carried out already</>
-  if (entry.route === 'hold timer') return <>The hold ran out, and the nights are free again</>
+  if (entry.outcome === 'REPLAYED') return <>{who} repeated a request that had already been carried out</>
+  if (entry.route === 'hold timer') return <>The hold expired, and the nights are free again</>
   const deed = entry.change === null ? deedWords(entry.route).past.replace('a booking', 'it') : changeDeed(entry.change)
   return (
     <>

@@ -14,7 +14,7 @@ export function ConnectionMark() {
           <span>
             {state === 'reconnecting'
               ? 'Reconnecting…'
-              : 'Connection lost. What you see may be out of date, and nothing can be saved.'}
+              : 'Connection lost. What you see may be out of date, and changes cannot be saved.'}
           </span>
           {state === 'lost' && (
             <Button size="s" onClick={() => connection.retry()}>

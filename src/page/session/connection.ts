@@ -9,6 +9,7 @@ const LOST_AFTER_MS = 15_000
 
 class Connection extends Store<ConnectionState> {
   #failedAt: number | null = null
+  #answeredAt = performance.now()
   #attempt = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   readonly #onBack = new Set<() => void>()
@@ -19,8 +20,14 @@ class Connection extends Store<ConnectionState> {
     return () => this.#onBack.delete(listener)
   }
 
+  /** Milliseconds since the last answer. */
+  get silentMs(): number {
+    return performance.now() - this.#answeredAt
+  }
+
   /** An answer has arrived, whatever it says. */
   answered(): void {
+    this.#answeredAt = performance.now()
     if (this.#failedAt === null) return
     this.#failedAt = null
     this.#attempt = 0
@@ -35,6 +42,20 @@ class Connection extends Store<ConnectionState> {
     this.#failedAt ??= performance.now()
     this.set(performance.now() - this.#failedAt >= LOST_AFTER_MS ? 'lost' : 'reconnecting')
     this.#timer ??= setTimeout(() => this.#ask(), RETRY_MS[Math.min(this.#attempt++, RETRY_MS.length - 1)])
+  }
+
+  /**
+   * An answer is late, or there was none for long. A request may take its time, so nothing is said unless the service leaves this
+   * question unanswered, too. The page itself is asked for: that does not keep an idle session alive.
+   */
+  async doubted(): Promise<void> {
+    if (this.#failedAt !== null) return
+    try {
+      await fetch('/portal/', { method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(5_000) })
+      this.#answeredAt = performance.now()
+    } catch {
+      this.failed()
+    }
   }
 
   /** Asks at once instead of waiting for the next attempt. */
@@ -57,6 +78,12 @@ class Connection extends Store<ConnectionState> {
 }
 
 export const connection = new Connection('online')
+
+/** A network that swallows everything breaks no stream: who only looks on would never learn of it. */
+const SILENCE_MS = 20_000
+setInterval(() => {
+  if (document.visibilityState === 'visible' && connection.silentMs >= SILENCE_MS) void connection.doubted()
+}, SILENCE_MS / 4)
 
 addEventListener('offline', () => connection.failed())
 addEventListener('online', () => connection.retry())

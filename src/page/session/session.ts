@@ -28,6 +28,16 @@ export function sessionEnded(): void {
   } else session.set({ kind: 'signed_out' })
 }
 
+/** Calls `listener` each time somebody has signed in again to what is on the screen. @returns ends that */
+export function onSignedInAgain(listener: () => void): () => void {
+  let before = session.value
+  return session.subscribe(() => {
+    const had = before
+    before = session.value
+    if (had.kind === 'signed_in' && had.ended && before.kind === 'signed_in' && !before.ended) listener()
+  })
+}
+
 const ORDER: readonly Role[] = ['viewer', 'desk', 'manager', 'owner', 'operator']
 
 /** Whether a role includes another one. The service decides; the page only hides what would be refused. */

@@ -38,7 +38,7 @@ export function AgencyChoice({ actor }: { actor: Actor }) {
         />
       )}
       {data !== undefined && data.totalItems === 0 && (
-        <EmptyState icon="home" title="There is no agency yet">
+        <EmptyState icon="home" title="No agencies yet">
           Create one with the command line: nightledger agencies create.
         </EmptyState>
       )}

@@ -5,7 +5,7 @@ import { TokenForm } from './token-form.tsx'
 export function SignInAgain() {
   return (
     <Dialog title="Your session has ended" width="s">
-      <p>Sign in again to go on where you were.</p>
+      <p>Sign in again to continue where you left off.</p>
       <TokenForm />
     </Dialog>
   )

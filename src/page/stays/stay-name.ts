@@ -9,10 +9,10 @@ export function guestName({ firstName, lastName }: Pick<Schema<'Guest'>, 'firstN
   return `${firstName} ${lastName}`.trim()
 }
 
-/** `Emma Lindqvist`, `Maintenance`, `Guest, no name yet`. */
+/** `Emma Lindqvist`, `Maintenance`, `Guest without a name`. */
 export function stayName({ guest, type }: Pick<Booking, 'guest' | 'type'>): string {
   if (guest !== null) return guestName(guest)
-  return type === 'guest' ? 'Guest, no name yet' : TYPE_LOOKS[type].label
+  return type === 'guest' ? 'Guest without a name' : TYPE_LOOKS[type].label
 }
 
 /** `1 – 5 Mar 2027`. */

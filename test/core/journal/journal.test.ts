@@ -397,4 +397,16 @@ describe('limits', () => {
     expect(after.state).toBe('closed')
     expect(store.journal).toHaveLength(1)
   })
+
+  test('closing does not wait for records that were all refused before their batch was sent', async () => {
+    let send = () => {}
+    const { clock, journal } = await openJournal({ atEndOfTurn: (task) => (send = task) })
+    const overdue = ending(journal.append(booked('1'), clock.monotonicMs() - 5_000))
+    await clock.advance(250)
+    expect(overdue.state).toBe('held_too_long')
+    send()
+    void journal.close()
+    await settle()
+    expect(journal.stats.state).toBe('closed')
+  })
 })

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Schema } from '../../api/schema.ts'
 import { Badge } from '../../design/badge.tsx'
-import { STATUS_LOOKS, TYPE_LOOKS } from '../../design/status-looks.ts'
+import { STATUS_LOOKS } from '../../design/status-looks.ts'
 import { type Column, Table } from '../../design/table.tsx'
 import { count } from '../../format/count.ts'
 import { instantText, relativeTime } from '../../format/instants.ts'
@@ -71,7 +71,7 @@ function What({ entry, context }: { entry: AuditEntry; context: WordsContext }) 
 function titleOf({ change, route, outcome }: AuditEntry): string {
   const { reason } = outcomeWords(outcome)
   if (reason !== null) return capital(`tried to ${deedWords(route).plain}, but ${reason}`)
-  if (route === 'hold timer') return 'The hold ran out'
+  if (route === 'hold timer') return 'A hold expired'
   if (change === null) return capital(deedWords(route).past)
   if (change.kind === 'unit_set') return capital(deedWords(route).past)
   if (change.before === null && change.after !== null) return createdTitle(change.after)
@@ -82,10 +82,16 @@ function titleOf({ change, route, outcome }: AuditEntry): string {
   return capital(words)
 }
 
+const ADDED = {
+  owner_stay: 'Added an owner stay',
+  maintenance: 'Added maintenance',
+  block: 'Added a block',
+} as const
+
 function createdTitle({ type, status }: Schema<'AuditedStay'>): string {
-  if (type !== 'guest') return `Entered ${TYPE_LOOKS[type].label.toLowerCase()}`
+  if (type !== 'guest') return ADDED[type]
   if (status === 'option' || status === 'draft') return 'Put nights on hold'
-  return status === 'confirmed' ? 'Made a booking' : `Entered a booking: ${STATUS_LOOKS[status].label.toLowerCase()}`
+  return status === 'confirmed' ? 'Made a booking' : `Added a booking: ${STATUS_LOOKS[status].label.toLowerCase()}`
 }
 
 /** What the entry is about, by name; null when the journal says nothing of it. */

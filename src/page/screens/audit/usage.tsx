@@ -87,7 +87,7 @@ function ThisMonth({ month: { month, used, quota, resetsAt }, now }: { month: Mo
   return (
     <Card
       title={dayText(dayOf(`${month}-01`), 'month')}
-      aside={resetsAt === null ? '' : `Starts anew on ${dayText(dayOf(resetsAt.slice(0, 10)))}`}
+      aside={resetsAt === null ? '' : `Resets on ${dayText(dayOf(resetsAt.slice(0, 10)))}`}
     >
       <div class="usage-month">
         <p class="usage-figure">
@@ -119,8 +119,7 @@ function ThisMonth({ month: { month, used, quota, resetsAt }, now }: { month: Mo
         {quota !== null && used >= quota && (
           <Note tone="bad">
             <p>
-              The month’s requests are used up: partners are refused until it starts anew. The operator can raise the
-              quota.
+              The month’s requests are used up: partners are refused until the quota resets. The operator can raise it.
             </p>
           </Note>
         )}

@@ -37,9 +37,9 @@ export function ActionDialog({
       onSubmit={onSubmit}
       footer={
         <>
-          <Button onClick={onClose}>{conflict === null ? 'Back' : 'Leave it'}</Button>
+          <Button onClick={onClose}>{conflict === null ? 'Back' : 'Discard'}</Button>
           <Button type="submit" tone={tone} isBusy={isRunning} disabled={!canSubmit}>
-            {conflict === null ? action : `${action} nevertheless`}
+            {conflict === null ? action : `${action} anyway`}
           </Button>
         </>
       }

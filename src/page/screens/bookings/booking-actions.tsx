@@ -21,8 +21,8 @@ export function BookingActions({ booking }: { booking: Booking }) {
   const { may, agency } = useSession()
   const isPhone = useIsPhone()
   const [open, setOpen] = useState<Open | null>(null)
-  if (booking.status === 'cancelled') return <RoleNote>Cancelled: its nights are free again.</RoleNote>
-  if (!may('desk')) return <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
+  if (booking.status === 'cancelled') return <RoleNote>Cancelled. The nights are free again.</RoleNote>
+  if (!may('desk')) return <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
   const step = stepAfter(booking)
   const close = () => setOpen(null)
   return (

@@ -53,10 +53,10 @@ export function BookingDeliveries({ booking: { id, version } }: { booking: Booki
         />
       )}
       {data !== undefined && deliveries.length === 0 && (
-        <EmptyState icon="webhooks" title="Nothing was sent">
+        <EmptyState icon="webhooks" title="Nothing sent">
           {endpoints.length === 0
-            ? 'No webhook endpoint is registered. One that is gets every change from then on.'
-            : 'It has not changed since the endpoints were registered. They get its next change.'}
+            ? 'No webhook endpoint is registered. An endpoint receives every change made after it is registered.'
+            : 'This booking has not changed since the endpoints were registered. They will receive its next change.'}
         </EmptyState>
       )}
     </Card>

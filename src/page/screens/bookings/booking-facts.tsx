@@ -2,6 +2,7 @@ import { Card } from '../../design/card.tsx'
 import { CopyButton } from '../../design/copy-button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { TYPE_LOOKS } from '../../design/status-looks.ts'
+import { mailLink, phoneLink } from '../../format/contact.ts'
 import { countryText } from '../../format/country.ts'
 import { dayOf, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
@@ -23,7 +24,7 @@ export function BookingFacts({ booking }: { booking: Booking }) {
     booking.type === 'guest' ? null : ['Type', TYPE_LOOKS[booking.type].label],
     holdExpiresAt === null ? null : ['Held until', `${at(holdExpiresAt)} (${timeLeft(holdExpiresAt)} left)`],
     cancelledAt === null ? null : ['Cancelled', at(cancelledAt)],
-    cancelledAt === null ? null : ['Reason', cancelReason === 'hold_expired' ? 'The hold ran out' : cancelReason],
+    cancelledAt === null ? null : ['Reason', cancelReason === 'hold_expired' ? 'The hold expired' : cancelReason],
     partyText(booking) === '' ? null : ['Party', partyText(booking)],
     booking.extraBed ? ['Extra bed', 'Yes'] : null,
     ['Source', sourceText(booking.source)],
@@ -48,7 +49,7 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
   if (guest === null)
     return (
       <Card title="Guest">
-        <p class="muted">No guest was named when this was booked.</p>
+        <p class="muted">No guest name was given with this booking.</p>
       </Card>
     )
   const { email, phone } = guest
@@ -57,8 +58,8 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
       <DescriptionList
         items={[
           ['Name', guestName(guest)],
-          ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
-          ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
+          ['E-mail', email === null ? null : <a href={mailLink(email)}>{email}</a>],
+          ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
           ['Nationality', guest.nationality === null ? null : countryText(guest.nationality)],
         ]}
       />

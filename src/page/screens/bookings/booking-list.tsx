@@ -98,14 +98,14 @@ function Found({ filter }: { filter: BookingFilter }) {
       {guests.total > guests.shown.length && (
         <Note>
           <p>
-            {count(guests.total)} guests match, and the stays of the newest {guests.shown.length} are shown. Enter more
-            of the name, or <a href={hashOf('guests', { search: filter.search })}>see all of these guests</a>.
+            {count(guests.total)} guests match. The stays of the newest {guests.shown.length} are shown. Enter more of
+            the name, or <a href={hashOf('guests', { search: filter.search })}>see all of these guests</a>.
           </p>
         </Note>
       )}
       {hasMore && guests.total <= guests.shown.length && (
         <Note>
-          <p>Only the newest stays of each guest are shown. A guest’s page has more of them.</p>
+          <p>Only the newest stays of each guest are shown. The guest’s page has the rest.</p>
         </Note>
       )}
       <Card title={`${plural(bookings.length, 'booking')} found`} aside="Newest arrival first" isFlush>
@@ -114,8 +114,8 @@ function Found({ filter }: { filter: BookingFilter }) {
         ) : (
           <EmptyState icon="search" title={`Nothing found for “${filter.search}”`} action={<ClearButton />}>
             {filterCount(filter) > 0
-              ? 'Other filters are set too. Without them there may be more.'
-              : 'A guest is found by any part of the name, e-mail address or phone number; a reference or a booking id has to be complete.'}
+              ? 'Other filters are also set. Clear them to search all bookings.'
+              : 'Search for a guest by any part of the name, e-mail address or phone number. A reference or booking id must be complete.'}
           </EmptyState>
         )}
       </Card>
@@ -128,14 +128,14 @@ function NothingFound({ isFiltered, page }: { isFiltered: boolean; page: number 
     return (
       <EmptyState
         icon="bookings"
-        title="This page is beyond the end"
+        title="There is no such page"
         action={<Button onClick={() => setQuery({ page: null })}>Go to the first page</Button>}
       />
     )
   if (isFiltered)
     return (
-      <EmptyState icon="filter" title="No booking is like that" action={<ClearButton />}>
-        Change one of the filters, or see all bookings.
+      <EmptyState icon="filter" title="No bookings match" action={<ClearButton />}>
+        Change or clear the filters.
       </EmptyState>
     )
   return (
@@ -144,7 +144,7 @@ function NothingFound({ isFiltered, page }: { isFiltered: boolean; page: number 
       title="No bookings yet"
       action={<LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton>}
     >
-      Book a stay in the calendar, or give a partner an API key: what they book appears here at once.
+      Book a stay in the calendar, or give a partner an API key. Their bookings appear here immediately.
     </EmptyState>
   )
 }

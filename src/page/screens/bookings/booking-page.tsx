@@ -96,7 +96,7 @@ function Unknown() {
           title="There is no such booking"
           action={<LinkButton href={hashOf('bookings')}>See all bookings</LinkButton>}
         >
-          The address may be incomplete. A booking can be found by its guest or its reference.
+          The address may be incomplete. Search for the booking by guest or reference.
         </EmptyState>
       </Card>
     </>

@@ -33,8 +33,8 @@ export function BookingPrice({ booking }: { booking: Booking }) {
         <div class="booking-price-note">
           <Note>
             <p>
-              {money(totalAmount, currency)} was agreed when this was booked or last moved, and stays. Rates or fees are
-              different now: at today’s, the same stay would cost {money(quote.total, currency)}, as follows.
+              {money(totalAmount, currency)} was agreed when this was booked or last moved, and still applies. Rates or
+              fees have changed since: today the same stay would cost {money(quote.total, currency)}, as follows.
             </p>
           </Note>
         </div>

@@ -23,7 +23,7 @@ export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: 
         client.POST('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}/cancel', { params: { path, header }, body }),
       ),
     onDone: (changed) => {
-      toast({ tone: 'good', text: `${stayName(changed)} is cancelled, and the nights are free` })
+      toast({ tone: 'good', text: `${stayName(changed)} is cancelled. The nights are free.` })
       onClose()
     },
   })
@@ -39,13 +39,13 @@ export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: 
       onClose={onClose}
     >
       <p>
-        The nights of {stayDates(base)} in {base.unitName} can be sold again at once. This cannot be taken back: someone
-        else may book them.
+        The nights of {stayDates(base)} in {base.unitName} become free immediately. This cannot be undone: someone else
+        may book them.
       </p>
       <TextInput
         label="Reason"
         isOptional
-        hint="Partners who read the booking see it."
+        hint="Visible to partners who can read the booking."
         maxLength={REASON_LENGTH_MAX}
         value={reason}
         onChange={setReason}

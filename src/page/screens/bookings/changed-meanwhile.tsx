@@ -14,7 +14,7 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
     <Note tone="warn" role="alert">
       <p>
         <strong>{by === null ? 'Someone else' : by.who.name}</strong> changed this booking{' '}
-        {by === null ? 'meanwhile' : agoText(by.at)}, so nothing of yours was written.
+        {by === null ? 'in the meantime' : agoText(by.at)}, so your change was not saved.
       </p>
       {members.length > 0 && (
         <dl class="booking-diff">
@@ -34,7 +34,7 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
           ))}
         </dl>
       )}
-      <p>Your entries are still here. Apply them to the booking as it is now, or leave it.</p>
+      <p>Your entries are still here. Apply them to the booking as it is now, or discard them.</p>
     </Note>
   )
 }

@@ -43,7 +43,7 @@ export function ExtensionDialog({ booking, onClose }: { booking: Booking; onClos
         error={write.problem?.of('expectedUntil')}
       />
       {booking.expectedUntil !== null && (
-        <Checkbox label="The guest leaves as booked after all" isChecked={isOver} onChange={setOver} />
+        <Checkbox label="The guest leaves on the booked date after all" isChecked={isOver} onChange={setOver} />
       )}
     </ActionDialog>
   )

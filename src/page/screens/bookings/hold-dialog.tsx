@@ -35,7 +35,7 @@ export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: ()
   return (
     <ActionDialog
       title={`Extend the hold: ${stayName(booking)}`}
-      action="Hold until then"
+      action="Extend hold"
       write={write}
       canSubmit={at !== null && !isPast}
       onSubmit={() => at !== null && write.run({ holdExpiresAt: new Date(at).toISOString() })}

@@ -54,7 +54,7 @@ export function MovePrice({
             group="pricing"
             isChosen={pricing === 'reprice'}
             onChoose={() => onPricing('reprice')}
-            label={`Price it anew: ${money(quote.total, currency)}`}
+            label={`New price: ${money(quote.total, currency)}`}
             hint={`${money(Math.abs(difference), currency)} ${difference > 0 ? 'more' : 'less'} than now`}
           />
           <Radio

@@ -11,6 +11,7 @@ import { type ChartTape, readTape } from '../../chart/tape.ts'
 import { Store } from '../../data/store.ts'
 import type { Day } from '../../format/days.ts'
 import { connection } from '../../session/connection.ts'
+import { onSignedInAgain } from '../../session/session.ts'
 import { type AgencyChange, ChangeStream } from './change-stream.ts'
 import { stayOfBooking, unitOfJson } from './stay-of-booking.ts'
 
@@ -42,7 +43,7 @@ export class CalendarData {
   readonly #path: { readonly agencySlug: string }
   readonly #horizon: { readonly from: Day; readonly to: Day }
   readonly #closing = new AbortController()
-  readonly #onBack: () => void
+  readonly #stopListening: readonly (() => void)[]
   #wanted: { readonly from: Day; readonly to: Day }
   #isReading = false
   #stream: ChangeStream | null = null
@@ -58,14 +59,15 @@ export class CalendarData {
       ...{ revision: 0, today: null, loadedFrom: from, loadedTo: from, isLoading: true, problem: null },
     })
     this.rows.subscribe(() => this.#set({ revision: this.rows.revision }))
-    this.#onBack = connection.onBack(() => void this.#read())
+    const goOn = () => void this.#read()
+    this.#stopListening = [connection.onBack(goOn), onSignedInAgain(goOn)]
     void this.#read()
   }
 
   close(): void {
     this.#closing.abort()
     this.#stream?.close()
-    this.#onBack()
+    for (const stop of this.#stopListening) stop()
   }
 
   /** These days are in sight. */

@@ -46,10 +46,10 @@ export function CalendarFilters(props: {
         label="Free until"
         value={isoOrNull(freeTo) ?? ''}
         onChange={(text) => onChange({ ...filter, freeTo: parseDay(text) })}
-        error={isBackwards ? 'Must be later' : undefined}
+        error={isBackwards ? 'Must be after “Free from”' : undefined}
       />
       <p class="calendar-shown" role="status">
-        {isHalf ? 'Give both dates. ' : ''}
+        {isHalf ? 'Enter both dates. ' : ''}
         {shown} of {units.length} units
       </p>
       {isFiltering(filter) && <Button onClick={() => onChange(NO_FILTER)}>Clear</Button>}

@@ -3,7 +3,7 @@ const KINDS = [
   ['confirmed', 'Confirmed'],
   ['checked-in', 'Checked in'],
   ['checked-out', 'Checked out'],
-  ['owner', 'Owner'],
+  ['owner', 'Owner stay'],
   ['maintenance', 'Maintenance'],
   ['block', 'Block'],
 ] as const

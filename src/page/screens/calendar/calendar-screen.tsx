@@ -215,7 +215,11 @@ export function CalendarScreen() {
           stay={openStay}
           unit={data.rows.units.find(({ slug }) => slug === openStay.unit) ?? null}
           {...{ today, nowS }}
-          onTook={changes.took}
+          onTook={(booking) => {
+            changes.took(booking)
+            // Cancelled by the person who looks at it: there is nothing left to show.
+            if (booking.status === 'cancelled') setQuery({ booking: null }, { replace: true })
+          }}
           onMove={() => setOpen({ kind: 'change', id: openStay.id, to: openStay, refusal: null })}
           onClose={() => setQuery({ booking: null })}
         />
@@ -254,8 +258,8 @@ function Notice(props: {
           Each unit that you rent out becomes a row here.
         </EmptyState>
       ) : (
-        <EmptyState icon="filter" title="No unit passes the filter">
-          Change the filter, or clear it.
+        <EmptyState icon="filter" title="No unit matches the filters">
+          Change or clear the filters.
         </EmptyState>
       )}
     </div>

@@ -61,8 +61,8 @@ export function ChangeDialog({ units, stay, to, refusal, onProposed, onConfirm, 
     >
       {refusal?.code === 'VERSION_CHANGED' ? (
         <Note tone="warn" role="alert">
-          Somebody else has changed this stay meanwhile, so nothing was moved. It is shown as it is now: check whether
-          your change still fits, then try again.
+          Someone else has changed this stay in the meantime, so nothing was moved. It is shown as it is now: check that
+          your change still makes sense, then try again.
         </Note>
       ) : (
         <ErrorNote problem={refusal} />
@@ -91,7 +91,7 @@ export function ChangeDialog({ units, stay, to, refusal, onProposed, onConfirm, 
                 problem !== null
                   ? '—'
                   : after === null
-                    ? 'Working it out…'
+                    ? 'Calculating…'
                     : money(pricing === 'keep' ? before : after, currency)
               }
               isFaded={isLoading && !isSame}
@@ -102,14 +102,14 @@ export function ChangeDialog({ units, stay, to, refusal, onProposed, onConfirm, 
       {isOtherPrice && (
         <FieldSet legend="Price">
           <Choice
-            label={`Price again: ${money(after, currency)}`}
-            hint="By the rates of now."
+            label={`New price: ${money(after, currency)}`}
+            hint="At today’s rates and fees."
             isChosen={pricing === 'reprice'}
             onChoose={() => setPricing('reprice')}
           />
           <Choice
             label={`Keep the price: ${money(before, currency)}`}
-            hint="What the guest has agreed to stays as it is."
+            hint="As agreed with the guest."
             isChosen={pricing === 'keep'}
             onChoose={() => setPricing('keep')}
           />

@@ -1,12 +1,16 @@
 /**
  * Follows the changes of the agency. While the stream is open they come as they happen. When it breaks, those that were missed are
  * read page by page from the last cursor, and then the stream is opened again; if the service cannot be reached, the connection mark
- * says so, and this goes on when it is back.
+ * says so, and this goes on when it is back, or when the person has signed in again.
+ *
+ * A tab that is not looked at has no stream: over HTTP/1.1 a browser opens six connections to a service for all of its tabs together,
+ * and with as many streams no tab could read anything else. When it is looked at again, what it has missed is read.
  */
 import { answerOf, client } from '../../api/client.ts'
 import { problemOf } from '../../api/problem.ts'
 import type { Schema } from '../../api/schema.ts'
 import { connection } from '../../session/connection.ts'
+import { onSignedInAgain } from '../../session/session.ts'
 
 export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
 
@@ -29,7 +33,7 @@ export class ChangeStream {
   readonly #path: { readonly agencySlug: string }
   readonly #listener: ChangeListener
   readonly #closing = new AbortController()
-  readonly #stopListening: () => void
+  readonly #stopListening: readonly (() => void)[]
   #cursor: string
   #source: EventSource | null = null
   #breaks = 0
@@ -41,13 +45,20 @@ export class ChangeStream {
     this.#path = path
     this.#cursor = cursor
     this.#listener = listener
-    this.#stopListening = connection.onBack(() => void this.#catchUp())
+    const goOn = () => void this.#catchUp()
+    const seen = () => (document.hidden ? this.#shut() : goOn())
+    document.addEventListener('visibilitychange', seen)
+    this.#stopListening = [
+      connection.onBack(goOn),
+      onSignedInAgain(goOn),
+      () => document.removeEventListener('visibilitychange', seen),
+    ]
     this.#open()
   }
 
   close(): void {
     this.#closing.abort()
-    this.#stopListening()
+    for (const stop of this.#stopListening) stop()
     this.#shut()
   }
 
@@ -59,7 +70,7 @@ export class ChangeStream {
 
   #open(): void {
     this.#shut()
-    if (this.#closing.signal.aborted) return
+    if (this.#closing.signal.aborted || document.hidden) return
     const url = `/portal/v1/agencies/${this.#path.agencySlug}/changes?after=${encodeURIComponent(this.#cursor)}`
     const source = new EventSource(url)
     this.#source = source

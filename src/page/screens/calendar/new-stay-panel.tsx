@@ -28,8 +28,8 @@ import { useTried } from './use-tried.ts'
 const KINDS = [
   { value: 'booking', label: 'Booking', action: 'Create booking' },
   { value: 'hold', label: 'Hold', action: 'Place hold' },
-  { value: 'owner', label: 'Owner', action: 'Enter owner stay' },
-  { value: 'maintenance', label: 'Maintenance', action: 'Enter maintenance' },
+  { value: 'owner', label: 'Owner stay', action: 'Add owner stay' },
+  { value: 'maintenance', label: 'Maintenance', action: 'Add maintenance' },
   { value: 'block', label: 'Block', action: 'Block nights' },
 ] as const
 
@@ -109,7 +109,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
         </>
       }
     >
-      <Segments label="What to enter" value={kind} options={KINDS} onChange={setKind} />
+      <Segments label="Kind of stay" value={kind} options={KINDS} onChange={setKind} />
       <Select
         label="Unit"
         value={unit}
@@ -204,13 +204,13 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       )}
       {kind === 'hold' && (
         <NumberInput
-          label="Released after"
+          label="Expires after"
           suffix="hours"
           min={1}
           max={2160}
           value={holdHours}
           error={creation.problem?.of('holdHours')}
-          hint="The nights are free again then, unless the hold is confirmed."
+          hint="Unless it is confirmed by then, the nights are free again."
           onChange={setHoldHours}
         />
       )}
@@ -218,12 +218,14 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       {problem !== null ? (
         <ErrorNote problem={problem} />
       ) : tried?.quote == null ? (
-        !isLoading && <p class="muted">Nobody pays for these nights.</p>
+        !isLoading && <p class="muted">No charge for these nights.</p>
       ) : (
         <PriceLines quote={tried.quote} isFaded={isLoading} />
       )}
       {creation.problem !== null && problem === null && <ErrorNote problem={creation.problem} />}
-      {kind === 'hold' && holdHours === null && <Note tone="warn">Say after how many hours the hold is released.</Note>}
+      {kind === 'hold' && holdHours === null && (
+        <Note tone="warn">Enter the number of hours after which the hold expires.</Note>
+      )}
     </SidePanel>
   )
 }

@@ -15,10 +15,11 @@ export function PriceLines({ quote, isFaded = false }: { quote: Quote; isFaded?:
           <tr key={`${line.kind}-${line.label}-${i}`}>
             <th scope="row">
               {line.label}
-              {line.quantity !== null && line.unitAmount !== null && (
+              {line.pct !== null && <span class="muted"> {line.pct}%</span>}
+              {line.quantity !== null && line.unitAmount !== null && (isNightly(line) || line.quantity > 1) && (
                 <span class="muted">
                   {' '}
-                  {line.kind === 'accommodation' ? plural(line.quantity, 'night') : line.quantity} ×{' '}
+                  {isNightly(line) ? plural(line.quantity, 'night') : line.quantity} ×{' '}
                   {money(line.unitAmount, currency)}
                 </span>
               )}
@@ -35,4 +36,9 @@ export function PriceLines({ quote, isFaded = false }: { quote: Quote; isFaded?:
       </tfoot>
     </table>
   )
+}
+
+/** A fee that is charged once needs no “1 ×”. */
+function isNightly({ kind }: Quote['lines'][number]): boolean {
+  return kind === 'accommodation' || kind === 'extra_bed'
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { parseDay } from '../../chart/day.ts'
+import { barText } from '../../chart/labels.ts'
 import { dueOn, isHold, type Stay } from '../../chart/stay.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
 import { Button } from '../../design/button.tsx'
@@ -47,7 +48,7 @@ export function StayActions({
     onDone: (booking, { said }) => {
       setForm(null)
       onTook(booking)
-      toast({ tone: 'good', text: said })
+      toast({ tone: 'good', text: `${said}: ${barText(stay)}` })
     },
   })
   const run = (action: Action, said: string) => void write.run({ action, said })
@@ -69,7 +70,8 @@ export function StayActions({
             Confirm
           </Button>
         )}
-        {status === 'confirmed' && isPerson && (
+        {/* Not before the day: here one click does it, and nothing takes it back. The booking's page asks first. */}
+        {status === 'confirmed' && isPerson && today >= stay.arrival && (
           <Button
             tone={due === 'arrival' ? 'primary' : 'plain'}
             icon="arrive"
@@ -90,7 +92,7 @@ export function StayActions({
           </Button>
         )}
         <Button onClick={onMove} icon="edit">
-          Dates or unit…
+          Change dates or unit…
         </Button>
         {isHold(status) && (
           <Button aria-expanded={form === 'extend-hold'} onClick={() => open('extend-hold')}>
@@ -110,7 +112,7 @@ export function StayActions({
         <ExtendHold
           isBusy={isBusy}
           onSubmit={(hours) =>
-            set({ holdExpiresAt: new Date(Date.now() + hours * 3_600_000).toISOString() }, 'The hold is extended')
+            set({ holdExpiresAt: new Date(Date.now() + hours * 3_600_000).toISOString() }, 'Hold extended')
           }
         />
       )}
@@ -119,7 +121,7 @@ export function StayActions({
           stay={stay}
           isBusy={isBusy}
           onSubmit={(until) =>
-            set({ expectedUntil: until }, until === null ? 'No extension is expected' : 'The extension is noted')
+            set({ expectedUntil: until }, until === null ? 'No longer expected to extend' : 'Expected extension saved')
           }
         />
       )}
@@ -127,7 +129,7 @@ export function StayActions({
         <Cancel
           isPerson={isPerson}
           isBusy={isBusy}
-          onSubmit={(reason) => run({ kind: 'cancel', reason }, isPerson ? 'The stay is cancelled' : 'Removed')}
+          onSubmit={(reason) => run({ kind: 'cancel', reason }, isPerson ? 'Stay cancelled' : 'Removed')}
         />
       )}
       <ErrorNote problem={write.problem} />
@@ -139,7 +141,7 @@ function ExtendHold({ isBusy, onSubmit }: { isBusy: boolean; onSubmit: (hours: n
   const [hours, setHours] = useState<string>('48')
   return (
     <StayForm onSubmit={() => onSubmit(Number(hours))}>
-      <Select label="The hold is released" value={hours} options={HOLD_EXTENSIONS} onChange={setHours} />
+      <Select label="New expiry" value={hours} options={HOLD_EXTENSIONS} onChange={setHours} />
       <div class="stay-form-buttons">
         <Button type="submit" tone="primary" isBusy={isBusy}>
           Extend hold
@@ -158,13 +160,13 @@ function Expect(props: { stay: Stay; isBusy: boolean; onSubmit: (until: string |
         label="Expected to stay until"
         value={until}
         min={isoOf(stay.departure + 1)}
-        hint="Partners cannot book these nights meanwhile. The departure stays as it is."
+        hint="Until then partners cannot book these nights. The departure date does not change."
         onChange={setUntil}
       />
       <div class="stay-form-buttons">
-        {stay.expectedUntil !== null && <Button onClick={() => onSubmit(null)}>No extension</Button>}
+        {stay.expectedUntil !== null && <Button onClick={() => onSubmit(null)}>Clear extension</Button>}
         <Button type="submit" tone="primary" isBusy={isBusy} disabled={parseDay(until) === null}>
-          Note extension
+          Save extension
         </Button>
       </div>
     </StayForm>
@@ -176,7 +178,7 @@ function Cancel(props: { isPerson: boolean; isBusy: boolean; onSubmit: (reason: 
   return (
     <StayForm onSubmit={() => props.onSubmit(reason)}>
       <TextInput label="Reason" isOptional value={reason} maxLength={255} onChange={setReason} />
-      <p class="muted">The nights are free again at once. This cannot be undone.</p>
+      <p class="muted">The nights become free immediately. This cannot be undone.</p>
       <div class="stay-form-buttons">
         <Button type="submit" tone="danger" isBusy={props.isBusy}>
           {props.isPerson ? 'Cancel stay now' : 'Remove now'}

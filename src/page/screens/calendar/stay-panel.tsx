@@ -8,12 +8,14 @@ import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
+import { mailLink, phoneLink } from '../../format/contact.ts'
 import { plural } from '../../format/count.ts'
 import { type Day, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
 import { money } from '../../format/money.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
+import { partyText, sourceText } from '../../stays/stay-name.ts'
 import { getBooking } from './calendar-data.ts'
 import { type Booking, tryChange } from './calendar-writes.ts'
 import { PriceLines } from './price-lines.tsx'
@@ -41,7 +43,6 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
   if (data !== undefined && data.booking !== last) setLast(data.booking)
   const booking = data?.booking ?? last
   const guest = booking?.guest ?? null
-  const guests = [plural(stay.adults, 'adult'), ...(stay.children > 0 ? [`${stay.children} children`] : [])].join(', ')
   const isStay = stay.type === 'guest' || stay.type === 'owner_stay'
 
   return (
@@ -70,14 +71,17 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
           ['Arrival', dayText(stay.arrival, 'long')],
           ['Departure', `${dayText(stay.departure, 'long')} (${plural(stay.departure - stay.arrival, 'night')})`],
           ...(stay.expectedUntil === null ? [] : [['Expected until', dayText(stay.expectedUntil, 'long')] as const]),
-          ...(isStay ? [['Guests', guests] as const] : []),
+          ...(isStay ? [['Party', partyText(stay)] as const] : []),
           ...(guest === null
             ? []
             : [
-                ['E-mail', guest.email === null ? null : <a href={`mailto:${guest.email}`}>{guest.email}</a>] as const,
-                ['Phone', guest.phone === null ? null : <a href={`tel:${guest.phone}`}>{guest.phone}</a>] as const,
+                ['E-mail', guest.email === null ? null : <a href={mailLink(guest.email)}>{guest.email}</a>] as const,
+                ['Phone', guest.phone === null ? null : <a href={phoneLink(guest.phone)}>{guest.phone}</a>] as const,
               ]),
-          ['Source', stay.sourceRef === null ? stay.source : `${stay.source}, reference ${stay.sourceRef}`],
+          [
+            'Source',
+            stay.sourceRef === null ? sourceText(stay.source) : `${sourceText(stay.source)}, ${stay.sourceRef}`,
+          ],
           ...(booking?.notes ? [['Notes', booking.notes] as const] : []),
         ]}
       />
@@ -104,7 +108,7 @@ function StayPrice({ stay }: { stay: Stay }) {
           <strong class="numeric">{stay.total === null ? '—' : money(stay.total, currency)}</strong>
         </p>
       )}
-      {quote !== null && !isSame && <p class="muted">By the rates of now the stay would cost:</p>}
+      {quote !== null && !isSame && <p class="muted">At today’s rates and fees the stay would cost:</p>}
       {quote !== null && <PriceLines quote={quote} />}
     </section>
   )
@@ -114,7 +118,7 @@ function StayPrice({ stay }: { stay: Stay }) {
 export function MissingStayPanel({ onClose }: { onClose: () => void }) {
   return (
     <SidePanel title="Stay" onClose={onClose} footer={<Button onClick={onClose}>Close</Button>}>
-      <p>This stay is not in the calendar: it was cancelled, or lies beyond the two years that are shown.</p>
+      <p>This stay is not in the calendar: it was cancelled, or it is more than two years away.</p>
     </SidePanel>
   )
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { type Problem, problemOf } from '../../api/problem.ts'
 import type { ChartRows } from '../../chart/chart-rows.ts'
 import { barText } from '../../chart/labels.ts'
-import type { Stay } from '../../chart/stay.ts'
+import { isHold, type Stay } from '../../chart/stay.ts'
 import { newIdempotencyKey } from '../../data/idempotency-key.ts'
 import { resources } from '../../data/resources.ts'
 import { toast } from '../../design/toast.tsx'
@@ -67,7 +67,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
       const { booking } = await getBooking(path, id, new AbortController().signal)
       rows.put(stayOfBooking(booking))
     } catch {
-      // The stream will say it.
+      // The stream will bring it.
     }
   }
 
@@ -88,7 +88,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   async function undo(before: Stay, moved: Stay, pricing: 'reprice' | 'keep'): Promise<void> {
     const { unit, arrival, departure } = before
     const back = await write(rows.stored(moved.id) ?? moved, { unit, arrival, departure }, pricing)
-    if (!('id' in back)) return toast({ tone: 'bad', text: `Not undone: ${back.message}` })
+    if (!('id' in back)) return toast({ tone: 'bad', text: `Could not undo: ${back.message}` })
     const isOtherPrice = before.total !== null && back.totalAmount !== before.total
     const price = isOtherPrice ? ` Its price is now ${money(back.totalAmount, currency)}.` : ''
     toast({ tone: 'good', text: `${barText(before)} is back where it was.${price}` })
@@ -97,7 +97,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   function created(booking: Booking): void {
     took(booking)
     const stay = stayOfBooking(booking)
-    const text = `${barText(stay)} entered: ${dayRange(stay.arrival, stay.departure)}`
+    const text = `${barText(stay)} ${isHold(stay.status) ? 'on hold' : 'added'}: ${dayRange(stay.arrival, stay.departure)}`
     const isPaid = stay.type === 'guest'
     toast({ tone: 'good', text, ...(isPaid ? {} : { undo: () => void remove(stay) }) })
   }
@@ -108,7 +108,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
       took(await cancelStay(path, stay.id, '', headers))
       toast({ tone: 'good', text: `${barText(stay)} removed` })
     } catch (error) {
-      toast({ tone: 'bad', text: `Not undone: ${problemOf(error).message}` })
+      toast({ tone: 'bad', text: `Could not undo: ${problemOf(error).message}` })
     }
   }
 

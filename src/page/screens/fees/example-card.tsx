@@ -11,7 +11,7 @@ export function ExampleCard({ example }: { example: ExampleStay }) {
   const { currency } = useSession()
   const { units, unit, arrival, departure, lines, total, error, isLoading, choose } = example
   return (
-    <Card title={`What ${EXAMPLE_NIGHTS} nights for 2 pay`}>
+    <Card title={`Price of ${EXAMPLE_NIGHTS} nights for 2 guests`}>
       <div class="form">
         <ErrorNote problem={error} />
         {unit === undefined && !isLoading && error === null && (

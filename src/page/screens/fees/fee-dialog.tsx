@@ -20,8 +20,8 @@ const NEW: Draft = {
 }
 
 const KINDS = [
-  { value: 'fixed', label: 'An amount per stay' },
-  { value: 'percent', label: 'A part of the nights' },
+  { value: 'fixed', label: 'Fixed amount per stay' },
+  { value: 'percent', label: 'Percentage of the nights' },
 ] as const
 
 /** @param props.fee null: a new one */
@@ -88,7 +88,7 @@ export function FeeDialog({
     >
       <TextInput
         label="Name"
-        hint="Guests read it in their quote, as it is."
+        hint="Guests see this name in their quote."
         autocomplete="off"
         autofocus
         value={draft.label}
@@ -96,7 +96,7 @@ export function FeeDialog({
         error={errorOf('label')}
       />
       <FieldRow>
-        <Select label="It is" value={draft.kind} onChange={(kind) => set({ kind })} options={KINDS} />
+        <Select label="Type" value={draft.kind} onChange={(kind) => set({ kind })} options={KINDS} />
         {draft.kind === 'fixed' ? (
           <MoneyInput
             label="Amount"
@@ -119,14 +119,14 @@ export function FeeDialog({
         )}
       </FieldRow>
       <Select
-        label="Who pays it"
+        label="Applies to"
         value={draft.application}
         onChange={(application) => set({ application })}
         options={APPLICATIONS}
         hint={APPLICATIONS.find(({ value }) => value === draft.application)?.hint}
       />
       <Checkbox
-        label="It covers a weekly cleaning"
+        label="Includes weekly cleaning"
         hint="Partners show it to guests of long stays."
         isChecked={draft.includesWeeklyCleaning}
         onChange={(includesWeeklyCleaning) => set({ includesWeeklyCleaning })}

@@ -45,7 +45,7 @@ export function FeeTable({
           <span>
             {label} {!active && <Badge>Switched off</Badge>}
           </span>
-          {includesWeeklyCleaning && <span class="fees-detail">Covers a weekly cleaning</span>}
+          {includesWeeklyCleaning && <span class="fees-detail">Includes weekly cleaning</span>}
         </div>
       ),
     },
@@ -56,7 +56,7 @@ export function FeeTable({
     },
     {
       key: 'application',
-      head: 'Who pays it',
+      head: 'Applies to',
       cell: ({ application }) => {
         const { short = application } = APPLICATIONS.find(({ value }) => value === application) ?? {}
         return <Badge tone={application === 'every_stay' ? 'accent' : 'neutral'}>{short}</Badge>

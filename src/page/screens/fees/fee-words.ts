@@ -13,15 +13,15 @@ export const APPLICATIONS: readonly {
 }[] = [
   {
     value: 'every_stay',
-    label: 'Every stay pays it',
+    label: 'Every stay',
     short: 'Every stay',
-    hint: 'It is part of every quote and of the total of every new booking.',
+    hint: 'Included in every quote and in the total of every new booking.',
   },
   {
     value: 'on_request',
     label: 'Only on request',
     short: 'On request',
-    hint: 'Partners can show it to guests. It is in no quote: you charge it where a guest asks for it.',
+    hint: 'Partners can show it to guests. It is not in quotes: you charge it when a guest asks for it.',
   },
 ]
 

@@ -46,8 +46,8 @@ export function FeesScreen() {
         title="Fees"
         description={
           mayChange
-            ? 'What guests pay besides the nights and the cleaning of the unit. Changes count from the next quote on; bookings that exist keep their totals.'
-            : 'What guests pay besides the nights and the cleaning of the unit. Managers and owners of the agency can change them.'
+            ? 'What guests pay besides the nights and the cleaning of the unit. Changes apply from the next quote. Existing bookings keep their totals.'
+            : 'What guests pay besides the nights and the cleaning of the unit. Only managers and owners can change them.'
         }
         actions={create}
       />
@@ -65,7 +65,7 @@ export function FeesScreen() {
                 >
                   {mayChange
                     ? 'Add a city tax, a service fee, or an extra that guests can ask for.'
-                    : 'Stays cost their nights and the cleaning of the unit, and nothing else.'}
+                    : 'Guests pay only for the nights and the cleaning of the unit.'}
                 </EmptyState>
               ) : (
                 <FeeTable fees={fees} example={example} onEdit={mayChange ? setEditing : undefined} />

@@ -82,7 +82,11 @@ function columnsOf(timezone: string): Column<Guest>[] {
   return [
     { key: 'name', head: 'Name', cell: guestName },
     { key: 'email', head: 'E-mail', cell: ({ email }) => email ?? none },
-    { key: 'phone', head: 'Phone', cell: ({ phone }) => phone ?? none },
+    {
+      key: 'phone',
+      head: 'Phone',
+      cell: ({ phone }) => (phone === null ? none : <span class="guests-phone numeric">{phone}</span>),
+    },
     {
       key: 'nationality',
       head: 'Nationality',

@@ -9,6 +9,7 @@ import { DescriptionList } from '../../design/description-list.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { RoleNote } from '../../design/role-note.tsx'
+import { mailLink, phoneLink } from '../../format/contact.ts'
 import { countryText } from '../../format/country.ts'
 import { instantText } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
@@ -72,7 +73,7 @@ function Known({ guest }: { guest: Guest }) {
               Edit contact details
             </Button>
           ) : (
-            <RoleNote>You may look, but not change: that takes the desk role.</RoleNote>
+            <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
           )
         }
       />
@@ -82,8 +83,8 @@ function Known({ guest }: { guest: Guest }) {
           <DescriptionList
             items={[
               ['Name', guestName(guest)],
-              ['E-mail', email === null ? null : <a href={`mailto:${email}`}>{email}</a>],
-              ['Phone', phone === null ? null : <a href={`tel:${phone.replaceAll(/[^+\d]/g, '')}`}>{phone}</a>],
+              ['E-mail', email === null ? null : <a href={mailLink(email)}>{email}</a>],
+              ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
               ['Nationality', nationality === null ? null : countryText(nationality)],
               ['Known since', instantText(createdAt, agency.timezone)],
             ]}

@@ -35,7 +35,7 @@ export function KeyTable({
     },
     {
       key: 'scopes',
-      head: 'May',
+      head: 'Permissions',
       cell: ({ scopes }) => (
         <span class="key-scopes">
           {SCOPES.filter(({ scope }) => scopes.includes(scope)).map(({ scope, short }) => (
@@ -116,7 +116,7 @@ function Expiry({ apiKey, now }: { apiKey: Key; now: number }) {
   }
   return left < SOON_MS ? (
     <>
-      <Badge tone="warn">Soon</Badge> {text}
+      <Badge tone="warn">Expires soon</Badge> {text}
     </>
   ) : (
     text

@@ -43,7 +43,7 @@ export function KeysScreen() {
     <>
       <PageHeader
         title="API keys"
-        description="Each partner gets a key of their own, so that it can be limited and revoked without touching the others."
+        description="Give each partner a key of their own, so that it can be limited or revoked without affecting the others."
         actions={create}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -54,7 +54,7 @@ export function KeysScreen() {
             <EmptyState icon="keys" title="No API keys yet" action={create}>
               {isOwner
                 ? 'Create the first one for your website or a partner. They use it to read availability and to book.'
-                : 'An owner of the agency can create them.'}
+                : 'An owner of the agency can create one.'}
             </EmptyState>
           ) : (
             <KeyTable

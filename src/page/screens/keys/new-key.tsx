@@ -17,7 +17,7 @@ const LIFETIMES = [
   { value: '30', label: 'In 30 days' },
   { value: '90', label: 'In 90 days' },
   { value: '365', label: 'In a year' },
-  { value: 'date', label: 'On a date …' },
+  { value: 'date', label: 'On a date…' },
 ] as const
 
 type Lifetime = (typeof LIFETIMES)[number]['value']
@@ -85,14 +85,14 @@ function KeyForm({
       <TextInput
         label="Name"
         isOptional
-        hint="Who will use it, such as the name of the partner."
+        hint="Who will use it, for example the partner’s name."
         autocomplete="off"
         autofocus
         value={name}
         onChange={setName}
         error={problem?.of('name')}
       />
-      <FieldSet legend="The key may">
+      <FieldSet legend="Permissions">
         {SCOPES.map(({ scope, label, hint }) => (
           <Checkbox
             key={scope}
@@ -124,7 +124,7 @@ function KeyForm({
 function SecretMissed({ created, onClose }: { created: Created; onClose: () => void }) {
   return (
     <Dialog
-      title="The key was created, but not received"
+      title="The key was created, but its secret was lost"
       width="s"
       onClose={onClose}
       footer={

@@ -31,7 +31,7 @@ export function RevokeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
       onConfirm={() => void run(apiKey.id)}
       onClose={onClose}
     >
-      <p>Whoever uses it is refused from their next request on. A revoked key cannot be brought back.</p>
+      <p>Requests with this key are refused immediately. A revoked key cannot be restored.</p>
     </ConfirmDialog>
   )
 }

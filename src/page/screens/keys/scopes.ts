@@ -13,19 +13,19 @@ export const SCOPES: readonly {
     scope: 'read:units',
     label: 'Read units',
     short: 'Units',
-    hint: 'Names, places, capacity and photos of your units',
+    hint: 'Names, locations, capacity and photos',
   },
   { scope: 'read:availability', label: 'Read availability', short: 'Availability', hint: 'Which nights are free' },
   { scope: 'read:rates', label: 'Read prices', short: 'Prices', hint: 'Rates, fees and quotes' },
-  { scope: 'read:bookings', label: 'Read bookings', short: 'Bookings', hint: 'All your bookings, without guests' },
+  { scope: 'read:bookings', label: 'Read bookings', short: 'Bookings', hint: 'All bookings, without guest details' },
   {
     scope: 'read:guests',
     label: 'Read guests',
     short: 'Guests',
-    hint: 'Personal data: names, e-mail addresses, telephone numbers',
+    hint: 'Personal data: names, e-mail addresses and phone numbers',
   },
-  { scope: 'write:bookings', label: 'Book', short: 'Book', hint: 'Make, change and cancel bookings' },
+  { scope: 'write:bookings', label: 'Make bookings', short: 'Make bookings', hint: 'Make, change and cancel bookings' },
 ]
 
-/** As the service pre-selects them: everything that only reads, but guests. */
+/** As the service pre-selects them: everything read-only except guests. */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']

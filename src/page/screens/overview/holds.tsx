@@ -11,13 +11,13 @@ const SHOWN_MAX = 5
 const TICK_MS = 30_000
 const SOON_MS = 24 * 3_600_000
 
-/** Holds, soonest to lapse first, with the time that is left. */
+/** Holds, soonest to expire first, with the time that is left. */
 export function Holds({ holds }: { holds: readonly SheetStay[] }) {
   const now = useNow()
   const shown = holds.slice(0, SHOWN_MAX)
   return (
     <Card
-      title="Holds that lapse soon"
+      title="Holds expiring soon"
       isFlush
       aside={holds.length > SHOWN_MAX && <a href={hashOf('bookings', { status: 'option' })}>All {holds.length}</a>}
     >
@@ -28,7 +28,7 @@ export function Holds({ holds }: { holds: readonly SheetStay[] }) {
           {shown.map(({ id, guest, unit, arrival, departure, holdExpiresAt }) => (
             <li key={id}>
               <a class="stay" href={hashOf(['bookings', id])}>
-                <span class="stay-who">{guest ?? 'Without a guest'}</span>
+                <span class="stay-who">{guest ?? 'Guest without a name'}</span>
                 <span class="stay-mark">
                   <Badge tone={(holdExpiresAt ?? 0) - now < SOON_MS ? 'warn' : 'neutral'}>
                     {timeLeft(holdExpiresAt ?? 0, now)} left

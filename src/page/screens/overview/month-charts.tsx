@@ -22,7 +22,7 @@ export function MonthCharts({ months: all, today }: { months: readonly Month[]; 
   })
   return (
     <div class="overview-charts">
-      <Card title="Occupancy" aside="guest nights of all nights">
+      <Card title="Occupancy" aside="Share of nights sold to guests">
         <BarChart
           title="Occupancy by month"
           valueHead="Occupancy"
@@ -33,7 +33,7 @@ export function MonthCharts({ months: all, today }: { months: readonly Month[]; 
           })}
         />
       </Card>
-      <Card title="Revenue" aside="guest stays, by the night">
+      <Card title="Revenue" aside="Guest stays, spread over their nights">
         <BarChart
           title="Revenue by month"
           valueHead="Revenue"

@@ -45,7 +45,7 @@ function Sheet({ sheet }: { sheet: DaySheet }) {
             )
           }
         >
-          Add a unit and its rates. Arrivals, departures and your figures appear here with its first stays.
+          Add a unit and its rates. Arrivals, departures and charts appear here once it has bookings.
         </EmptyState>
       </Card>
     )
@@ -58,21 +58,21 @@ function Sheet({ sheet }: { sheet: DaySheet }) {
           title="Arrivals"
           icon="arrive"
           stays={arrivals}
-          empty="Nobody arrives today"
+          empty="No arrivals today"
           when={({ departure }) => `until ${dayText(departure, 'short')}`}
         />
         <StayList
           title="Departures"
           icon="depart"
           stays={departures}
-          empty="Nobody departs today"
+          empty="No departures today"
           when={({ arrival }) => `since ${dayText(arrival, 'short')}`}
         />
         <StayList
           title="In house tonight"
           icon="home"
           stays={inHouse}
-          empty="No guests tonight"
+          empty="Nobody in house tonight"
           when={({ departure }) => `until ${dayText(departure, 'short')}`}
         />
         <Holds holds={holds} />

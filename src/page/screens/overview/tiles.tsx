@@ -26,10 +26,10 @@ export function Tiles({ sheet: { arrivals, departures, inHouse, holds, units } }
 
 function guestsText(stays: readonly { guests: number }[]): string {
   const people = stays.reduce((sum, { guests }) => sum + guests, 0)
-  if (people === 0) return 'nobody'
-  return people === 1 ? '1 person' : `${count(people)} people`
+  if (people === 0) return 'no guests'
+  return people === 1 ? '1 guest' : `${count(people)} guests`
 }
 
 function holdsText([next]: DaySheet['holds']): string {
-  return next === undefined ? 'none open' : `next lapses in ${timeLeft(next.holdExpiresAt ?? 0)}`
+  return next === undefined ? 'none open' : `next expires in ${timeLeft(next.holdExpiresAt ?? 0)}`
 }

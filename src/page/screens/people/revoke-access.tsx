@@ -42,13 +42,13 @@ export function RevokeAccess({
       onClose={onClose}
     >
       <p>
-        {isOwn ? 'You are' : `${token.name} is`} signed out at once, and the token opens nothing any more. It cannot be
-        brought back, but a new one can be made.
+        {isOwn ? 'You are' : `${token.name} is`} signed out immediately, and the token stops working. It cannot be
+        restored, but you can create a new one.
       </p>
       {isOwn && <Note tone="warn">This is your own access: you will not be able to sign in with it again.</Note>}
       {isLastOwner && (
         <Note tone="warn">
-          No other owner would be left. Then only whoever operates the service can give access again.
+          This is the last owner. Without one, only the operator of the service can give access again.
         </Note>
       )}
     </ConfirmDialog>

@@ -5,10 +5,14 @@ export type Role = Token['role']
 
 /** What each role lets a person do, the least first. Each includes those before it. */
 export const ROLES: readonly { readonly role: Role; readonly label: string; readonly hint: string }[] = [
-  { role: 'viewer', label: 'Viewer', hint: 'Sees everything but secrets, and changes nothing.' },
-  { role: 'desk', label: 'Desk', hint: 'Also makes, changes and cancels bookings, and keeps the guests.' },
-  { role: 'manager', label: 'Manager', hint: 'Also changes units, rates and fees, and sends webhooks again.' },
-  { role: 'owner', label: 'Owner', hint: 'Does everything: also API keys, webhook endpoints and this list of people.' },
+  { role: 'viewer', label: 'Viewer', hint: 'Can see everything except secrets, and change nothing.' },
+  { role: 'desk', label: 'Desk', hint: 'Can also make, change and cancel bookings, and edit guests.' },
+  { role: 'manager', label: 'Manager', hint: 'Can also change units, rates and fees, and resend webhooks.' },
+  {
+    role: 'owner',
+    label: 'Owner',
+    hint: 'Can do everything, including API keys, webhook endpoints and this list of people.',
+  },
 ]
 
 export function roleLabel(role: Role): string {

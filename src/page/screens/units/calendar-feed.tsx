@@ -18,8 +18,8 @@ export function CalendarFeedCard({ unit }: { unit: Unit }) {
     <Card title="Calendar for channels">
       <div class="form">
         <p class="units-text">
-          Channels such as Airbnb and Booking.com read the nights that are taken at this address, as iCalendar. It shows
-          no guests.
+          Channels such as Airbnb and Booking.com can import the booked nights from this iCalendar address. It shows no
+          guests.
         </p>
         {unit.status === 'archived' ? (
           <Note>An archived unit has no calendar. Reactivate the unit to use its address again.</Note>
@@ -53,7 +53,7 @@ function Feed({ unit }: { unit: Unit }) {
     onDone: (replaced) => {
       change(() => replaced)
       setAsking(false)
-      toast({ tone: 'good', text: 'The old address is closed. Enter the new one at every channel.' })
+      toast({ tone: 'good', text: 'The old address no longer works. Enter the new one at every channel.' })
     },
     report: 'inline',
   })
@@ -85,8 +85,8 @@ function Feed({ unit }: { unit: Unit }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            The old address stops working at once. Until you enter the new one at every channel, they do not learn which
-            nights are taken, and may sell them twice.
+            The old address stops working immediately. Until you enter the new one at every channel, they do not learn
+            which nights are taken, and may sell them twice.
           </p>
         </ConfirmDialog>
       )}

@@ -60,7 +60,7 @@ export function EditUnit({ unit, onClose }: { unit: Unit; onClose: () => void })
         onChange={(change) => setDraft({ ...draft, ...change })}
         isSubmitted={isSubmitted}
         problem={problem}
-        slugHint="If you change it, partners no longer find the unit by the old one."
+        slugHint="If you change it, partners can no longer find the unit by the old one."
       />
       {problem?.code !== 'SLUG_TAKEN' && <ErrorNote problem={problem} />}
     </Dialog>

@@ -61,12 +61,12 @@ export function NewUnit({ onClose }: { onClose: () => void }) {
         onChange={change}
         isSubmitted={isSubmitted}
         problem={problem}
-        slugHint="Partners find the unit by it."
+        slugHint="Identifies the unit in the API."
       />
       <FieldRow>
         <MoneyInput
           label="Base price per night"
-          hint="Outside of seasons, which you can add afterwards."
+          hint="Outside seasons, which you can add later."
           value={basePrice}
           onChange={setBasePrice}
           error={isSubmitted && basePrice === null ? 'Enter a price.' : problem?.of('basePrice')}

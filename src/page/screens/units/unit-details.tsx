@@ -9,7 +9,7 @@ export function UnitDetails({ unit }: { unit: Unit }) {
   const { label, tone, hint } = UNIT_STATUSES[unit.status]
   return (
     <div class="units-details">
-      <Card title="Master data">
+      <Card title="Details">
         <DescriptionList
           items={[
             [
@@ -18,18 +18,18 @@ export function UnitDetails({ unit }: { unit: Unit }) {
                 <Badge tone={tone}>{label}</Badge> <span class="muted">{hint}</span>
               </span>,
             ],
-            ['Name in addresses', <code key="slug">{unit.slug}</code>],
+            ['Slug', <code key="slug">{unit.slug}</code>],
             ['Building', unit.building],
             ['Area', unit.area],
             ['City', unit.city],
-            ['Guests', `up to ${count(unit.maxGuests)}`],
+            ['Guests', `Up to ${count(unit.maxGuests)}`],
             ['Bedrooms', unit.bedrooms === 0 ? 'Studio' : count(unit.bedrooms)],
             ['Beds', count(unit.beds)],
             ['Bathrooms', count(unit.bathrooms)],
             ['Size', unit.sizeSqm === null ? null : `${count(unit.sizeSqm)} m²`],
-            ['Check-in', `from ${unit.checkinTime}`],
-            ['Check-out', `until ${unit.checkoutTime}`],
-            ['Booking', unit.instantBook ? 'Partners book at once' : 'You confirm each stay'],
+            ['Check-in', `From ${unit.checkinTime}`],
+            ['Check-out', `Until ${unit.checkoutTime}`],
+            ['Booking', unit.instantBook ? 'Instant' : 'You confirm each stay'],
           ]}
         />
       </Card>

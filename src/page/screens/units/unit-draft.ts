@@ -38,7 +38,7 @@ type Errors = Readonly<Partial<Record<keyof UnitDraft, string>>>
 export function missingOf(draft: UnitDraft): Errors {
   const errors: Partial<Record<keyof UnitDraft, string>> = {}
   for (const field of ['name', 'slug', 'checkinTime', 'checkoutTime'] as const)
-    if (draft[field].trim() === '') errors[field] = field === 'name' ? 'Enter a name.' : 'Must not be empty.'
+    if (draft[field].trim() === '') errors[field] = field === 'name' ? 'Enter a name.' : 'Required.'
   for (const field of ['bedrooms', 'beds', 'bathrooms', 'maxGuests'] as const)
     if (draft[field] === null) errors[field] = 'Enter a number.'
   return errors

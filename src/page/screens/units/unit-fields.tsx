@@ -41,9 +41,9 @@ export function UnitFields({
     <div class="units-fields">
       <FieldRow>
         <TextInput label="Name" autofocus {...text('name')} />
-        <TextInput label="Name in addresses" isCode spellcheck={false} hint={slugHint} {...text('slug')} />
+        <TextInput label="Slug" isCode spellcheck={false} hint={slugHint} {...text('slug')} />
       </FieldRow>
-      <FieldSet legend="Where it is">
+      <FieldSet legend="Location">
         <FieldRow>
           <TextInput label="Building" isOptional {...text('building')} />
           <TextInput label="Area" isOptional {...text('area')} />
@@ -59,14 +59,14 @@ export function UnitFields({
           <NumberInput label="Area, m²" step={0.1} {...number('sizeSqm')} />
         </div>
       </FieldSet>
-      <FieldSet legend="Arriving and leaving">
+      <FieldSet legend="Check-in and check-out">
         <FieldRow>
           <TextInput label="Check-in from" type="time" {...text('checkinTime')} />
           <TextInput label="Check-out until" type="time" {...text('checkoutTime')} />
         </FieldRow>
         <Checkbox
-          label="Partners can book at once"
-          hint="Otherwise partners tell their guests that you confirm each stay yourselves."
+          label="Instant booking"
+          hint="If off, partners tell guests that you confirm each stay."
           isChecked={draft.instantBook}
           onChange={(instantBook) => onChange({ instantBook })}
         />

@@ -48,7 +48,7 @@ export function UnitList() {
             label="Search"
             isLabelHidden
             type="search"
-            placeholder="Name or place"
+            placeholder="Name or location"
             value={text}
             onChange={(q) => setQuery({ q }, { replace: true })}
           />
@@ -70,15 +70,15 @@ export function UnitList() {
             <EmptyState icon="units" title="No units yet" action={create}>
               {may('manager')
                 ? 'Add the first flat, house or room that you rent out. Its prices come next.'
-                : 'A manager or an owner of the agency can add them.'}
+                : 'A manager or owner can add them.'}
             </EmptyState>
           ) : shown.length === 0 ? (
             <EmptyState
               icon="search"
-              title="No unit fits"
+              title="No units match"
               action={<Button onClick={() => setQuery({ q: null, status: 'all' })}>Show all units</Button>}
             >
-              {text === '' ? 'There is none with this status.' : `None has “${text}” in its name or place.`}
+              {text === '' ? 'No unit has this status.' : `No unit has “${text}” in its name or location.`}
             </EmptyState>
           ) : (
             <UnitTable units={shown} />

@@ -65,7 +65,7 @@ export function UnitPage({ slug }: { slug: string }) {
             title="There is no such unit"
             action={<LinkButton href="#/units">All units</LinkButton>}
           >
-            It may have been given another name in addresses.
+            Its slug may have been changed.
           </EmptyState>
         </Card>
       ) : (

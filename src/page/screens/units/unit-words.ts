@@ -8,9 +8,9 @@ export type UnitStatus = Unit['status']
 export const UNIT_STATUSES: Readonly<
   Record<UnitStatus, { readonly label: string; readonly tone: BadgeTone; readonly hint: string }>
 > = {
-  active: { label: 'Active', tone: 'good', hint: 'Partners see it and can book it.' },
-  draft: { label: 'Draft', tone: 'warn', hint: 'Partners see it and can book it, but it is marked as a draft.' },
-  archived: { label: 'Archived', tone: 'neutral', hint: 'Partners do not see it, and nobody can book it.' },
+  active: { label: 'Active', tone: 'good', hint: 'Partners can see and book it.' },
+  draft: { label: 'Draft', tone: 'warn', hint: 'Partners can see and book it, but it is marked as a draft.' },
+  archived: { label: 'Archived', tone: 'neutral', hint: 'Partners cannot see it, and it cannot be booked.' },
 }
 
 /** Where it is: `Rua Augusta 118, Baixa, Lisbon`. Empty if nothing is known. */

@@ -60,7 +60,7 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       />
       {change.url !== undefined && (
         <Note>
-          <p>Messages that are still to be sent go to the new address, signed with the same secret.</p>
+          <p>Unsent messages go to the new address, signed with the same secret.</p>
         </Note>
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />

@@ -38,8 +38,8 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       onClose={onClose}
     >
       <p>
-        It is told nothing more, and what is still to be sent is dropped
-        {endpoint.waitingEvents > 0 && `: ${waitingText(endpoint)}`}. Its secret is erased. This cannot be taken back.
+        It receives nothing more, and unsent messages are dropped
+        {endpoint.waitingEvents > 0 && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
       </p>
     </ConfirmDialog>
   )

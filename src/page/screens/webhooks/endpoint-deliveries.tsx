@@ -45,9 +45,9 @@ export function EndpointDeliveries({ endpointId }: { endpointId: string }) {
         />
       )}
       {data !== undefined && deliveries.length === 0 && (
-        <EmptyState icon="webhooks" title="Nothing was sent yet">
-          The first message goes out with the next booking that is made, changed or cancelled. Send a test to see
-          whether the receiver answers.
+        <EmptyState icon="webhooks" title="Nothing sent yet">
+          The first message goes out when a booking is made, changed or cancelled. Send a test to check that the
+          receiver answers.
         </EmptyState>
       )}
       <Pager

@@ -32,9 +32,9 @@ export function EndpointFields({
         error={sentence(problem?.of('url'))}
       />
       <TextInput
-        label="What it is"
+        label="Name"
         isOptional
-        hint="Such as the name of the system: it is called by it on this page."
+        hint="Shown on this page instead of the address."
         autocomplete="off"
         maxLength={DESCRIPTION_LENGTH_MAX}
         value={description}
@@ -45,10 +45,10 @@ export function EndpointFields({
   )
 }
 
-/** The service's words for a program, as a sentence for people. */
+/** Field errors speak of the address. */
 function sentence(message: string | undefined): string | undefined {
   if (message === undefined) return undefined
-  if (message.startsWith('endpoint address is not'))
-    return 'This address leads to a private network, where nothing is sent.'
-  return message.startsWith('url ') ? `The address ${message.slice(4)}.` : `The address ${message}.`
+  if (message.startsWith('Endpoint address is not'))
+    return 'This address is on a private network. Webhooks are sent only to public addresses.'
+  return `The address ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 }

@@ -29,7 +29,7 @@ export function EndpointList() {
     <>
       <PageHeader
         title="Webhooks"
-        description="An endpoint is an address of another system, such as a channel manager or the cleaners’ planner. It is told of every booking that is made, changed or cancelled."
+        description="An endpoint is the address of another system, such as a channel manager or a cleaning planner. It is notified whenever a booking is made, changed or cancelled."
         actions={register}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -41,8 +41,9 @@ export function EndpointList() {
       {off.length > 0 && (
         <Note tone="bad">
           <p>
-            {off.length === 1 ? 'One endpoint is' : `${off.length} endpoints are`} switched off and told nothing. Open{' '}
-            {off.length === 1 ? 'it' : 'each'} to see why, and to switch it on again.
+            {off.length === 1 ? 'One endpoint is' : `${off.length} endpoints are`} switched off and receive
+            {off.length === 1 ? 's' : ''} nothing. Open {off.length === 1 ? 'it' : 'each one'} to see why and to switch
+            it on again.
           </p>
         </Note>
       )}
@@ -51,8 +52,8 @@ export function EndpointList() {
           {endpoints.length === 0 ? (
             <EmptyState icon="webhooks" title="No endpoints yet" action={register}>
               {isOwner
-                ? 'Register the address that another system gave you. It gets its first message with the next booking.'
-                : 'An owner of the agency can register them.'}
+                ? 'Register the address that the other system gave you. Its first message comes with the next booking.'
+                : 'An owner of the agency can register one.'}
             </EmptyState>
           ) : (
             <Table
@@ -90,7 +91,7 @@ export function EndpointList() {
         </Card>
       )}
       {endpoints.length > 0 && !isOwner && (
-        <RoleNote>Registering and changing endpoints takes an owner of the agency.</RoleNote>
+        <RoleNote>Only an owner of the agency can register or change endpoints.</RoleNote>
       )}
       {isRegistering && <RegisterEndpoint onClose={() => setRegistering(false)} />}
     </>

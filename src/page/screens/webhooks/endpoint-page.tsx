@@ -100,7 +100,7 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
               )}
             </>
           ) : (
-            <RoleNote>You may look. A test takes the manager role, changes an owner.</RoleNote>
+            <RoleNote>You can view this. Only a manager can send a test, and only an owner can make changes.</RoleNote>
           )
         }
       />
@@ -124,21 +124,21 @@ function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() 
       <div class="webhooks-off">
         <div>
           <p>
-            <strong>It was switched off.</strong> {endpoint.disabledReason ?? 'Too many deliveries in a row failed'}.
+            <strong>Switched off automatically.</strong>{' '}
+            {endpoint.disabledReason ?? 'Too many deliveries in a row failed'}.
           </p>
           <p>
             {endpoint.waitingEvents === 0
-              ? 'No event waits'
-              : `${waitingText(endpoint)} ${endpoint.waitingEvents === 1 ? 'waits' : 'wait'}`}{' '}
-            for it.{' '}
+              ? 'No events are waiting.'
+              : `${waitingText(endpoint)} ${endpoint.waitingEvents === 1 ? 'is' : 'are'} waiting.`}{' '}
             {onSwitchOn === undefined
               ? 'An owner of the agency can switch it on again.'
-              : 'Mend the receiver, send a test, then switch it on again.'}
+              : 'Fix the receiver, send a test, then switch the endpoint on again.'}
           </p>
         </div>
         {onSwitchOn !== undefined && (
           <Button tone="primary" onClick={onSwitchOn}>
-            Switch on …
+            Switch on…
           </Button>
         )}
       </div>
@@ -161,11 +161,11 @@ function Facts({ endpoint }: { endpoint: Endpoint }) {
               ? 'None'
               : endpoint.status === 'disabled'
                 ? consecutiveFailures
-                : `${consecutiveFailures}; after ${FAILURES_IN_A_ROW_MAX} it is switched off`,
+                : `${consecutiveFailures}. It is switched off after ${FAILURES_IN_A_ROW_MAX}.`,
           ],
           ['Waiting', endpoint.waitingEvents === 0 ? 'Nothing' : waitingText(endpoint)],
           ...(hasOldSecret
-            ? [['Old secret', `Signs too until ${instantText(previousSecretUntil, timezone)}`] as const]
+            ? [['Old secret', `Also signs until ${instantText(previousSecretUntil, timezone)}`] as const]
             : []),
           ['Registered', instantText(createdAt, timezone)],
           ['Last changed', instantText(updatedAt, timezone)],

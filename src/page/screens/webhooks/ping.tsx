@@ -45,7 +45,7 @@ export function Ping({ endpoint, onClose }: { endpoint: Endpoint; onClose: () =>
       <ErrorNote problem={ping.problem} />
       {ping.isRunning && (
         <div class="webhooks-ping">
-          <p>A test message is on its way. The receiver has 10 seconds to answer.</p>
+          <p>Sending a test message. The receiver has 10 seconds to answer.</p>
           <Skeleton lines={2} />
         </div>
       )}
@@ -65,7 +65,7 @@ export function Ping({ endpoint, onClose }: { endpoint: Endpoint; onClose: () =>
               )}
             </p>
           </Note>
-          <p class="muted">A test does not count among the failures, whatever the answer.</p>
+          <p class="muted">Tests do not count towards failures, whatever the answer.</p>
         </div>
       )}
     </Dialog>

@@ -13,7 +13,7 @@ const OVERLAPS = [
   { value: '24', label: 'For 24 hours' },
   { value: '4', label: 'For 4 hours' },
   { value: '1', label: 'For an hour' },
-  { value: '0', label: 'Not at all: the old one is known to others' },
+  { value: '0', label: 'Not at all: it may have leaked' },
 ] as const
 
 interface Rotated {
@@ -55,10 +55,8 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClos
         </>
       }
     >
-      <p>
-        You get a new secret, shown once. Give it to the receiver while both are in use, so that no message is refused.
-      </p>
-      <Select label="The old secret goes on signing" value={overlap} onChange={setOverlap} options={OVERLAPS} />
+      <p>The new secret is shown once. Set it at the receiver while both are in use, so that no message is rejected.</p>
+      <Select label="Keep signing with the old secret" value={overlap} onChange={setOverlap} options={OVERLAPS} />
       <ErrorNote problem={problem} />
     </Dialog>
   )

@@ -35,9 +35,8 @@ export function SigningSecret({
   return (
     <SecretDialog title={title} label="Signing secret" isHashed={false} secret={secret} onStored={onClose}>
       <p class="muted">
-        The receiver needs it to tell our messages from forged ones. They are signed by the Standard Webhooks rules: any
-        of its libraries checks the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and{' '}
-        <code>webhook-signature</code>.
+        The receiver needs it to verify that messages come from here. They follow Standard Webhooks, whose libraries
+        check the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>.
       </p>
     </SecretDialog>
   )

@@ -42,7 +42,7 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
     invalidates: ['webhooks', 'audit'],
     report: 'inline',
     onDone: () => {
-      const rest = pending === 'resend' ? 'what has waited is being sent' : 'what has waited was dropped'
+      const rest = pending === 'resend' ? 'waiting messages are being sent' : 'waiting messages were dropped'
       toast({ tone: 'good', text: `${endpointName(endpoint)} is switched on, and ${rest}` })
       onClose()
     },
@@ -64,21 +64,21 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
       }
     >
       <p>{waits}</p>
-      <FieldSet legend="What has waited">
+      <FieldSet legend="Waiting messages">
         <div class="webhooks-choice">
           <Radio
             group="pending"
             isChosen={pending === 'resend'}
             onChoose={() => setPending('resend')}
-            label="Send it now, in its order"
-            hint="The receiver learns of everything that has happened meanwhile."
+            label="Send them now, in order"
+            hint="The receiver catches up on everything it missed."
           />
           <Radio
             group="pending"
             isChosen={pending === 'drop'}
             onChoose={() => setPending('drop')}
-            label="Drop it"
-            hint="The receiver never learns of it from here. Choose this if it has read the bookings in another way."
+            label="Drop them"
+            hint="The receiver is never sent them. Choose this if it has caught up in another way."
           />
         </div>
       </FieldSet>
@@ -89,11 +89,11 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
 
 function waitingWords(endpoint: Endpoint, held: number | undefined): string {
   const { waitingEvents } = endpoint
-  if (held === undefined) return 'Counting what waits …'
-  if (waitingEvents === 0 && held === 0) return 'Nothing waits for it: it is told of the next change.'
+  if (held === undefined) return 'Counting waiting messages…'
+  if (waitingEvents === 0 && held === 0) return 'No messages are waiting. It will receive the next change.'
   const parts = [
-    ...(waitingEvents > 0 ? [`${waitingText(endpoint)}, of which nothing was sent yet`] : []),
-    ...(held > 0 ? [`${plural(held, 'message')} whose delivery had failed so far`] : []),
+    ...(waitingEvents > 0 ? [`${waitingText(endpoint)} not sent yet`] : []),
+    ...(held > 0 ? [`${plural(held, 'message')} that could not be delivered`] : []),
   ]
-  return `These wait for it: ${parts.join(', and ')}.`
+  return `Waiting: ${parts.join(', and ')}.`
 }

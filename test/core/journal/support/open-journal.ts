@@ -8,7 +8,11 @@ const LIMITS: JournalLimits = { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 }
 
 /** A journal over a store in memory, as the only writer of all shards: of one lane, unless more are asked for. */
 export async function openJournal(
-  { lanes = 1, ...limits }: Partial<JournalLimits> & { lanes?: number } = {},
+  {
+    lanes = 1,
+    atEndOfTurn,
+    ...limits
+  }: Partial<JournalLimits> & { lanes?: number; atEndOfTurn?: (task: () => void) => void } = {},
   clock = new FakeClock(),
 ) {
   const store = new MemoryJournalStore()
@@ -23,6 +27,7 @@ export async function openJournal(
       fenced.resolve({ settled })
     },
     newRenewalId: () => `renewal ${++renewals}`,
+    ...(atEndOfTurn === undefined ? {} : { atEndOfTurn }),
   })
   return { store, clock, journal, fencedBy, fenced: fenced.promise }
 }

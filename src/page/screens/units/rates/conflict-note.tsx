@@ -12,8 +12,8 @@ export function ConflictNote({ editing: { base, theirs, takeTheirs, keepMine } }
   return (
     <Note tone="warn" role="alert">
       <p>
-        <strong>Someone else has changed these rates meanwhile.</strong> Your changes are not saved, and not lost. What
-        they changed:
+        <strong>Someone else has changed these rates in the meantime.</strong> Your changes are not saved, but they are
+        not lost. What changed:
       </p>
       <ul>
         {changes.map((change) => (
@@ -25,7 +25,7 @@ export function ConflictNote({ editing: { base, theirs, takeTheirs, keepMine } }
           Use theirs
         </Button>
         <Button size="s" onClick={keepMine}>
-          Keep mine, to save over theirs
+          Keep mine
         </Button>
       </div>
     </Note>

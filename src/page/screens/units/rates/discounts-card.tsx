@@ -31,8 +31,8 @@ export function DiscountsCard({
       <div class="form">
         <p class="units-text">
           {discounts.length === 0
-            ? 'Every stay pays its nights in full. Add a discount for those of a week or a month.'
-            : 'Off the nights of the whole stay, not off cleaning and fees. Of several, the one for the longest stay counts.'}
+            ? 'No discounts yet. Add one for stays of a week or a month.'
+            : 'Taken off all nights of the stay, but not off cleaning and fees. If several apply, the one for the longest stay is used.'}
         </p>
         {discounts.length > 0 && (
           <ul class="rates-discounts">

@@ -97,7 +97,7 @@ export function PriceGrid(props: PriceGridProps) {
             arrival !== null
               ? `Arrival ${dayText(arrival, 'short')}. Now choose the departure.`
               : stay === null
-                ? 'Choose an arrival, then a departure, to price a stay.'
+                ? 'Choose an arrival and a departure to price a stay.'
                 : 'Point at a night for its price. Choose another arrival to price another stay.'
           }
         />

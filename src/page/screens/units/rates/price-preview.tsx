@@ -67,8 +67,7 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
         <div class="price-body">
           {errors.size > 0 && (
             <p class="price-behind" role="status">
-              These are the prices before your last change. Complete or correct the fields of the draft to see the new
-              ones.
+              These prices do not include your last change. Complete the marked fields first.
             </p>
           )}
           <ErrorNote problem={problem} />

@@ -15,25 +15,25 @@ export function PricesCard({ editing: { draft, errors, change } }: { editing: Ra
   return (
     <Card title="Base prices">
       <div class="rates-pairs">
-        <MoneyInput label="Base price per night" hint="Outside of seasons" {...field('basePrice')} {...currency} />
+        <MoneyInput label="Base price per night" hint="Outside seasons" {...field('basePrice')} {...currency} />
         <NumberInput
           label="Minimum stay"
-          hint="Seasons can ask for another"
+          hint="Seasons can override it"
           suffix="nights"
           min={1}
           {...field('minStay')}
         />
         <MoneyInput label="Cleaning" hint="Once per stay" {...field('cleaningFee')} {...currency} />
         <NumberInput
-          label="Kept free for cleaning"
-          hint="After each guest or owner stay"
+          label="Turnover"
+          hint="Kept free after each guest or owner stay"
           suffix="nights"
           min={0}
           {...field('turnoverNights')}
         />
         <MoneyInput
           label="Extra bed per night"
-          hint="If asked for with children"
+          hint="On request, for stays with children"
           {...field('extraBedFee')}
           {...currency}
         />

@@ -24,7 +24,7 @@ export function errorsOf(draft: RatesDraft): RatesErrors {
   addDiscounts(errors, draft.discounts)
   for (const field of PRICE_FIELDS) {
     const value = draft.prices[field]
-    if (value === null) errors.set(field, 'Must not be empty.')
+    if (value === null) errors.set(field, 'Required.')
     else if (field === 'minStay' && !isNights(value)) errors.set(field, `From 1 to ${NIGHTS_MAX} nights.`)
     else if (field === 'turnoverNights' && !(Number.isInteger(value) && value >= 0 && value <= TURNOVER_NIGHTS_MAX))
       errors.set(field, `From 0 to ${TURNOVER_NIGHTS_MAX} nights.`)
@@ -35,7 +35,7 @@ export function errorsOf(draft: RatesDraft): RatesErrors {
 function addSeason(errors: Map<string, string>, season: SeasonDraft): void {
   const set = (field: keyof SeasonDraft, message: string) => errors.set(seasonField(season.key, field), message)
   const [from, last] = [dayOrNull(season.from), dayOrNull(season.lastNight)]
-  if (season.name.trim() === '') set('name', 'Enter a name: guests read it in their quote.')
+  if (season.name.trim() === '') set('name', 'Enter a name. Guests see it in their quote.')
   if (from === null) set('from', 'Choose the first night.')
   if (last === null) set('lastNight', 'Choose the last night.')
   else if (from !== null && last < from) set('lastNight', `Must not be before the first night, ${dayText(from)}.`)
@@ -69,7 +69,7 @@ function addDiscounts(errors: Map<string, string>, discounts: readonly DiscountD
     if (minNights === null || !isNights(minNights))
       errors.set(discountField(key, 'minNights'), `From 1 to ${NIGHTS_MAX} nights.`)
     else if (discounts.findIndex((other) => other.minNights === minNights) < index)
-      errors.set(discountField(key, 'minNights'), 'There is a discount from this length on already.')
+      errors.set(discountField(key, 'minNights'), 'There is already a discount from this length.')
     if (pct === null || !isPct(pct, 0, 100))
       errors.set(discountField(key, 'pct'), 'From 0 to 100, with at most two decimals.')
   })

@@ -17,7 +17,7 @@ export function RatesView({ editing }: { editing: RatesEditing }) {
   return (
     <>
       <ConflictNote editing={editing} />
-      {!mayChange && <Note>Managers and owners of the agency can change rates. Any stay can be priced here.</Note>}
+      {!mayChange && <Note>You can price any stay here. Only managers and owners can change rates.</Note>}
       <div class="rates">
         <fieldset class="rates-fields" disabled={!mayChange} aria-label="Rates">
           <SeasonsCard editing={editing} mayChange={mayChange} />

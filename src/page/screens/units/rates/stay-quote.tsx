@@ -80,9 +80,8 @@ function Quote({ preview: { quote, refusal }, saved }: { preview: Preview; saved
   if (refusal !== null)
     return (
       <Note tone="warn">
-        Too short: an arrival on this day has to stay at least {plural(refusal.minStay, 'night')}. Partners cannot book
-        it.
-        {saved?.quote != null && ` With the saved rates it costs ${money(saved.quote.total, currency)}.`}
+        Too short. Minimum stay for this arrival: {plural(refusal.minStay, 'night')}. Partners cannot book it.
+        {saved?.quote != null && ` At the saved rates it costs ${money(saved.quote.total, currency)}.`}
       </Note>
     )
   if (quote === null) return null
@@ -91,13 +90,13 @@ function Quote({ preview: { quote, refusal }, saved }: { preview: Preview; saved
       <QuoteLines lines={quote.lines} total={quote.total} currency={currency} />
       {saved?.quote != null && saved.quote.total !== quote.total && (
         <p class="price-saved numeric">
-          With the saved rates: {money(saved.quote.total, currency)} ({quote.total > saved.quote.total ? '+' : '−'}
+          At the saved rates: {money(saved.quote.total, currency)} ({quote.total > saved.quote.total ? '+' : '−'}
           {money(Math.abs(quote.total - saved.quote.total), currency)})
         </p>
       )}
       {saved?.refusal != null && (
         <p class="price-saved">
-          With the saved rates this stay is too short: at least {plural(saved.refusal.minStay, 'night')}.
+          At the saved rates this stay is too short: minimum {plural(saved.refusal.minStay, 'night')}.
         </p>
       )}
     </>

@@ -118,7 +118,7 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
     const changed = changedPrices(base.prices, draft)
     if (Object.keys(changed).length > 0 && (await setPrices.run(changed)) === undefined) return
     resources.invalidate('units')
-    toast({ tone: 'good', text: 'The rates are saved. They count from the next quote on.' })
+    toast({ tone: 'good', text: 'Rates saved. They apply from the next quote.' })
   }
   const isStale = rates !== undefined && canonical(rates) !== canonical(base.rates)
   const rebase = (take: (now: Editing, theirs: Saved) => Editing) => {

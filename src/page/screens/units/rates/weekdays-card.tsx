@@ -13,7 +13,8 @@ export function WeekdaysCard({ editing: { draft, errors, change } }: { editing: 
     <Card title="Days of the week">
       <div class="form">
         <p class="units-text">
-          Added to the price of each night, in per cent, in seasons and outside of them. A minus makes nights cheaper.
+          Added to the price of each night, as a percentage, in and out of season. A negative number makes nights
+          cheaper.
         </p>
         <div class="rates-weekdays">
           {draft.weekdays.map((pct, index) => {
