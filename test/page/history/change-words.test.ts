@@ -19,11 +19,11 @@ describe('what was done to a booking', () => {
   test.each<[string, AuditChange]>([
     ['booked it', change('booking_created', null, STAY)],
     ['put the nights on hold', change('booking_created', null, HOLD)],
-    ['entered it: maintenance', change('booking_created', null, { ...STAY, type: 'maintenance' })],
+    ['added it: maintenance', change('booking_created', null, { ...STAY, type: 'maintenance' })],
     ['confirmed it', changed(HOLD, { status: 'confirmed', holdExpiresAt: null })],
     ['moved it to another unit', changed(STAY, { unitSlug: 'garden', unitName: 'Garden', arrival: '2027-03-02' })],
     ['changed its dates', changed(STAY, { departure: '2027-03-06' })],
-    ['changed how long the hold lasts', changed(HOLD, { holdExpiresAt: '2027-02-03T12:00:00.000Z' })],
+    ['changed when the hold expires', changed(HOLD, { holdExpiresAt: '2027-02-03T12:00:00.000Z' })],
     ['noted an expected extension', changed(STAY, { expectedUntil: '2027-03-09' })],
     ['no longer expects an extension', changed({ ...STAY, expectedUntil: '2027-03-09' }, { expectedUntil: null })],
     ['released the hold', change('booking_cancelled', HOLD, { ...HOLD, status: 'cancelled', holdExpiresAt: null })],
