@@ -162,7 +162,7 @@ describeInBrowser('webhooks', () => {
     })
     expect(register.status).toBe(201)
     await portal.visit({ as: 'viewer', at: '#/webhooks', viewport: PHONE }, async (page) => {
-      await page.getByText('takes an owner of the agency').waitFor()
+      await page.getByText('Only an owner of the agency can register or change endpoints').waitFor()
       await expectAccessible(page)
       await page.getByRole('link', { name: 'Channel manager' }).click()
       await page.getByText('Only a manager can send a test').waitFor()
