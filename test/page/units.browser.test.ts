@@ -87,7 +87,7 @@ describeInBrowser('units', () => {
       await expectAccessible(page)
       await snapshot(page, 'unit-details')
       await page.getByRole('button', { name: 'Replace address' }).click()
-      await page.getByText('The old address stops working at once.').waitFor()
+      await page.getByText('The old address stops working immediately.').waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Replace address' }).click()
       await page.getByText('The old address no longer works.').waitFor()
       expect(await address.textContent()).not.toBe(before)

@@ -106,7 +106,7 @@ describeInBrowser('webhooks', () => {
         const waiting = await book('Hedy')
         await page.reload()
         await page.getByText('Switched off automatically.').waitFor()
-        await page.getByText('1 event waits for it').waitFor()
+        await page.getByText('1 event is waiting').waitFor()
         await page.locator('details').first().locator('summary').click()
         await expectAccessible(page)
         await snapshot(page, 'webhook', { isWhole: true })
@@ -114,11 +114,11 @@ describeInBrowser('webhooks', () => {
         receiver.answer = () => new Response(null, { status: 204 })
         await page.getByRole('button', { name: 'Switch on…' }).click()
         const switchOn = page.getByRole('dialog')
-        await switchOn.getByText(/1 event, of which nothing was sent yet, and \d+ messages/).waitFor()
+        await switchOn.getByText(/1 event not sent yet, and \d+ messages/).waitFor()
         await expectAccessible(page)
         await snapshot(page, 'webhook-switch-on')
         await switchOn.getByRole('button', { name: 'Switch on and send' }).click()
-        await page.getByText('what has waited is being sent').waitFor()
+        await page.getByText('waiting messages are being sent').waitFor()
         await eventually('what has waited arrives', () =>
           receiver.received.some(({ body }) => body.includes(waiting.id)),
         )
@@ -162,7 +162,7 @@ describeInBrowser('webhooks', () => {
     })
     expect(register.status).toBe(201)
     await portal.visit({ as: 'viewer', at: '#/webhooks', viewport: PHONE }, async (page) => {
-      await page.getByText('takes an owner of the agency').waitFor()
+      await page.getByText('Only an owner of the agency can register or change endpoints').waitFor()
       await expectAccessible(page)
       await page.getByRole('link', { name: 'Channel manager' }).click()
       await page.getByText('Only a manager can send a test').waitFor()

@@ -44,7 +44,7 @@ describe('what is said of a stay', () => {
   })
 
   test('a booking without a guest shows its reference', () => {
-    expect(barText(aStay({ guest: null, source: 'booking.com', sourceRef: 'X-1' }))).toBe('X-1 (booking.com)')
+    expect(barText(aStay({ guest: null, source: 'booking.com', sourceRef: 'X-1' }))).toBe('X-1 (Booking.com)')
   })
 
   test('every status and type has a look of its own', () => {
