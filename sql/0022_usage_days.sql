@@ -1,9 +1,9 @@
 -- Requests by day, for the agency to see on which days its quota goes.
 
--- A day in UTC on which requests were counted: the month's total before the first of them and after the last. Both are kept, and not their
--- difference, because a total may be sent twice, or late, without harm. On the first day that is counted, `total_before` is what
--- the month had before days were. A clock that is set back lets an earlier day end above the start of a later one; so the requests of a
--- day are those beyond `total_before` and beyond the end of all days of the month before it.
+-- A day in UTC on which requests were counted: the month's total before the first of them and after the last. Totals are kept, and not
+-- their difference, because a total may be sent twice, or late, without harm. The requests of a day are those beyond the highest
+-- `total_after` of the month's earlier days, and beyond its lowest `total_before`: what the month had before days were counted. The other
+-- `total_before` are not needed: a clock that is set back lets an earlier day end above the start of a later one.
 create table usage_day (
   agency_id    uuid   not null,
   day          date   not null,

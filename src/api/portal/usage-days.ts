@@ -17,8 +17,7 @@ export function daysToNow(
   const month = today.slice(0, 7)
   const totals = days.filter(({ day }) => day.startsWith(month)).map(({ total }) => total)
   // The days' own totals, because a flush may lie between the two reads. Without any, the month is older than its days.
-  const stored =
-    totals.length > 0 ? Math.max(...totals) : (months.find((other) => other.month === month)?.used ?? 0)
+  const stored = totals.length > 0 ? Math.max(...totals) : (months.find((other) => other.month === month)?.used ?? 0)
   const ofToday = days.find(({ day }) => day === today)?.used ?? 0
   return [
     { day: today, used: ofToday + Math.max(0, used - stored) },

@@ -58,10 +58,11 @@ export class PostgresUsageRows {
   async daysOf(agencyId: string, from: string): Promise<readonly DayUsed[]> {
     return this.#sql<DayUsed[]>`
       select day::text, used::float8 as "used", total_after::float8 as "total" from (
-        select day, total_after, greatest(0, total_after - greatest(total_before, max(total_after) over earlier)) as used from usage_day
-        where agency_id = ${uuidOf(agencyId)} and day >= date_trunc('month', ${from}::text::date)
-        window earlier as (
-          partition by date_trunc('month', day) order by day rows between unbounded preceding and 1 preceding)) d
+        select day, total_after,
+               greatest(0, total_after - greatest(min(total_before) over whole, max(total_after) over earlier)) as used
+        from usage_day where agency_id = ${uuidOf(agencyId)} and day >= date_trunc('month', ${from}::text::date)
+        window whole as (partition by date_trunc('month', day)),
+               earlier as (whole order by day rows between unbounded preceding and 1 preceding)) d
       where used > 0 and day >= ${from}::text::date order by day desc`
   }
 }

@@ -51,6 +51,7 @@ const WRITES: Record<string, string> = {
   'postgres-sender-store.ts: update webhook_delivery': 'releases the claims of its own term, and no others',
   'postgres-session-rows.ts: insert into portal_session': 'checked',
   'postgres-session-rows.ts: keep_sessions()': 'function',
+  'postgres-usage-rows.ts: keep_key_uses()': 'beside keep_usage(), in the same statement, which checks the fences',
   'postgres-usage-rows.ts: keep_usage()': 'function',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
