@@ -35,6 +35,8 @@ const STYLES = {
   month: { month: 'long', year: 'numeric' },
   /** `Mar 2027` */
   shortMonthYear: { month: 'short', year: 'numeric' },
+  /** `1 Mar` */
+  dayMonth: { day: 'numeric', month: 'short' },
   /** `Mar` */
   shortMonth: { month: 'short' },
   /** `Mon` */
