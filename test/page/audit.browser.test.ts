@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Page } from 'playwright-core'
 import {
   describeInBrowser,
   expectAccessible,
   openPortalInBrowser,
-  PHONE,
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
@@ -104,17 +102,14 @@ describeInBrowser('audit and usage', () => {
   test(
     'days that come near what the quota allows a day are compared with it, and what has no day is said',
     async () => {
-      const shown = async (page: Page, name: string) => {
+      await portal.visit({ as: 'viewer', at: '#/audit?tab=usage' }, async (page) => {
         await page.route('**/usage?*', (route) => route.fulfill({ json: BUSY }))
         await page.reload()
         await page.getByText('Dashed line: 1,666 requests every day would use up the month’s quota').waitFor()
         await page.getByText('4,000 requests of this month were made before they were counted by day').waitFor()
         await expectAccessible(page)
-        await snapshot(page, name)
-      }
-      const at = '#/audit?tab=usage'
-      await portal.visit({ as: 'viewer', at }, (page) => shown(page, 'usage-busy'))
-      await portal.visit({ as: 'viewer', at, viewport: PHONE }, (page) => shown(page, 'usage-busy-phone'))
+        await snapshot(page, 'usage-busy')
+      })
     },
     LONG_MS,
   )

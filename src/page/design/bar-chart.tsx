@@ -22,6 +22,8 @@ const BOTTOM = 22
 const BAR_MAX = 44
 /** A bar has room for its figure; in a chart of narrower ones only the highest has one. */
 const FIGURE_WIDTH = 40
+/** Half of the widest label, such as `22 Nov` in bold. */
+const EDGE = 24
 
 /** Columns over time. Screen readers get a table instead. */
 export function BarChart({
@@ -89,14 +91,14 @@ export function BarChart({
                 rx="3"
               />
               {(step >= FIGURE_WIDTH || bar === most) && (
-                <text class="bars-value" x={within(middle, width)} y={y - 5}>
+                <text class="bars-value" x={step >= FIGURE_WIDTH ? middle : within(middle, width)} y={y - 5}>
                   {shortText}
                 </text>
               )}
               {label !== '' && (
                 <text
                   class={isCurrent === true ? 'bars-label bars-label-current' : 'bars-label'}
-                  x={within(middle, width)}
+                  x={step >= FIGURE_WIDTH ? middle : within(middle, width)}
                   y={HEIGHT - 6}
                 >
                   {label}
@@ -138,7 +140,7 @@ export function BarChart({
 
 /** Text at the edge of the chart is not cut off. */
 function within(middle: number, width: number): number {
-  return Math.min(Math.max(middle, FIGURE_WIDTH / 2), width - FIGURE_WIDTH / 2)
+  return Math.min(Math.max(middle, EDGE), width - EDGE)
 }
 
 function useWidthOf(ref: { current: HTMLElement | null }): number {
