@@ -379,6 +379,14 @@ create table unit (
   constraint unit_turnover_nights_check CHECK ((turnover_nights >= 0))
 );
 
+create table usage_day (
+  agency_id uuid not null,
+  day date not null,
+  total_before bigint not null,
+  total_after bigint not null,
+  constraint usage_day_pkey PRIMARY KEY (agency_id, day)
+);
+
 create table usage_month (
   agency_id uuid not null,
   month text not null,
@@ -1003,11 +1011,32 @@ CREATE OR REPLACE FUNCTION public.keep_usage(shards smallint[], epochs bigint[],
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
+declare
+  today date := clock_timestamp() at time zone 'UTC';
 begin
   perform check_fences(shards, epochs);
+  with counted as (
+    insert into usage_day as d (agency_id, day, total_before, total_after)
+    select u.agency_id, u.day, coalesce(m.used, 0), max(u.used)
+    from (
+      select t."agencyId" as agency_id, t.month, t.used,
+             coalesce(t.day, case when t.month = to_char(today, 'YYYY-MM') then today end) as day
+      from jsonb_to_recordset(totals) as t ("agencyId" uuid, month text, used bigint, day date)) u
+    left join usage_month m on m.agency_id = u.agency_id and m.month = u.month
+    where u.day is not null
+    group by u.agency_id, u.day, m.used
+    order by u.agency_id, u.day
+    on conflict (agency_id, day) do update set total_after = greatest(d.total_after, excluded.total_after)
+    returning d.agency_id, d.day, d.xmax = 0 as begins
+  )
+  delete from usage_day old using counted c
+  where c.begins and old.agency_id = c.agency_id and old.day < c.day - interval '13 months';
+
   insert into usage_month (agency_id, month, used)
-  select u."agencyId", u.month, u.used
-  from jsonb_to_recordset(totals) as u ("agencyId" uuid, month text, used bigint)
+  select t."agencyId", t.month, max(t.used)
+  from jsonb_to_recordset(totals) as t ("agencyId" uuid, month text, used bigint)
+  group by t."agencyId", t.month
+  order by t."agencyId", t.month
   on conflict (agency_id, month) do update set used = greatest(usage_month.used, excluded.used);
 end $function$;
 

@@ -22,6 +22,8 @@ export interface MonthCounter {
   used: number
   /** Still to be written. */
   isDirty: boolean
+  /** `YYYY-MM-DD`, UTC: since when it is dirty. Empty until then. It does not stay dirty beyond that day (`UsageMeter`). */
+  day: string
 }
 
 export class KeyCounters {

@@ -1,5 +1,6 @@
 import type { ApiKey } from '../core/catalogue/agency.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type CalendarDay, calendarDayAt } from './calendar-day.ts'
 import { type CalendarMonth, calendarMonthAt } from './calendar-month.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
 import type { KeyCounters, MonthCounter } from './key-counters.ts'
@@ -15,6 +16,17 @@ export interface MonthUsed {
 
 export interface UsageDraft extends MonthUsed {
   readonly agencyId: string
+  /** `YYYY-MM-DD`, UTC: the day of the last of these requests. Left out: the days of the month are not known. */
+  readonly day?: string
+}
+
+/** What an agency has used on a day, all its keys together. */
+export interface DayUsed {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string
+  readonly used: number
+  /** Requests of the month when the day ended. */
+  readonly total: number
 }
 
 export interface UsageDecision {
@@ -40,6 +52,10 @@ const WRITE_MAX = 1_000
  * values written are totals, of which the database keeps the highest, so writing one twice, or late, does no harm. When each key was last
  * used is written with them.
  *
+ * A total is written with its day, which is how requests are counted by day: no counter of its own, the difference of two totals. At
+ * midnight UTC what is not yet written becomes a total of the day that has ended, before the first request of the new day is counted. So
+ * no request is counted on another day than that of the wall clock when it passed.
+ *
  * Two months are kept in memory: the current one, and the previous one in case the wall clock is set back across
  * midnight. An agency that has been idle for a month is therefore no longer in memory.
  */
@@ -47,8 +63,12 @@ export class UsageMeter {
   readonly #clock: Clock
   readonly #persist: (usage: UsageDraft[], uses: readonly KeyUse[]) => Promise<void>
   readonly #timer: FlushTimer
+  /** All of the current day. */
   readonly #dirty = new Set<MonthCounter>()
+  /** Totals at the end of earlier days, still to be written. */
+  readonly #ended = new Set<UsageDraft>()
   readonly #uses = new KeyUses()
+  #day: CalendarDay
   #month: CalendarMonth
   #counters = new Map<string, MonthCounter>()
   /** By month, including the current one. */
@@ -63,12 +83,14 @@ export class UsageMeter {
     this.#clock = options.clock
     this.#persist = options.persist
     this.#timer = new FlushTimer({
-      flushed: { isDirty: () => this.#dirty.size + this.#uses.size > 0, write: () => this.#write() },
+      flushed: { isDirty: () => this.#dirty.size + this.#ended.size + this.#uses.size > 0, write: () => this.#write() },
       clock: options.clock,
       everyMs: COUNTERS_FLUSH_MS,
       onFailure: options.onFailure,
     })
-    this.#month = calendarMonthAt(options.clock.now())
+    const now = options.clock.now()
+    this.#day = calendarDayAt(now)
+    this.#month = calendarMonthAt(now)
     this.#months.set(this.#month.name, this.#counters)
   }
 
@@ -78,7 +100,7 @@ export class UsageMeter {
       const counters = this.#months.get(month) ?? new Map<string, MonthCounter>()
       this.#months.set(month, counters)
       const counter = counters.get(agencyId)
-      if (counter === undefined) counters.set(agencyId, { agencyId, month, used, isDirty: false })
+      if (counter === undefined) counters.set(agencyId, { agencyId, month, used, isDirty: false, day: '' })
       else counter.used = Math.max(counter.used, used)
     }
   }
@@ -95,6 +117,7 @@ export class UsageMeter {
       counter.used += 1
       if (!counter.isDirty) {
         counter.isDirty = true
+        counter.day = this.#day.name
         this.#dirty.add(counter)
         this.#timer.wake()
       }
@@ -146,7 +169,7 @@ export class UsageMeter {
   #counterOf(agencyId: string): MonthCounter {
     const known = this.#counters.get(agencyId)
     if (known !== undefined) return known
-    const counter = { agencyId, month: this.#month.name, used: 0, isDirty: false }
+    const counter = { agencyId, month: this.#month.name, used: 0, isDirty: false, day: '' }
     this.#counters.set(agencyId, counter)
     return counter
   }
@@ -164,34 +187,54 @@ export class UsageMeter {
     }
   }
 
-  /** Makes the month of `now` the current one. */
+  /** Makes the day and the month of `now` the current ones. */
   #advanceTo(now: number): number {
+    if (now >= this.#day.begins && now < this.#day.ends) return now
+    this.#endDay()
+    this.#day = calendarDayAt(now)
     if (now >= this.#month.begins && now < this.#month.ends) return now
     const left = this.#month.name
     this.#month = calendarMonthAt(now)
     this.#counters = this.#months.get(this.#month.name) ?? new Map()
     this.#months.set(this.#month.name, this.#counters)
-    // Dirty counters of a dropped month stay in #dirty until they are written.
     for (const month of this.#months.keys()) {
       if (month < left && month < this.#month.name) this.#months.delete(month)
     }
     return now
   }
 
+  #endDay(): void {
+    for (const counter of this.#dirty) {
+      this.#ended.add(draftOf(counter))
+      counter.isDirty = false
+    }
+    this.#dirty.clear()
+  }
+
+  /** Days that have ended come first, as the database expects. So the totals are read now: a day may end between two parts. */
   async #write(): Promise<void> {
-    const dirty = [...this.#dirty]
+    const counterOf = new Map([...this.#dirty].map((counter) => [draftOf(counter), counter]))
+    const drafts = [...this.#ended, ...counterOf.keys()]
     const unwritten = this.#uses.unwritten()
-    for (let from = 0; from < Math.max(dirty.length, unwritten.length); from += WRITE_MAX) {
-      const counters = dirty.slice(from, from + WRITE_MAX)
+    for (let from = 0; from < Math.max(drafts.length, unwritten.length); from += WRITE_MAX) {
+      const usage = drafts.slice(from, from + WRITE_MAX)
       const uses = unwritten.slice(from, from + WRITE_MAX)
-      const usage = counters.map(({ agencyId, month, used }) => ({ agencyId, month, used }))
       await this.#persist(usage, uses)
       this.#uses.written(uses)
-      counters.forEach((counter, i) => {
-        if (counter.used !== usage[i]?.used) return
-        counter.isDirty = false
-        this.#dirty.delete(counter)
-      })
+      for (const draft of usage) this.#written(draft, counterOf.get(draft))
     }
   }
+
+  /** @param counter undefined: the draft is of a day that has ended */
+  #written(draft: UsageDraft, counter: MonthCounter | undefined): void {
+    this.#ended.delete(draft)
+    // It may have been counted since, or its day may have ended.
+    if (counter === undefined || counter.used !== draft.used || counter.day !== draft.day) return
+    counter.isDirty = false
+    this.#dirty.delete(counter)
+  }
+}
+
+function draftOf({ agencyId, month, used, day }: MonthCounter): UsageDraft {
+  return { agencyId, month, used, day }
 }

@@ -70,6 +70,7 @@ export function openPortal(
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
     webhooks,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
+    usageDaysOf: (agencyId, from) => usageRows.daysOf(agencyId, from),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
   }
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
+import { calendarDayAt } from '../../src/access/calendar-day.ts'
 import { calendarMonthAt } from '../../src/access/calendar-month.ts'
 import type { KeyUse } from '../../src/access/key-uses.ts'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
-import { DAY_MS } from '../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { AGENCY, sampleKey } from '../support/samples.ts'
 
@@ -172,8 +173,8 @@ describe('the month', () => {
     taken(meter, { requests: 2, quota: 9 })
     await clock.advance(1_000)
     expect(writes.flat()).toEqual([
-      { agencyId: 'agc_a', month: '2027-01', used: 3 },
-      { agencyId: 'agc_a', month: '2027-02', used: 2 },
+      { agencyId: 'agc_a', month: '2027-01', used: 3, day: '2027-01-31' },
+      { agencyId: 'agc_a', month: '2027-02', used: 2, day: '2027-02-01' },
     ])
   })
 
@@ -209,13 +210,94 @@ describe('the month', () => {
   })
 })
 
+describe('the day', () => {
+  const noon = Date.UTC(2027, 0, 15, 12)
+  const untilMidnight = 12 * HOUR_MS
+
+  test('that ends before it is written is written with its own total, ahead of the new one', async () => {
+    const { clock, meter, writes } = openMeter(new FakeClock(noon))
+    clock.jumpWall(untilMidnight - 100)
+    taken(meter, { requests: 3, quota: 9 })
+    clock.jumpWall(100)
+    taken(meter, { requests: 2, quota: 9 })
+    await meter.flush()
+    const agencyId = 'agc_a'
+    expect(writes).toEqual([
+      [
+        { agencyId, month: '2027-01', used: 3, day: '2027-01-15' },
+        { agencyId, month: '2027-01', used: 5, day: '2027-01-16' },
+      ],
+    ])
+    await meter.flush()
+    expect(writes).toHaveLength(1)
+  })
+
+  test('that ended is written also when nothing is asked on the new one', async () => {
+    const { clock, meter, writes } = openMeter(new FakeClock(noon))
+    taken(meter, { requests: 3, quota: 9 })
+    clock.jumpWall(untilMidnight)
+    meter.position('agc_a', 9)
+    await clock.advance(500)
+    expect(writes.flat()).toMatchObject([{ used: 3, day: '2027-01-15' }])
+  })
+
+  test('that ends during a write, or while none succeeds, loses nothing', async () => {
+    const { clock, meter, writes, database } = openMeter(new FakeClock(noon))
+    const held = Promise.withResolvers<void>()
+    database.persist = () => held.promise
+    taken(meter, { requests: 1, quota: 9 })
+    await clock.advance(500)
+    taken(meter, { requests: 1, quota: 9 })
+    clock.jumpWall(untilMidnight)
+    taken(meter, { requests: 1, quota: 9 })
+    held.reject(new Error('away'))
+    await settle()
+    database.persist = async () => {}
+    await clock.advance(500)
+    await clock.advance(500)
+    expect(writes.map((usage) => usage.map(({ used, day }) => [used, day]))).toEqual([
+      [[1, '2027-01-15']],
+      [
+        [2, '2027-01-15'],
+        [3, '2027-01-16'],
+      ],
+    ])
+  })
+
+  test('is written before the next one when it ends between two parts of a write', async () => {
+    const { clock, meter, writes, database } = openMeter(new FakeClock(noon))
+    for (let i = 0; i < 1_001; i++) meter.take(`agc_${i}`, 9)
+    database.persist = async () => {
+      if (writes.length > 1) return
+      meter.take('agc_1000', 9)
+      clock.jumpWall(untilMidnight)
+      meter.take('agc_1000', 9)
+    }
+    await meter.flush()
+    await clock.advance(500)
+    const ofLast = writes.flat().filter(({ agencyId }) => agencyId === 'agc_1000')
+    expect(ofLast.map(({ used, day }) => [used, day])).toEqual([
+      [1, '2027-01-15'],
+      [2, '2027-01-15'],
+      [3, '2027-01-16'],
+    ])
+  })
+
+  test.each([
+    ['2027-01-31T23:59:59.999Z', '2027-01-31', '2027-02-01T00:00:00.000Z'],
+    ['2028-02-29T00:00:00.000Z', '2028-02-29', '2028-03-01T00:00:00.000Z'],
+  ])('%s is on %s, which ends at %s', (instant, name, ends) => {
+    expect(calendarDayAt(Date.parse(instant))).toMatchObject({ name, ends: Date.parse(ends) })
+  })
+})
+
 describe('writing', () => {
   test('happens within half a second of a request, as a total, and not again until something is counted', async () => {
     const { clock, meter, writes } = openMeter()
     meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 100 }])
     taken(meter, { requests: 7, quota: 50_000 })
     await clock.advance(500)
-    expect(writes).toEqual([[{ agencyId: 'agc_a', month: '2027-01', used: 107 }]])
+    expect(writes).toEqual([[{ agencyId: 'agc_a', month: '2027-01', used: 107, day: '2027-01-15' }]])
     await clock.advance(10_000)
     expect(writes).toHaveLength(1)
   })

@@ -88,6 +88,9 @@ test("what the website booked is in its key's name, and counts as its requests",
   expect(ledger.usage.position(demoAgency().id, 50_000).used).toBe(requests)
   const months = await database.sql`select month from usage_month where used > 10000`
   expect(months).toHaveLength(5)
+  // Nothing is invented of single days.
+  const [days] = await database.sql`select sum(total_after - total_before)::int as used from usage_day`
+  expect(days?.['used'] ?? 0).toBeLessThanOrEqual(requests)
 })
 
 test('another start creates none', async () => {

@@ -11,6 +11,24 @@ import { eventually } from '../support/eventually.ts'
 const A = '/portal/v1/agencies/demo'
 const LONG_MS = 60_000
 
+/** What a busy agency is answered with. */
+const BUSY_DAYS = Array.from({ length: 20 }, (_, i) => ({
+  day: new Date(Date.UTC(2026, 10, 22 - i)).toISOString().slice(0, 10),
+  used: i === 9 ? 2_750 : 700 + ((i * 397) % 900),
+}))
+const BUSY_USED = 4_000 + BUSY_DAYS.reduce((sum, { used }) => sum + used, 0)
+const BUSY = {
+  usage: [
+    {
+      ...{ month: '2026-11', used: BUSY_USED, quota: 50_000, remaining: 50_000 - BUSY_USED },
+      resetsAt: '2026-12-01T00:00:00.000Z',
+    },
+    { month: '2026-10', used: 31_250, quota: null, remaining: null, resetsAt: null },
+  ],
+  ...{ page: 1, pageSize: 12, totalItems: 2, pageCount: 1 },
+  days: BUSY_DAYS,
+}
+
 describeInBrowser('audit and usage', () => {
   let portal: PortalInBrowser
   beforeAll(async () => {
@@ -70,8 +88,27 @@ describeInBrowser('audit and usage', () => {
           const shown = await page.getByText(/^\d+ of 50,000 requests/).textContent()
           return Number.parseInt(shown ?? '', 10) >= 3
         })
+        const days = page.getByRole('table', { name: 'Requests by day' }).getByRole('row')
+        expect(await days.count()).toBe(1 + 35)
+        expect(Number.parseInt((await days.last().getByRole('cell').textContent()) ?? '', 10)).toBeGreaterThanOrEqual(3)
+        await page.getByText('requests every day would use up the month’s quota of 50,000').waitFor()
         await expectAccessible(page)
         await snapshot(page, 'usage')
+      })
+    },
+    LONG_MS,
+  )
+
+  test(
+    'days that come near what the quota allows a day are compared with it, and what has no day is said',
+    async () => {
+      await portal.visit({ as: 'viewer', at: '#/audit?tab=usage' }, async (page) => {
+        await page.route('**/usage?*', (route) => route.fulfill({ json: BUSY }))
+        await page.reload()
+        await page.getByText('Dashed line: 1,666 requests every day would use up the month’s quota').waitFor()
+        await page.getByText('4,000 requests of this month were made before they were counted by day').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'usage-busy')
       })
     },
     LONG_MS,

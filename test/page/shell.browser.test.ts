@@ -57,7 +57,8 @@ describeInBrowser('the frame around the screens', () => {
       const button = page.getByRole('button', { name: /Demo viewer/ })
       await button.focus()
       await page.keyboard.press('Enter')
-      await page.getByRole('menuitem', { name: 'Dark theme' }).waitFor()
+      // The first item is focused once the browser has said that the menu is open.
+      await page.locator(':focus', { hasText: 'Dark theme' }).waitFor()
       await page.keyboard.press('ArrowDown')
       expect(await focused(page).textContent()).toBe('Sign out')
       await page.keyboard.press('Escape')

@@ -1,6 +1,6 @@
 import type { PortalAccess } from '../../access/portal-access.ts'
 import type { RefusalCounter } from '../../access/refusal-counter.ts'
-import type { MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
+import type { DayUsed, MonthUsed, UsageMeter } from '../../access/usage-meter.ts'
 import type { AccessTokenCommands } from '../../admin/access-token-commands.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
@@ -62,6 +62,8 @@ export interface PortalLedger extends PortalListener {
   readonly usage: Pick<UsageMeter, 'position'>
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
+  /** Days with requests, newest first, as of the meter's last flush. @param from `YYYY-MM-DD` */
+  usageDaysOf(agencyId: string, from: string): Promise<readonly DayUsed[]>
   /**
    * Checks all agencies, and the memory of the running actors. `signal` is aborted when the caller has gone.
    * @throws VerificationError when it does not finish

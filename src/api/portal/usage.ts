@@ -1,8 +1,11 @@
 import { Type } from '@sinclair/typebox'
+import { calendarDayAt } from '../../access/calendar-day.ts'
+import { DAY_MS } from '../../lib/duration.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
+import { DAYS_SHOWN, daysToNow } from './usage-days.ts'
 
 const onlyCurrent = (description: string) =>
   nullable(Type.Integer({ description: `${description} Null for past months.` }))
@@ -18,22 +21,40 @@ const MonthJson = Type.Object(
   { $id: 'UsageMonth' },
 )
 
+const DayJson = Type.Object(
+  {
+    day: Type.String({ format: 'date', description: 'In UTC.' }),
+    used: Type.Integer({ minimum: 0, description: 'Requests made with all keys.' }),
+  },
+  { $id: 'UsageDay' },
+)
+
+const UsageJson = Type.Object({
+  ...pageSchema('usage', MonthJson).properties,
+  days: Type.Array(DayJson, {
+    maxItems: DAYS_SHOWN,
+    description: `The last ${DAYS_SHOWN} days, today included, newest first, whatever the page. Other days without requests are left out, as are days before requests were counted by day.`,
+  }),
+})
+
 const LIST_USAGE = {
   id: 'listUsage',
   role: 'viewer',
   method: 'GET',
   path: `${AGENCY_PATH}/usage`,
   tag: 'Audit and usage',
-  summary: 'List usage by month, newest first',
-  description: 'The current month is counted up to now.',
+  summary: 'List usage by month and by day, newest first',
+  description: 'The current month and the current day are counted up to now.',
   query: Type.Object(PAGE_QUERY),
-  answer: { status: 200, description: 'A page of results.', schema: pageSchema('usage', MonthJson) },
+  answer: { status: 200, description: 'A page of results.', schema: UsageJson },
 } as const satisfies PortalOperation
 
 export const USAGE = [
   agencyRoute(LIST_USAGE, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const months = await ledger.usageOf(agency.id)
+    const now = ledger.clock.now()
+    const from = calendarDayAt(now - (DAYS_SHOWN - 1) * DAY_MS).name
+    const [months, days] = await Promise.all([ledger.usageOf(agency.id), ledger.usageDaysOf(agency.id, from)])
     const { month, used, quota, remaining, resetsAt } = ledger.usage.position(agency.id, agency.plan.requestsPerMonth)
     const past = months
       .filter((other) => other.month < month)
@@ -42,6 +63,7 @@ export const USAGE = [
     return JSON.stringify({
       usage: sliceOf(all, page),
       ...pageMembers(page, all.length),
+      days: daysToNow(days, { today: calendarDayAt(now).name, months, used }),
     })
   }),
 ]

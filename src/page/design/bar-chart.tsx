@@ -2,7 +2,7 @@ import './bar-chart.css'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 export interface Bar {
-  /** Below the bar. */
+  /** Below the bar. Empty: only `fullLabel` says it, for bars with no room for each. */
   readonly label: string
   /** Left out: `label` says it all. */
   readonly fullLabel?: string
@@ -20,14 +20,18 @@ const HEIGHT = 168
 const TOP = 18
 const BOTTOM = 22
 const BAR_MAX = 44
-/** A bar has room for its figure. */
+/** A bar has room for its figure; in a chart of narrower ones only the highest has one. */
 const FIGURE_WIDTH = 40
+/** Half of the widest label, such as `22 Nov` in bold. */
+const EDGE = 24
 
 /** Columns over time. Screen readers get a table instead. */
 export function BarChart({
   title,
   bars,
   max,
+  line,
+  labelHead = 'Month',
   valueHead,
 }: {
   /** Of the table; the visible title is the card's. */
@@ -35,6 +39,10 @@ export function BarChart({
   bars: readonly Bar[]
   /** The height of the chart; left out: the greatest value. */
   max?: number
+  /** A value to compare the bars with: drawn across them, if it is not above the chart. Say beside the chart what it is. */
+  line?: number
+  /** Head of the labels in the table. */
+  labelHead?: string
   /** Head of the values in the table. */
   valueHead: string
 }) {
@@ -44,6 +52,7 @@ export function BarChart({
   const step = bars.length === 0 ? 0 : width / bars.length
   const thickness = Math.min(BAR_MAX, step * 0.62)
   const full = HEIGHT - TOP - BOTTOM
+  const most = bars.reduce<Bar | null>((high, bar) => (bar.value > (high?.value ?? 0) ? bar : high), null)
   return (
     <div class="bars" ref={frame}>
       <svg width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
@@ -63,7 +72,8 @@ export function BarChart({
             y2={TOP + full * part + 0.5}
           />
         ))}
-        {bars.map(({ label, fullLabel = label, value, text, shortText = text, isOpen, isCurrent }, index) => {
+        {bars.map((bar, index) => {
+          const { label, fullLabel = label, value, text, shortText = text, isOpen, isCurrent } = bar
           const middle = step * (index + 0.5)
           const height = value <= 0 ? 0 : Math.max(2, (full * Math.min(value, top)) / top)
           const y = TOP + full - height
@@ -80,27 +90,38 @@ export function BarChart({
                 height={height}
                 rx="3"
               />
-              {step >= FIGURE_WIDTH && (
-                <text class="bars-value" x={middle} y={y - 5}>
+              {(step >= FIGURE_WIDTH || bar === most) && (
+                <text class="bars-value" x={step >= FIGURE_WIDTH ? middle : within(middle, width)} y={y - 5}>
                   {shortText}
                 </text>
               )}
-              <text
-                class={isCurrent === true ? 'bars-label bars-label-current' : 'bars-label'}
-                x={middle}
-                y={HEIGHT - 6}
-              >
-                {label}
-              </text>
+              {label !== '' && (
+                <text
+                  class={isCurrent === true ? 'bars-label bars-label-current' : 'bars-label'}
+                  x={step >= FIGURE_WIDTH ? middle : within(middle, width)}
+                  y={HEIGHT - 6}
+                >
+                  {label}
+                </text>
+              )}
             </g>
           )
         })}
+        {line !== undefined && line <= top && (
+          <line
+            class="bars-mark"
+            x1="0"
+            x2={width}
+            y1={TOP + full - (full * line) / top}
+            y2={TOP + full - (full * line) / top}
+          />
+        )}
       </svg>
       <table class="visually-hidden">
         <caption>{title}</caption>
         <thead>
           <tr>
-            <th scope="col">Month</th>
+            <th scope="col">{labelHead}</th>
             <th scope="col">{valueHead}</th>
           </tr>
         </thead>
@@ -115,6 +136,11 @@ export function BarChart({
       </table>
     </div>
   )
+}
+
+/** Text at the edge of the chart is not cut off. */
+function within(middle: number, width: number): number {
+  return Math.min(Math.max(middle, EDGE), width - EDGE)
 }
 
 function useWidthOf(ref: { current: HTMLElement | null }): number {

@@ -37,6 +37,8 @@ const STYLES = {
   shortMonthYear: { month: 'short', year: 'numeric' },
   /** `2027` */
   year: { year: 'numeric' },
+  /** `1 Mar` */
+  dayMonth: { day: 'numeric', month: 'short' },
   /** `Mar` */
   shortMonth: { month: 'short' },
   /** `M` */

@@ -19,6 +19,7 @@ import changes from '../../../sql/0018_changes.sql' with { type: 'text' }
 import portalSessions from '../../../sql/0019_portal_sessions.sql' with { type: 'text' }
 import portalChanges from '../../../sql/0020_portal_changes.sql' with { type: 'text' }
 import keyLastUsed from '../../../sql/0021_key_last_used.sql' with { type: 'text' }
+import usageDays from '../../../sql/0022_usage_days.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -40,6 +41,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 19, name: 'portal_sessions', sql: portalSessions },
   { version: 20, name: 'portal_changes', sql: portalChanges },
   { version: 21, name: 'key_last_used', sql: keyLastUsed },
+  { version: 22, name: 'usage_days', sql: usageDays },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

@@ -1,5 +1,5 @@
 import type { KeyUse } from '../../access/key-uses.ts'
-import type { MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
+import type { DayUsed, MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
@@ -9,7 +9,7 @@ import { fencesText } from './batch-text.ts'
 /** Ten years. */
 const MONTHS_MAX = 120
 
-/** Requests used per agency and month: totals, of which the highest is kept. And when keys were last used: the latest. */
+/** Requests used per agency, by month and by day: totals, of which the highest is kept. And when keys were last used: the latest. */
 export class PostgresUsageRows {
   readonly #sql: Sql
 
@@ -49,6 +49,21 @@ export class PostgresUsageRows {
     return this.#sql<MonthUsed[]>`
       select month, used::float8 as "used" from usage_month
       where agency_id = ${uuidOf(agencyId)} order by month desc limit ${MONTHS_MAX}`
+  }
+
+  /**
+   * The agency's days on which requests were counted, newest first, as of the meter's last flush.
+   * @param from `YYYY-MM-DD`
+   */
+  async daysOf(agencyId: string, from: string): Promise<readonly DayUsed[]> {
+    return this.#sql<DayUsed[]>`
+      select day::text, used::float8 as "used", total_after::float8 as "total" from (
+        select day, total_after,
+               greatest(0, total_after - greatest(min(total_before) over whole, max(total_after) over earlier)) as used
+        from usage_day where agency_id = ${uuidOf(agencyId)} and day >= date_trunc('month', ${from}::text::date)
+        window whole as (partition by date_trunc('month', day)),
+               earlier as (whole order by day rows between unbounded preceding and 1 preceding)) d
+      where used > 0 and day >= ${from}::text::date order by day desc`
   }
 }
 

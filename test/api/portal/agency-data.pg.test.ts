@@ -191,7 +191,7 @@ describe('audit and usage', () => {
     for (let i = 0; i < 3; i++) await service.asPartner(secret, '/me')
     await service.ledger.usage.flush()
     await service.asPartner(secret, '/me')
-    const { usage, totalItems } = (await service.get(`${path}/usage`)).body
+    const { usage, totalItems, days } = (await service.get(`${path}/usage`)).body
     expect(totalItems).toBe(2)
     expect(usage[0]).toMatchObject({
       used: 4,
@@ -199,6 +199,8 @@ describe('audit and usage', () => {
       remaining: agency.plan.requestsPerMonth - 4,
     })
     expect(usage[1]).toEqual({ month: '2020-01', used: 7, quota: null, remaining: null, resetsAt: null })
+    expect(days.reduce((sum: number, { used }: { used: number }) => sum + used, 0)).toBe(4)
+    expect(days[0].day).toStartWith(usage[0].month)
   })
 })
 

@@ -9,6 +9,7 @@ import { count, percent } from '../../format/count.ts'
 import { dayOf, dayText, isoOf, monthStart } from '../../format/days.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
+import { UsageByDay } from './usage-by-day.tsx'
 
 type Month = Schema<'UsageMonth'>
 
@@ -42,6 +43,7 @@ export function Usage() {
       {data !== undefined && current !== undefined && (
         <div class="usage">
           <ThisMonth month={current} now={Date.now()} />
+          {data.days.some(({ used }) => used > 0) && <UsageByDay month={current} days={data.days} />}
           <Card title="Requests by month" aside="All keys, in UTC">
             {data.usage.every(({ used }) => used === 0) ? (
               <EmptyState
