@@ -70,7 +70,7 @@ describeInBrowser('API keys', () => {
       const dialog = await openForm(page)
       await dialog.getByLabel('Name').fill('x'.repeat(121))
       await dialog.getByRole('button', { name: 'Create key' }).click()
-      await dialog.getByText('a string of 1 to 120 characters').first().waitFor()
+      await dialog.getByText('Must be 1 to 120 characters').first().waitFor()
       expect(await dialog.getByLabel('Name').inputValue()).toBe('x'.repeat(121))
       await expectAccessible(page)
     })

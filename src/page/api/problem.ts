@@ -25,7 +25,8 @@ export class Problem extends Error {
     this.body = body
     this.code = typeof body['code'] === 'string' ? body['code'] : 'UNKNOWN'
     this.requestId = typeof body['requestId'] === 'string' ? body['requestId'] : null
-    this.fields = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : []
+    const errors = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : []
+    this.fields = errors.map(({ field, message }) => ({ field, message: fieldSentence(field, message) }))
   }
 
   /** Whether the same request may have been carried out nevertheless, or may pass later. */
@@ -35,8 +36,7 @@ export class Problem extends Error {
 
   /** What is wrong with a field of the body; undefined if nothing is. */
   of(field: string): string | undefined {
-    const message = this.fields.find((error) => error.field === field)?.message
-    return message === undefined ? undefined : fieldSentence(field, message)
+    return this.fields.find((error) => error.field === field)?.message
   }
 }
 
@@ -45,6 +45,7 @@ function fieldSentence(field: string, message: string): string {
   const said = message
     .replace(field, '')
     .replace(/ or null\b|\bnull or /, '')
+    .replace('a string of ', '')
     .trim()
     .replace(/\.$/, '')
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`

@@ -52,7 +52,9 @@ export function ErrorNote({ problem, onRetry }: { problem: Problem | null; onRet
       {problem.fields.length > 0 && (
         <ul>
           {problem.fields.map(({ field, message }) => (
-            <li key={field}>{message}</li>
+            <li key={field}>
+              {fieldWords(field)}: {message}
+            </li>
           ))}
         </ul>
       )}
@@ -88,4 +90,10 @@ export function Note({
       <div class="note-body">{children}</div>
     </div>
   )
+}
+
+/** `Hold hours` for `holdHours`, `Email` for `guest.email`: the message may be about a field that is not on the screen. */
+function fieldWords(field: string): string {
+  const words = (field.split('.').at(-1) ?? field).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
