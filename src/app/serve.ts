@@ -7,6 +7,7 @@ import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { localUrl } from '../lib/local-url.ts'
 import { ServerError } from '../postgres/client/check-server.ts'
+import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
@@ -14,7 +15,7 @@ import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
-import { openDatabase, UnreachableError } from './open-database.ts'
+import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
 import { agencyStore } from './open-portal.ts'
 import { serveSurfaces } from './open-surfaces.ts'
@@ -74,6 +75,7 @@ async function start(
   const isCancelled = () => service.isEnding
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
+  warnOfStandbys(database, log)
   const openingLedger = openLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -120,6 +122,16 @@ async function start(
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
+}
+
+/** Somebody who names several hosts counts on a fail-over. */
+function warnOfStandbys({ url, standbys }: Database, log: Log): void {
+  if (standbys === null) return
+  const { isSynchronous, asynchronous } = standbys
+  if (asynchronous.length > 0)
+    log.warn({ standbys: asynchronous }, 'standby is asynchronous: a fail-over to it can lose acknowledged bookings')
+  else if (!isSynchronous && (parseDatabaseUrl(url)?.hosts.length ?? 0) > 1)
+    log.warn('commits wait for no standby: a fail-over can lose acknowledged bookings')
 }
 
 /** Where the service listens, for the log. */

@@ -12,7 +12,7 @@ const READY_MS_MAX = 60_000
 export function systemPostgres(): string | null {
   const versions = existsSync(ROOT) ? readdirSync(ROOT).toSorted((a, b) => Number(b) - Number(a)) : []
   const folders = versions.map((version) => join(ROOT, version, 'bin'))
-  const needed = ['initdb', 'postgres', 'pg_dump', 'pg_restore']
+  const needed = ['initdb', 'postgres', 'pg_dump', 'pg_restore', 'pg_basebackup']
   return folders.find((folder) => needed.every((program) => existsSync(join(folder, program)))) ?? null
 }
 
@@ -47,7 +47,7 @@ export async function startSystemPostgres(programs: string): Promise<{ url: stri
   }
 }
 
-async function untilReady(url: string): Promise<void> {
+export async function untilReady(url: string): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX
   for (;;) {
     const sql = connect(url, { purpose: 'admin' })
@@ -63,7 +63,7 @@ async function untilReady(url: string): Promise<void> {
   }
 }
 
-function freePort(): number {
+export function freePort(): number {
   const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
   server.stop(true)
   return server.port

@@ -35,6 +35,8 @@ export interface PoolOptions {
   readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: () => void
+  /** Called by `end`. */
+  readonly onEnd?: () => void
   readonly clock?: Clock
 }
 
@@ -63,17 +65,24 @@ interface Connection {
   readonly send: Statement['handler']
   /** Statements in progress. */
   running: number
+  /** The server has reported a commit that it did not wait to be confirmed: no answer on it counts any more. */
+  isUnconfirmed: boolean
   stopWatching: () => void
 }
 
+/** Makes a postgres.js client of one connection, which calls `onClose` when that is closed, and `onUnconfirmed` as above. */
+type Open = (onClose: () => void, onUnconfirmed: () => void) => Sql
+
 /**
- * @param open makes a postgres.js client of one connection, which calls `onClose` when that is closed
  * @returns a `Sql` for statements, fragments and `end`; without `begin` and `reserve`
  */
-export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions): Sql {
+export function pooled(open: Open, options: PoolOptions): Sql {
   const pool = new ClientPool(open, options)
   // Only builds statements, never connects.
-  const builder = open(() => {})
+  const builder = open(
+    () => {},
+    () => {},
+  )
   const sql = new Proxy(builder, {
     apply: (target, self, args) =>
       pool.taking(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)),
@@ -90,7 +99,7 @@ export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions)
   return sql
 }
 
-const POOLS = new WeakMap<Sql, { readonly stats: PoolStats }>()
+const POOLS = new WeakMap<Sql, ClientPool>()
 
 /** @throws TypeError when `sql` is not what `pooled` has made */
 export function poolStats(sql: Sql): PoolStats {
@@ -99,8 +108,18 @@ export function poolStats(sql: Sql): PoolStats {
   return pool.stats
 }
 
+/**
+ * Discards every connection, because another server is used from now on. The outcomes of statements in progress are unknown.
+ * @throws TypeError when `sql` is not what `pooled` has made
+ */
+export function dropConnections(sql: Sql): void {
+  const pool = POOLS.get(sql)
+  if (pool === undefined) throw new TypeError('Cannot drop the connections of a pool: this is none')
+  pool.drop()
+}
+
 class ClientPool {
-  readonly #open: (onClose: () => void) => Sql
+  readonly #open: Open
   readonly #options: PoolOptions
   readonly #clock: Clock
   readonly #connections: Connection[] = []
@@ -112,7 +131,7 @@ class ClientPool {
   #refusedCount = 0
   #isEnding = false
 
-  constructor(open: (onClose: () => void) => Sql, options: PoolOptions) {
+  constructor(open: Open, options: PoolOptions) {
     this.#open = open
     this.#options = options
     this.#clock = options.clock ?? systemClock
@@ -194,10 +213,21 @@ class ClientPool {
   }
 
   #add(): Connection {
-    const client = this.#open(() => this.#lose(connection))
+    const client = this.#open(
+      () => this.#lose(connection),
+      () => {
+        connection.isUnconfirmed = true
+      },
+    )
     const probe: unknown = client``
     if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
-    const connection: Connection = { client, send: probe.handler, running: 0, stopWatching: () => {} }
+    const connection: Connection = {
+      client,
+      send: probe.handler,
+      running: 0,
+      isUnconfirmed: false,
+      stopWatching: () => {},
+    }
     this.#connections.push(connection)
     return connection
   }
@@ -214,6 +244,10 @@ class ClientPool {
       queueMicrotask(() => this.#sendNext())
     }
     statement.resolve = (result) => {
+      if (connection.isUnconfirmed) {
+        statement.reject(refusal('CONNECTION_UNCONFIRMED', 'a commit was not confirmed by the standby'))
+        return
+      }
       settle()
       resolve(result)
     }
@@ -235,20 +269,32 @@ class ClientPool {
     connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
   }
 
-  /** Rejects every statement still on the connection; their outcomes are unknown. */
   #lose(connection: Connection): void {
     const at = this.#connections.indexOf(connection)
     if (at === -1) return
     this.#connections.splice(at, 1)
-    connection.stopWatching()
-    const { client } = connection
-    void Promise.allSettled([client.end({ timeout: 0 })])
-    if (!this.#isEnding) {
-      this.#lostCount += 1
-      this.#reap(client)
-      this.#options.onLost?.()
+    this.#discard(connection)
+    this.#sendNext()
+  }
+
+  /** Discards every connection. Statements that wait for one are sent on new ones. */
+  drop(): void {
+    for (const connection of this.#connections.splice(0)) {
+      // Whatever still arrives on it is too late.
+      connection.isUnconfirmed = true
+      this.#discard(connection)
     }
     this.#sendNext()
+  }
+
+  /** Rejects every statement still on the connection; their outcomes are unknown. */
+  #discard({ client, stopWatching }: Connection): void {
+    stopWatching()
+    void Promise.allSettled([client.end({ timeout: 0 })])
+    if (this.#isEnding) return
+    this.#lostCount += 1
+    this.#reap(client)
+    this.#options.onLost?.()
   }
 
   #reap(client: Sql, [wait, ...later]: readonly number[] = REAP_AFTER_MS): void {
@@ -264,6 +310,7 @@ class ClientPool {
   /** @param timeout how long statements in progress may take to finish, seconds; without it, as long as it takes */
   async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
     this.#isEnding = true
+    this.#options.onEnd?.()
     if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
       await new Promise<void>((resolve) => {
         const stopWaiting = timeout === undefined ? () => {} : this.#clock.after(timeout * 1000, resolve)
