@@ -64,7 +64,7 @@ describe('under load, the primary', () => {
 
   test('is shut down and its standby promoted, and comes back as the standby: the same', async () => {
     const switchOver = async () => {
-      pair.shutDown(pair.primary)
+      await pair.shutDown(pair.primary)
       await pair.promote()
     }
     const gaps = await rounds(IS_LONG ? 10 : 2, switchOver, () => pair.rejoin())

@@ -1,9 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { appendFileSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freePort, systemPostgres, untilReady } from './system-postgres.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
@@ -18,7 +20,7 @@ export interface Node {
 }
 
 /**
- * A primary and a standby, made with the programs of the machine's own PostgreSQL as an operator would make them. Commits wait for the
+ * A primary with the ledger's tables and a standby, made with the programs of the machine's own PostgreSQL as an operator would make them. Commits wait for the
  * standby unless that is switched off. The URL names both, through proxies.
  */
 export class ReplicatedPostgres {
@@ -48,13 +50,14 @@ export class ReplicatedPostgres {
     }
     const pair = new ReplicatedPostgres(programs, folder, nodes as [Node, Node])
     const { primary, standby } = pair
-    pair.run('initdb', '-D', primary.folder, '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '-A', 'trust')
+    await pair.run('initdb', '-D', primary.folder, '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '-A', 'trust')
     // Small, because it is copied in every round.
     appendFileSync(
       join(primary.folder, 'postgresql.conf'),
-      "wal_level = replica\nmax_wal_size = 64MB\nmin_wal_size = 32MB\nwal_keep_size = 64MB\nhot_standby = on\nwal_log_hints = on\nunix_socket_directories = ''\n",
+      "wal_level = replica\nmax_wal_size = 64MB\nmin_wal_size = 32MB\nwal_keep_size = 64MB\nhot_standby = on\nwal_retrieve_retry_interval = 200ms\nunix_socket_directories = ''\n",
     )
     await pair.up(primary)
+    await pair.ask(primary, (sql) => migrate(sql))
     await pair.addStandby(standby)
     if (isSynchronous) await pair.waitForStandby(true)
     return pair
@@ -81,13 +84,9 @@ export class ReplicatedPostgres {
   }
 
   /** One of PostgreSQL's programs. */
-  run(program: string, ...args: string[]): string {
-    return execFileSync(join(this.#programs, program), args, {
-      cwd: this.#folder,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-      ...this.#account,
-    })
+  async run(program: string, ...args: string[]): Promise<string> {
+    const options = { cwd: this.#folder, ...this.#account }
+    return (await promisify(execFile)(join(this.#programs, program), args, options)).stdout
   }
 
   async up({ folder, port }: Node): Promise<void> {
@@ -119,22 +118,34 @@ export class ReplicatedPostgres {
   }
 
   /** A fast shutdown: the standby gets everything before it ends. */
-  shutDown({ folder }: Node): void {
-    this.run('pg_ctl', 'stop', '-D', folder, '-m', 'fast', '-w')
+  async shutDown({ folder }: Node): Promise<void> {
+    await this.run('pg_ctl', 'stop', '-D', folder, '-m', 'fast', '-w')
   }
 
   /** The standby becomes the primary, and does not wait for a standby until it has one. */
   async promote(): Promise<void> {
     const next = this.standby
-    this.run('pg_ctl', 'promote', '-D', next.folder, '-w')
+    await this.run('pg_ctl', 'promote', '-D', next.folder, '-w')
     ;[this.primary, this.standby] = [next, this.primary]
   }
 
   /** Copies the primary anew into the folder of the other. */
   async addStandby(node: Node = this.standby): Promise<void> {
+    while (this.#postmaster(node) !== null) await Bun.sleep(20)
     if (existsSync(node.folder)) rmSync(node.folder, { recursive: true, force: true })
     const from = `host=127.0.0.1 port=${this.primary.port} user=${SUPERUSER} application_name=${node.name}`
-    this.run('pg_basebackup', '-D', node.folder, '-d', from, '-R', '-X', 'stream', '--checkpoint=fast', '--no-sync')
+    await this.run(
+      'pg_basebackup',
+      '-D',
+      node.folder,
+      '-d',
+      from,
+      '-R',
+      '-X',
+      'stream',
+      '--checkpoint=fast',
+      '--no-sync',
+    )
     // Set for the primary; as a primary it must not wait for itself.
     appendFileSync(join(node.folder, 'postgresql.auto.conf'), "synchronous_standby_names = ''\n")
     await this.up(node)

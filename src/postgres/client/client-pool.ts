@@ -35,6 +35,8 @@ export interface PoolOptions {
   readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: () => void
+  /** Called every SLOW_MS while a connection settles nothing: its server may be mute. */
+  readonly onSlow?: () => void
   /** Called by `end`. */
   readonly onEnd?: () => void
   readonly clock?: Clock
@@ -57,6 +59,8 @@ interface Waiting {
  * (postgres.js 3.4.9). It is closed when it should be open, and again when it must be: after every connect_timeout, ms.
  */
 const REAP_AFTER_MS = [200, 6_000] as const
+/** A statement seldom takes longer. */
+const SLOW_MS = 500
 /** More than any load that is still answered in time. */
 export const WAITING_MAX = 20_000
 
@@ -264,9 +268,27 @@ class ClientPool {
   /** Statements of a connection settle one after the other: each is given its time from when the last one has. */
   #watch(connection: Connection): void {
     connection.stopWatching()
-    const { runMsMax } = this.#options
-    if (runMsMax === null || connection.running === 0 || !this.#connections.includes(connection)) return
-    connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
+    if (connection.running === 0 || !this.#connections.includes(connection)) return
+    const { runMsMax, onSlow } = this.#options
+    const stopDeadline = runMsMax === null ? null : this.#clock.after(runMsMax, () => this.#lose(connection))
+    const stopSlow = onSlow === undefined ? null : this.#every(SLOW_MS, onSlow)
+    connection.stopWatching = () => {
+      stopDeadline?.()
+      stopSlow?.()
+    }
+  }
+
+  /** @returns what stops it */
+  #every(ms: number, task: () => void): () => void {
+    let stop = (): void => {}
+    const next = (): void => {
+      stop = this.#clock.after(ms, () => {
+        next()
+        task()
+      })
+    }
+    next()
+    return () => stop()
   }
 
   #lose(connection: Connection): void {

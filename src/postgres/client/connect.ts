@@ -111,12 +111,18 @@ export function connect(
         },
       }),
     )
-  const stopFollowing = primary?.onMoved(() => dropConnections(sql))
-  const lost = (): void => {
-    primary?.doubt()
-    onLost?.()
-  }
-  const sql: Sql = pooled(open, { size: max ?? size, ...timeouts, onLost: lost, onEnd: () => stopFollowing?.() })
+  const options = { size: max ?? size, ...timeouts }
+  if (primary === null) return pooled(open, onLost === undefined ? options : { ...options, onLost })
+  const stopFollowing = primary.onMoved(() => dropConnections(sql))
+  const sql: Sql = pooled(open, {
+    ...options,
+    onLost: () => {
+      primary.doubt()
+      onLost?.()
+    },
+    onSlow: () => primary.suspect(),
+    onEnd: stopFollowing,
+  })
   return sql
 }
 

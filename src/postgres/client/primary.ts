@@ -75,6 +75,13 @@ export class Primary {
     if (!this.#isMoving) this.#current = null
   }
 
+  /** The primary has not answered for a while: looks now whether another one has been promoted. */
+  suspect(): void {
+    this.doubt()
+    // Whoever asks next finds out that there is none.
+    this.host().catch(() => {})
+  }
+
   /** @param moved called when connections to the host before must be dropped. @returns what removes it */
   onMoved(moved: () => void): () => void {
     this.#onMoved.add(moved)
