@@ -17,7 +17,10 @@ export function systemPostgres(): string | null {
 }
 
 /** A server made from them, in a temporary folder, that trusts every connection from this machine. */
-export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startSystemPostgres(
+  programs: string,
+  settings: readonly string[] = [],
+): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
   const account = serverAccount({ cluster: null, onStep: () => {} })
   if (account !== null) chownSync(folder, account.uid, account.gid)
@@ -31,7 +34,15 @@ export async function startSystemPostgres(programs: string): Promise<{ url: stri
   const port = freePort()
   const server = spawn(
     join(programs, 'postgres'),
-    ['-D', cluster, '-p', String(port), '-c', `unix_socket_directories=${folder}`],
+    [
+      '-D',
+      cluster,
+      '-p',
+      String(port),
+      '-c',
+      `unix_socket_directories=${folder}`,
+      ...settings.flatMap((each) => ['-c', each]),
+    ],
     options,
   )
   const url = `postgres://nightledger@127.0.0.1:${port}/postgres`
