@@ -39,7 +39,13 @@ export class ReplicatedPostgres {
     if (this.#account !== null) chownSync(folder, this.#account.uid, this.#account.gid)
   }
 
-  static async start({ isSynchronous = true }: { isSynchronous?: boolean } = {}): Promise<ReplicatedPostgres> {
+  static async start({
+    isSynchronous = true,
+    hasStandby = true,
+  }: {
+    isSynchronous?: boolean
+    hasStandby?: boolean
+  } = {}): Promise<ReplicatedPostgres> {
     const programs = systemPostgres()
     if (programs === null) throw new Error('Cannot replicate: install PostgreSQL (apt-get install postgresql)')
     const folder = mkdtempSync(join(tmpdir(), 'nightledger-test-pair-'))
@@ -58,6 +64,7 @@ export class ReplicatedPostgres {
     )
     await pair.up(primary)
     await pair.ask(primary, (sql) => migrate(sql))
+    if (!hasStandby) return pair
     await pair.addStandby(standby)
     if (isSynchronous) await pair.waitForStandby(true)
     return pair
@@ -87,6 +94,21 @@ export class ReplicatedPostgres {
   async run(program: string, ...args: string[]): Promise<string> {
     const options = { cwd: this.#folder, ...this.#account }
     return (await promisify(execFile)(join(this.#programs, program), args, options)).stdout
+  }
+
+  /** A shell block of the documentation, as the account of the servers. */
+  async shell(script: string, env: Record<string, string>): Promise<string> {
+    const options = {
+      cwd: this.#folder,
+      env: { PATH: `${this.#programs}:${process.env['PATH'] ?? ''}`, ...env },
+      ...this.#account,
+    }
+    // Servers that it starts must not hold the pipe open.
+    return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', `exec 2>&1\n${script}`], options)).stdout
+  }
+
+  urlOf({ port }: Node): string {
+    return `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`
   }
 
   async up({ folder, port }: Node): Promise<void> {

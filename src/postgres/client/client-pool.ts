@@ -34,11 +34,9 @@ export interface PoolOptions {
    */
   readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
-  readonly onLost?: () => void
+  readonly onLost?: (connection: { readonly isReplaced: boolean }) => void
   /** Called every SLOW_MS while a connection settles nothing: its server may be mute. */
   readonly onSlow?: () => void
-  /** Called by `end`. */
-  readonly onEnd?: () => void
   readonly clock?: Clock
 }
 
@@ -69,13 +67,24 @@ interface Connection {
   readonly send: Statement['handler']
   /** Statements in progress. */
   running: number
-  /** The server has reported a commit that it did not wait to be confirmed: no answer on it counts any more. */
-  isUnconfirmed: boolean
+  /**
+   * `unconfirmed`: the server has reported a commit without the standby's confirmation. `replaced`: another server is used from now on.
+   * No answer on either counts any more.
+   */
+  trust: 'good' | 'unconfirmed' | 'replaced'
   stopWatching: () => void
 }
 
-/** Makes a postgres.js client of one connection, which calls `onClose` when that is closed, and `onUnconfirmed` as above. */
-type Open = (onClose: () => void, onUnconfirmed: () => void) => Sql
+/** What a client reports. */
+export interface ConnectionEvents {
+  onClose(): void
+  onUnconfirmed(): void
+  /** Another server is used from now on. The outcomes of statements in progress are unknown. */
+  onReplaced(): void
+}
+
+/** Makes a postgres.js client of one connection. */
+type Open = (events: ConnectionEvents) => Sql
 
 /**
  * @returns a `Sql` for statements, fragments and `end`; without `begin` and `reserve`
@@ -83,10 +92,7 @@ type Open = (onClose: () => void, onUnconfirmed: () => void) => Sql
 export function pooled(open: Open, options: PoolOptions): Sql {
   const pool = new ClientPool(open, options)
   // Only builds statements, never connects.
-  const builder = open(
-    () => {},
-    () => {},
-  )
+  const builder = open({ onClose: () => {}, onUnconfirmed: () => {}, onReplaced: () => {} })
   const sql = new Proxy(builder, {
     apply: (target, self, args) =>
       pool.taking(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)),
@@ -103,23 +109,13 @@ export function pooled(open: Open, options: PoolOptions): Sql {
   return sql
 }
 
-const POOLS = new WeakMap<Sql, ClientPool>()
+const POOLS = new WeakMap<Sql, { readonly stats: PoolStats }>()
 
 /** @throws TypeError when `sql` is not what `pooled` has made */
 export function poolStats(sql: Sql): PoolStats {
   const pool = POOLS.get(sql)
   if (pool === undefined) throw new TypeError('Cannot tell how a pool is: this is none')
   return pool.stats
-}
-
-/**
- * Discards every connection, because another server is used from now on. The outcomes of statements in progress are unknown.
- * @throws TypeError when `sql` is not what `pooled` has made
- */
-export function dropConnections(sql: Sql): void {
-  const pool = POOLS.get(sql)
-  if (pool === undefined) throw new TypeError('Cannot drop the connections of a pool: this is none')
-  pool.drop()
 }
 
 class ClientPool {
@@ -209,6 +205,7 @@ class ClientPool {
   #withRoom(): Connection | null {
     let least: Connection | null = null
     for (const connection of this.#connections) {
+      if (connection.trust !== 'good') continue
       if (connection.running === 0) return connection
       if (least === null || connection.running < least.running) least = connection
     }
@@ -217,19 +214,24 @@ class ClientPool {
   }
 
   #add(): Connection {
-    const client = this.#open(
-      () => this.#lose(connection),
-      () => {
-        connection.isUnconfirmed = true
+    const client = this.#open({
+      onClose: () => this.#lose(connection),
+      onUnconfirmed: () => {
+        connection.trust = 'unconfirmed'
       },
-    )
+      onReplaced: () => {
+        connection.trust = 'replaced'
+        // A turn later, when none of the replaced connections is given another statement.
+        queueMicrotask(() => this.#lose(connection))
+      },
+    })
     const probe: unknown = client``
     if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
     const connection: Connection = {
       client,
       send: probe.handler,
       running: 0,
-      isUnconfirmed: false,
+      trust: 'good',
       stopWatching: () => {},
     }
     this.#connections.push(connection)
@@ -248,8 +250,8 @@ class ClientPool {
       queueMicrotask(() => this.#sendNext())
     }
     statement.resolve = (result) => {
-      if (connection.isUnconfirmed) {
-        statement.reject(refusal('CONNECTION_UNCONFIRMED', 'a commit was not confirmed by the standby'))
+      if (connection.trust !== 'good') {
+        statement.reject(refusal('CONNECTION_UNCONFIRMED', `its connection is ${connection.trust}`))
         return
       }
       settle()
@@ -291,32 +293,20 @@ class ClientPool {
     return () => stop()
   }
 
+  /** Rejects every statement still on the connection; their outcomes are unknown. */
   #lose(connection: Connection): void {
     const at = this.#connections.indexOf(connection)
     if (at === -1) return
     this.#connections.splice(at, 1)
-    this.#discard(connection)
-    this.#sendNext()
-  }
-
-  /** Discards every connection. Statements that wait for one are sent on new ones. */
-  drop(): void {
-    for (const connection of this.#connections.splice(0)) {
-      // Whatever still arrives on it is too late.
-      connection.isUnconfirmed = true
-      this.#discard(connection)
+    connection.stopWatching()
+    const { client } = connection
+    void Promise.allSettled([client.end({ timeout: 0 })])
+    if (!this.#isEnding) {
+      this.#lostCount += 1
+      this.#reap(client)
+      this.#options.onLost?.({ isReplaced: connection.trust === 'replaced' })
     }
     this.#sendNext()
-  }
-
-  /** Rejects every statement still on the connection; their outcomes are unknown. */
-  #discard({ client, stopWatching }: Connection): void {
-    stopWatching()
-    void Promise.allSettled([client.end({ timeout: 0 })])
-    if (this.#isEnding) return
-    this.#lostCount += 1
-    this.#reap(client)
-    this.#options.onLost?.()
   }
 
   #reap(client: Sql, [wait, ...later]: readonly number[] = REAP_AFTER_MS): void {
@@ -332,7 +322,6 @@ class ClientPool {
   /** @param timeout how long statements in progress may take to finish, seconds; without it, as long as it takes */
   async end({ timeout }: { timeout?: number | undefined } = {}): Promise<void> {
     this.#isEnding = true
-    this.#options.onEnd?.()
     if (this.#waiting.size > 0 || this.#connections.some(({ running }) => running > 0)) {
       await new Promise<void>((resolve) => {
         const stopWaiting = timeout === undefined ? () => {} : this.#clock.after(timeout * 1000, resolve)

@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import { dropConnections, pooled } from './client-pool.ts'
+import { type ConnectionEvents, pooled } from './client-pool.ts'
 import { withRepairedResults } from './repaired-results.ts'
 import { targetOf } from './target.ts'
 
@@ -99,31 +99,29 @@ export function connect(
 ): Sql {
   const { size, connectTimeout, session, ...timeouts } = PROFILES[purpose]
   const { primary, client } = targetOf(url)
-  const open = (onClose: () => void, onUnconfirmed: () => void): Sql =>
+  const open = (events: ConnectionEvents): Sql =>
     withRepairedResults(
       client({
         connect_timeout: connectTimeout,
         connection: { ...session, application_name: `nightledger ${purpose}` },
-        onclose: onClose,
+        onclose: events.onClose,
         // Other notices ("relation exists, skipping") would be printed to the console.
         onnotice: ({ ['routine']: routine }) => {
-          if (routine === WAIT_FOR_STANDBY) onUnconfirmed()
+          if (routine === WAIT_FOR_STANDBY) events.onUnconfirmed()
         },
+        onReplaced: events.onReplaced,
       }),
     )
   const options = { size: max ?? size, ...timeouts }
   if (primary === null) return pooled(open, onLost === undefined ? options : { ...options, onLost })
-  const stopFollowing = primary.onMoved(() => dropConnections(sql))
-  const sql: Sql = pooled(open, {
+  return pooled(open, {
     ...options,
-    onLost: () => {
-      primary.doubt()
+    onLost: ({ isReplaced }) => {
+      if (!isReplaced) primary.doubt()
       onLost?.()
     },
     onSlow: () => primary.suspect(),
-    onEnd: stopFollowing,
   })
-  return sql
 }
 
 /**

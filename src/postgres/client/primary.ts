@@ -45,7 +45,6 @@ export class Primary {
   #timeline = 0
   #search: Search | null = null
   readonly #onMoved = new Set<() => void>()
-  #isMoving = false
 
   constructor(options: { hosts: readonly Host[]; probe: Probe; clock?: Clock }) {
     this.#hosts = options.hosts
@@ -72,7 +71,7 @@ export class Primary {
 
   /** A connection was lost, or its server refused to write: the next connection looks again. */
   doubt(): void {
-    if (!this.#isMoving) this.#current = null
+    this.#current = null
   }
 
   /** The primary has not answered for a while: looks now whether another one has been promoted. */
@@ -82,7 +81,7 @@ export class Primary {
     this.host().catch(() => {})
   }
 
-  /** @param moved called when connections to the host before must be dropped. @returns what removes it */
+  /** @param moved called once, when another host has become the primary. @returns what removes it */
   onMoved(moved: () => void): () => void {
     this.#onMoved.add(moved)
     return () => this.#onMoved.delete(moved)
@@ -157,9 +156,9 @@ export class Primary {
   }
 
   #move(): void {
-    this.#isMoving = true
-    for (const moved of [...this.#onMoved]) moved()
-    this.#isMoving = false
+    const left = [...this.#onMoved]
+    this.#onMoved.clear()
+    for (const moved of left) moved()
   }
 
   #notFound({ states }: Search): NoPrimaryError {

@@ -6,14 +6,21 @@ import { type DatabaseUrl, DatabaseUrlError, type Host, parseDatabaseUrl } from 
 import { openSocket } from './open-socket.ts'
 import { type HostState, PROBE_MS_MAX, Primary } from './primary.ts'
 
-export type ClientOptions = postgres.Options<Record<string, postgres.PostgresType>>
+type Options = postgres.Options<Record<string, postgres.PostgresType>>
+
+export interface ClientOptions extends Options {
+  readonly connect_timeout: number
+  readonly onclose: () => void
+  /** Called when its server is no longer the primary. */
+  readonly onReplaced: () => void
+}
 
 /**
  * What was measured to recover within milliseconds of a killed connection (docs/decisions.md). `fetch_types: false` saves
  * every connection a round trip, made in a promise that nothing handles. The cost: no array parameters or array results; JSON
  * text is sent and jsonb selected instead.
  */
-const OPTIONS: ClientOptions = {
+const OPTIONS: Options = {
   max: 1,
   backoff: () => 0.02,
   fetch_types: false,
@@ -45,25 +52,36 @@ export function targetOf(text: string): Target {
 function makeTarget(url: DatabaseUrl): Target {
   const [only, another] = url.hosts
   const primary = another === undefined ? null : new Primary({ hosts: url.hosts, probe: (host) => probe(url, host) })
-  const hostOf = primary === null ? async () => only as Host : () => primary.host()
-  return { primary, client: (options) => clientOf(url, { ...options, hostOf }) }
+  if (primary === null) return { primary, client: (options) => clientOf(url, only as Host, options) }
+  return {
+    primary,
+    client: ({ onReplaced, onclose, ...options }) => {
+      let stopFollowing = (): void => {}
+      const host = async (): Promise<Host> => {
+        const found = await primary.host()
+        stopFollowing = primary.onMoved(onReplaced)
+        return found
+      }
+      const closed = (): void => {
+        stopFollowing()
+        onclose()
+      }
+      return clientOf(url, host, { ...options, onclose: closed })
+    },
+  }
 }
 
 function clientOf(
-  { url, hosts, tls }: DatabaseUrl,
-  { hostOf, ...options }: ClientOptions & { hostOf: () => Promise<Host> },
+  { url, tls }: DatabaseUrl,
+  host: Host | (() => Promise<Host>),
+  options: Omit<ClientOptions, 'onReplaced'>,
 ): postgres.Sql {
-  const [{ name, port }] = hosts as [Host]
-  const isPlain = tls === null && hosts.length === 1
-  const timeoutMs = Number(options.connect_timeout) * 1_000
-  const socket = async (): Promise<net.Socket> => openSocket(await hostOf(), { encryption: tls, timeoutMs })
-  return postgres(url, {
-    ...OPTIONS,
-    ...options,
-    // Named once: postgres.js would take an address with colons apart.
-    ...{ host: [name], port: [port], ssl: false },
-    ...(isPlain ? {} : { socket }),
-  } as unknown as ClientOptions)
+  const where = typeof host === 'function' ? host : async () => host
+  const timeoutMs = options.connect_timeout * 1_000
+  const socket = async (): Promise<net.Socket> => openSocket(await where(), { encryption: tls, timeoutMs })
+  // Lists, because postgres.js would take an address with colons apart.
+  const plain = typeof host === 'function' || tls !== null ? { socket } : { host: [host.name], port: [host.port] }
+  return postgres(url, { ...OPTIONS, ...options, ssl: false, ...plain } as unknown as Options)
 }
 
 /** A write-ahead log is named after its timeline, in the first 8 of its hexadecimal digits. */
@@ -71,7 +89,7 @@ async function probe(url: DatabaseUrl, host: Host): Promise<HostState> {
   const limits = { size: 1, pipelined: 1, runMsMax: PROBE_MS_MAX, deadlineMs: PROBE_MS_MAX }
   const connection = { application_name: 'nightledger primary' }
   const options = { connect_timeout: PROBE_MS_MAX / 1_000, connection, onnotice: () => {} }
-  const sql = pooled((onclose) => clientOf(url, { ...options, onclose, hostOf: async () => host }), limits)
+  const sql = pooled(({ onClose }) => clientOf(url, host, { ...options, onclose: onClose }), limits)
   try {
     const [row] = await sql<{ isStandby: boolean; isReadOnly: boolean; timeline: string | null }[]>`
       select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly",
