@@ -22,6 +22,7 @@ import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
+import { ownRun } from '../lib/process-run.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { classifyDatabaseError, isTransient } from '../postgres/client/database-error.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
@@ -38,6 +39,8 @@ import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
+import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { MonthsAhead } from './months-ahead.ts'
 import { takeOver } from './take-over.ts'
 
@@ -106,7 +109,9 @@ export interface Ledger extends PartnerLedger {
    * process (J5).
    */
   reportFenced(): void
-  /** Finishes writes in flight, writes snapshots, and closes every connection. */
+  /** Tells the process that waits for its turn that it comes in a moment. */
+  announceEnd(): Promise<void>
+  /** Finishes writes in flight, gives the shards up, writes snapshots, and closes every connection. */
   close(): Promise<void>
 }
 
@@ -132,6 +137,8 @@ export async function openLedger(options: {
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
+  /** Runs last before the take-over: waits for the turn of this process (await-turn.ts). Not given: takes over at once. */
+  untilTurn?: (writers: PostgresWriters) => Promise<void>
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
 }): Promise<Ledger> {
@@ -139,7 +146,9 @@ export async function openLedger(options: {
   const sql = connect(databaseUrl, { purpose: 'queries' })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
-  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
+  const writers = new PostgresWriters(probes)
+  const writerId = crypto.randomUUID()
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer: { writerId, run: ownRun() } })
   const catalogueStore = new PostgresCatalogueStore(sql)
   const catalogue = new Catalogue(catalogueStore)
   const rows = new PostgresBookingRows(sql)
@@ -152,7 +161,10 @@ export async function openLedger(options: {
     ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, clock },
     chainKeys: new PostgresChainKeys(sql, options.secretKey),
     // So that the journal starts with the newest month.
-    prepare: async () => void (await ensureMonths(sql).catch(watch.onHousekeepingFailure)),
+    prepare: async () => {
+      await ensureMonths(sql).catch(watch.onHousekeepingFailure)
+      await options.untilTurn?.(writers)
+    },
     isCancelled: options.isCancelled ?? (() => false),
     onFailure: watch.onTakeOverFailure,
   })
@@ -240,6 +252,10 @@ export async function openLedger(options: {
       throw error
     }
   }
+  const heartbeat = new Heartbeat({
+    ...{ clock, beat: () => writers.beat(writerId) },
+    onReplaced: () => void reportFenced(),
+  })
   const usage = new UsageMeter({
     clock,
     persist: (totals) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals)),
@@ -319,6 +335,7 @@ export async function openLedger(options: {
       return journal.epoch
     },
     reportFenced: () => void reportFenced(),
+    announceEnd: () => writers.drain(writerId),
     close: async () => {
       clearInterval(sweep)
       let isDatabaseAway = false
@@ -339,6 +356,8 @@ export async function openLedger(options: {
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)
+      heartbeat.stop()
+      if (journal.stats.state === 'closed') await writers.release(writerId).catch(watch.onHousekeepingFailure)
       // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
       if (journal.stats.state === 'closed' && !isDatabaseAway)
         await directory.snapshotAll().catch(watch.onSnapshotFailure)

@@ -63,6 +63,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   program
     .command('serve')
     .description('run the service (the default without a command)')
+    .option('--take-over', 'fence out the process that is serving at once, instead of waiting as its standby')
     .action(() => {
       throw new UsageError('The service cannot be started from here: use `bun run start`.')
     })

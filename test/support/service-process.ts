@@ -39,17 +39,24 @@ export async function startListening(env: Record<string, string>): Promise<Start
   return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
 }
 
+interface StartOptions {
+  /** What to run instead of the source, for example the built binary. */
+  readonly command?: string[]
+  /** Fences out the present writer at once; without it, the service waits for its turn. */
+  readonly takesOver?: boolean
+  readonly cwd?: string
+}
+
 /**
  * Starts the service and waits for its first answer.
- * @param command what to run instead of the source, for example the built binary
  * @throws Error with the service's log when it does not come up
  */
 export async function startService(
   env: Record<string, string>,
-  { command = [process.execPath, 'run', MAIN], cwd }: { command?: string[]; cwd?: string } = {},
+  { command = [process.execPath, 'run', MAIN], takesOver = false, cwd }: StartOptions = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
-  const { child, log, failed } = spawn(command, env, cwd)
+  const { child, log, failed } = spawn([...command, ...(takesOver ? ['serve', '--take-over'] : [])], env, cwd)
   const service = serviceOf(child, await Promise.race([failed, portsFrom(log, 'listening')]), log)
   await fetch(`${service.baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
   return { ...service, readyMs: performance.now() - since }
@@ -109,7 +116,7 @@ export async function makeAgencyByPortal(
 export function startServiceOn(
   databaseUrl: string,
   env: Record<string, string> = {},
-  options: { command?: string[] } = {},
+  options: StartOptions = {},
 ): Promise<ServiceProcess> {
   return startService({ ...credentialsFor(databaseUrl), ...env }, options)
 }

@@ -10,7 +10,7 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
  * `journal`: the connection of one lane of the writer. `queries`: the pool for look-ups, units read into memory and portal writes.
- * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
+ * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness, metrics and heartbeats. `admin`: migrations and
  * tools, without a statement timeout. `verification`: reads the whole ledger; its statement timeout ends what a dead process
  * left running.
  */
@@ -63,14 +63,14 @@ const PROFILES: Record<Purpose, Profile> = {
     connectTimeout: 5,
     session: { statement_timeout: QUERY_DEADLINE_MS, lock_timeout: 2_000 },
   },
-  // Two, so that readiness never waits for what the metrics count.
+  // Two, so that readiness never waits for what the metrics count. Heartbeats, which are all that is written here, need not survive.
   probes: {
     size: 2,
     pipelined: 4,
     runMsMax: 2_500,
     deadlineMs: 1_000,
     connectTimeout: 2,
-    session: { statement_timeout: 1_000, lock_timeout: 500 },
+    session: { statement_timeout: 1_000, lock_timeout: 500, synchronous_commit: 'off' },
   },
   // Does not set synchronous_commit, so that checkServer sees the server's own setting.
   admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },

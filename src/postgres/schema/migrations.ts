@@ -16,6 +16,7 @@ import cheaperAppends from '../../../sql/0015_cheaper_appends.sql' with { type: 
 import accessTokens from '../../../sql/0016_access_tokens.sql' with { type: 'text' }
 import loadUnits from '../../../sql/0017_load_units.sql' with { type: 'text' }
 import changes from '../../../sql/0018_changes.sql' with { type: 'text' }
+import writers from '../../../sql/0019_writers.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'access_tokens', sql: accessTokens },
   { version: 17, name: 'load_units', sql: loadUnits },
   { version: 18, name: 'changes', sql: changes },
+  { version: 19, name: 'writers', sql: writers },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

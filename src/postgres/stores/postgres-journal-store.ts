@@ -14,11 +14,14 @@ const SNAPSHOTS_KEPT = 3
 export class PostgresJournalStore implements JournalStore {
   readonly #url: string
   readonly #queries: Sql
+  readonly #writer: WriterRow | null
   readonly #lanes: PostgresLane[] = []
 
-  constructor(options: { url: string; queries: Sql }) {
+  /** @param options.writer the row that `takeOver` makes for this process; without it, nobody waits for this process */
+  constructor(options: { url: string; queries: Sql; writer?: WriterRow }) {
     this.#url = options.url
     this.#queries = options.queries
+    this.#writer = options.writer ?? null
   }
 
   lane(lane: number): PostgresLane {
@@ -32,7 +35,7 @@ export class PostgresJournalStore implements JournalStore {
       const rows = await first.client<TakenRow[]>`
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
-        from take_over(${holder})`
+        from take_over(${holder}, ${this.#writer?.writerId ?? null}, ${this.#writer?.run ?? null})`
       const [row] = rows
       if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with its shards')
       const shards = rows.map(({ newestMonth: _, ...shard }) => shard)
@@ -110,6 +113,13 @@ export class PostgresJournalStore implements JournalStore {
   async close(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.close()))
   }
+}
+
+interface WriterRow {
+  /** A UUID, drawn for this process. */
+  readonly writerId: string
+  /** Of `ownRun`. */
+  readonly run: string | null
 }
 
 interface TakenRow {
