@@ -163,7 +163,9 @@ export async function openLedger(options: {
     // So that the journal starts with the newest month.
     prepare: async () => {
       await ensureMonths(sql).catch(watch.onHousekeepingFailure)
-      await options.untilTurn?.(writers)
+      if (options.untilTurn === undefined) return
+      await store.open(APPEND_LANES)
+      await options.untilTurn(writers)
     },
     isCancelled: options.isCancelled ?? (() => false),
     onFailure: watch.onTakeOverFailure,

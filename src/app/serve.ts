@@ -21,7 +21,7 @@ import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
 import { agencyStore } from './open-portal.ts'
-import { serveSurfaces } from './open-surfaces.ts'
+import { rehearseSurfaces, serveSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -90,6 +90,7 @@ async function start(
         onWaiting: ({ name, shards }) => {
           log.info({ writer: name, shards }, 'waiting as a standby')
           listeners.refuse('standby', { isDraining: false })
+          rehearseSurfaces({ config, secrets, log, listeners, service })
         },
         onDraining: ({ name }) => {
           log.info({ writer: name }, 'the writer is stopping')

@@ -29,6 +29,11 @@ export class PostgresJournalStore implements JournalStore {
     return this.#lanes[lane] as PostgresLane
   }
 
+  /** Opens the connections of this many lanes, so that a take-over finds them open. */
+  async open(lanes: number): Promise<void> {
+    for (let lane = 0; lane < lanes; lane++) await this.lane(lane).client`select 1`
+  }
+
   async takeOver(holder: string): Promise<WriterTerm> {
     const first = this.lane(0)
     try {
