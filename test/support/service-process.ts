@@ -34,9 +34,16 @@ export type StartingService = Omit<ServiceProcess, 'readyMs'>
  * Starts the service and waits until it listens; what it needs may be missing still.
  * @throws Error with the service's log when it ends before
  */
-export async function startListening(env: Record<string, string>): Promise<StartingService> {
-  const { child, log, failed } = spawn([process.execPath, 'run', MAIN], env)
+export async function startListening(
+  env: Record<string, string>,
+  { takesOver = false }: Pick<StartOptions, 'takesOver'> = {},
+): Promise<StartingService> {
+  const { child, log, failed } = spawn([process.execPath, 'run', MAIN, ...takeOver(takesOver)], env)
   return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
+}
+
+function takeOver(takesOver: boolean): string[] {
+  return takesOver ? ['serve', '--take-over'] : []
 }
 
 interface StartOptions {
@@ -56,7 +63,7 @@ export async function startService(
   { command = [process.execPath, 'run', MAIN], takesOver = false, cwd }: StartOptions = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
-  const { child, log, failed } = spawn([...command, ...(takesOver ? ['serve', '--take-over'] : [])], env, cwd)
+  const { child, log, failed } = spawn([...command, ...takeOver(takesOver)], env, cwd)
   const service = serviceOf(child, await Promise.race([failed, portsFrom(log, 'listening')]), log)
   await fetch(`${service.baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
   return { ...service, readyMs: performance.now() - since }
