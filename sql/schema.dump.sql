@@ -481,6 +481,29 @@ CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING 
 
 CREATE INDEX webhook_delivery_pending ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
 
+CREATE OR REPLACE FUNCTION public.after_restore(OUT history_id uuid, OUT endpoints bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from shard s order by s.shard for update;
+  -- The mark comes with the link of the last entry up to it, so the chain goes on from there.
+  update shard s
+  set epoch = s.epoch + 1, holder = 'after-restore', writer_id = null, renewal = null, taken_at = clock_timestamp(),
+      mark = greatest(s.mark, coalesce(e.seq, 0)) + 1000000,
+      mark_link = case when coalesce(e.seq, 0) > s.mark then e.link else s.mark_link end
+  from shard o left join lateral (
+    select j.seq, j.link from journal j where j.shard = o.shard order by j.seq desc limit 1) e on true
+  where o.shard = s.shard;
+  delete from writer;
+  update ledger l set history_id = gen_random_uuid() returning l.history_id into after_restore.history_id;
+  update webhook_endpoint w
+  set status = 'disabled', disabled_reason = 'the service was restored from a backup: events may be missing, or be sent again',
+      updated_at = clock_timestamp(), revision = w.revision + 1
+  where w.status = 'active';
+  get diagnostics endpoints = row_count;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.append_batch(shards smallint[], epochs bigint[], entries journal_row[], payloads text, links bytea, created booking_row[], changed booking_row[], guests guest_row[], audit_lines audit_row[], idempotencies idempotency_row[], answers text, others jsonb)
  RETURNS text
  LANGUAGE plpgsql

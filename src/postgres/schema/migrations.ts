@@ -17,6 +17,7 @@ import accessTokens from '../../../sql/0016_access_tokens.sql' with { type: 'tex
 import loadUnits from '../../../sql/0017_load_units.sql' with { type: 'text' }
 import changes from '../../../sql/0018_changes.sql' with { type: 'text' }
 import writers from '../../../sql/0019_writers.sql' with { type: 'text' }
+import afterRestore from '../../../sql/0020_after_restore.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -36,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 17, name: 'load_units', sql: loadUnits },
   { version: 18, name: 'changes', sql: changes },
   { version: 19, name: 'writers', sql: writers },
+  { version: 20, name: 'after_restore', sql: afterRestore },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */
