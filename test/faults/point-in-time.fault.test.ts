@@ -1,14 +1,19 @@
-import { afterEach, expect, test } from 'bun:test'
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { afterAll, afterEach, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { idOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
+import { AGENCY } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
-import { verifyDatabase } from '../support/verify-database.ts'
+import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 
 /* A base backup and archived WAL, made under load, restored to a moment and to a named restore point. */
+
+const receiver = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(null, { status: 204 }) })
+const allowed = { WEBHOOK_ALLOW_HOSTS: receiver.url.host }
+afterAll(() => receiver.stop(true))
 
 let pair: ReplicatedPostgres
 let service: ServiceProcess | null = null
@@ -18,98 +23,93 @@ afterEach(async () => {
   await pair.stop()
 })
 
-const MAIN = resolve('src/main.ts')
+const [ARCHIVING = '', BACKUP = '', NAME = '', RESTORE = '', READY = ''] = shellBlocksOf(
+  sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Point-in-time recovery'),
+).map(({ script }) => script)
 
-async function nightledger(url: string, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([process.execPath, 'run', MAIN, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: url, SECRET_KEY: TEST_SECRET_KEY },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  if ((await child.exited) !== 0) throw new Error(`nightledger ${args.join(' ')}: ${out}${err}`)
-  return out
-}
+const NIGHTLEDGER = 'nightledger() { "$BUN" run "$MAIN" "$@"; }\n'
+/** Bookings that are under way while a moment is noted. */
+const CLIENTS = 16
 
-for (const target of ['moment', 'restore point'] as const) {
-  test(`restored to a ${target}: what was acknowledged before is there, what came after is not, and readers are told`, async () => {
+for (const target of ['a moment', 'a restore point', 'the end of the archive, its disk being lost'] as const) {
+  test(`restored to ${target}: what was there is there, what came after is not, and readers are told`, async () => {
     pair = await ReplicatedPostgres.start({ hasStandby: false })
     const { primary, standby: restored } = pair
-    const archive = join(primary.folder, '..', 'archive')
-    await pair.shell('mkdir -p "$ARCHIVE"', { ARCHIVE: archive })
-    await pair.shutDown(primary)
-    appendFileSync(
-      join(primary.folder, 'postgresql.conf'),
-      `archive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\narchive_timeout = 1\n`,
-    )
-    await pair.up(primary)
-    const url = pair.urlOf(primary)
-    await prepareForLoad(url)
-    service = await startServiceOn(url)
+    const folder = join(primary.folder, '..')
+    const env = {
+      ...{ PRIMARY_DATA: primary.folder, PRIMARY_HOST: '127.0.0.1', PRIMARY_PORT: String(primary.port) },
+      ...{ USER_OF_REPLICATION: 'nightledger', PRIMARY_URL: pair.urlOf(primary), WAL_ARCHIVE: join(folder, 'archive') },
+      ...{ ARCHIVE_TIMEOUT: '2', BACKUP: join(folder, 'backup'), RESTORED_DATA: restored.folder },
+      ...{ RESTORED_PORT: String(restored.port), RESTORED_URL: pair.urlOf(restored), SECRET_KEY: TEST_SECRET_KEY },
+      ...{ BUN: process.execPath, MAIN: resolve('src/main.ts') },
+    }
+    await pair.shell(ARCHIVING, env)
+    await prepareForLoad(env.PRIMARY_URL)
+    service = await startServiceOn(env.PRIMARY_URL, allowed)
     const { baseUrl } = service
+    const hook = await service.portal(`/agencies/${AGENCY.slug}/webhook-endpoints`, { url: receiver.url.href })
+    expect(hook.status).toBe(201)
     const load = new Load(() => baseUrl)
-    load.start(16)
+    load.start(CLIENTS)
     await eventually('bookings are being made', () => load.booked.size > 30)
-
-    const backup = `${restored.folder}`
-    await pair.shell(
-      'pg_basebackup -D "$BACKUP" -d "host=127.0.0.1 port=$PORT user=nightledger" -X none --checkpoint=fast',
-      {
-        ...{ BACKUP: backup, PORT: String(primary.port) },
-      },
-    )
+    await pair.shell(BACKUP, env)
     await eventually('more bookings are made', () => load.booked.size > 80)
+
     const toldBefore = [...load.booked.keys()]
-    const sql = pair.direct()
-    const [at] = await sql<{ now: string }[]>`select clock_timestamp()::text as now`
-    await sql`select pg_create_restore_point('before_the_mistake')`
-    const since = load.booked.size
-    await eventually('bookings are made after it', () => load.booked.size > since + 50)
-    const cursor = ((await (await load.get('/changes')).json()) as { cursor: string }).cursor
+    const [at] = await pair.ask(primary, (sql) => sql<{ now: string }[]>`select clock_timestamp()::text as now`)
+    await pair.shell(NAME, env)
+    await eventually('bookings are made after it', () => load.booked.size > toldBefore.length + 100)
+    const { cursor } = (await (await load.get('/changes')).json()) as { cursor: string }
+    if (target.startsWith('the end')) {
+      await Bun.sleep(5_000)
+      pair.signal(primary, 'SIGKILL')
+    }
     await load.stop()
-    const toldAfter = [...load.booked.keys()].slice(since + 32)
+    const endedAt = Date.now()
+    const told = [...load.booked.keys()]
     service.kill('SIGTERM')
     await service.exited
-    await sql`select pg_switch_wal()`
-    await sql.end({ timeout: 1 })
-    await Bun.sleep(1_500)
-    await pair.shutDown(primary)
+    if (!target.startsWith('the end')) await pair.shutDown(primary)
 
     const began = performance.now()
-    const goal =
-      target === 'moment' ? `recovery_target_time = '${at?.now}'` : "recovery_target_name = 'before_the_mistake'"
-    appendFileSync(
-      join(backup, 'postgresql.auto.conf'),
-      `restore_command = 'cp ${archive}/%f %p'\n${goal}\nrecovery_target_action = 'promote'\narchive_mode = off\n`,
-    )
-    writeFileSync(join(backup, 'recovery.signal'), '')
-    await pair.shell('chmod 700 "$BACKUP"', { BACKUP: backup })
-    await pair.up(restored)
-    await eventually('it is promoted', () =>
-      pair.ask(restored, async (db) => (await db`select pg_is_in_recovery() as is`)[0]?.['is'] === false),
-    )
-    const restoredUrl = pair.urlOf(restored)
-    expect(await nightledger(restoredUrl, 'after-restore')).toContain('The ledger has a new history')
-    expect(await nightledger(restoredUrl, 'verify', '--database')).toContain('Everything agrees with the journal.')
-    service = await startServiceOn(restoredUrl)
+    const RECOVERY_TARGET = {
+      'a moment': `recovery_target_time = '${at?.now}'`,
+      'a restore point': "recovery_target_name = 'before_the_import'",
+      'the end of the archive, its disk being lost': '',
+    }[target]
+    await pair.shell(RESTORE, { ...env, RECOVERY_TARGET })
+    const readied = await pair.shell(NIGHTLEDGER + READY, env)
+    expect(readied).toContain('1 webhook endpoints are switched off')
+    expect(readied).toContain('Everything agrees with the journal.')
+    service = await startServiceOn(env.RESTORED_URL, allowed)
     const after = new Load(() => service?.baseUrl ?? '')
     await after.book()
-    const rtoMs = performance.now() - began
+    const rto = `serving ${((performance.now() - began) / 1_000).toFixed(1)} s after the restore began`
 
-    const db = pair.direct(restored)
-    const rows = await db<{ id: string }[]>`select booking_id as id from booking`
+    const sql = pair.direct(restored)
+    const [last] = await sql<{ at: Date }[]>`select max(at) as at from journal where at < ${new Date(endedAt)}`
+    const lostMs = endedAt - (last?.at.getTime() ?? 0)
+    const rows = await sql<{ id: string }[]>`select booking_id as id from booking`
     const there = new Set(rows.map(({ id }) => idOf('bkg', id)))
     expect(toldBefore.filter((id) => !there.has(id))).toEqual([])
-    expect(toldAfter.filter((id) => there.has(id))).toEqual([])
-    const [numbers] = await db<
-      { first: string }[]
-    >`select min(j.seq - s.mark) as first from journal j join shard s using (shard) where j.seq > s.mark`
-    expect(Number(numbers?.first)).toBe(1)
+    if (target.startsWith('the end'))
+      console.log(
+        `restored to ${target}: ${told.filter((id) => !there.has(id)).length} of ${told.length} bookings lost, of ${(lostMs / 1_000).toFixed(1)} s with archive_timeout = 2; ${rto}`,
+      )
+    else {
+      expect(told.slice(toldBefore.length + 2 * CLIENTS).filter((id) => there.has(id))).toEqual([])
+      console.log(`restored to ${target}: ${rto}`)
+    }
+    const [numbers] = await sql<{ first: string }[]>`
+      select min(j.seq - s.mark) as first from journal j join shard s using (shard) where j.seq > s.mark`
+    expect(numbers?.first).toBe('1')
     const stale = await after.get(`/changes?after=${encodeURIComponent(cursor)}`)
-    expect([stale.status, ((await stale.json()) as { code: string }).code]).toEqual([410, 'CURSOR_EXPIRED'])
-    expect((await verifyDatabase(db)).differences).toEqual([])
-    await expectNothingLost(db, after)
-    await db.end({ timeout: 1 })
-    console.log(`restored to a ${target}: serving ${(rtoMs / 1_000).toFixed(1)} s after the restore began`)
+    expect([stale.status, await stale.json()]).toMatchObject([410, { code: 'CURSOR_EXPIRED' }])
+    const { body } = await service.portal(`/agencies/${AGENCY.slug}/webhook-endpoints`)
+    expect(body).toMatchObject({
+      webhookEndpoints: [{ status: 'disabled', disabledReason: expect.stringContaining('restored from a backup') }],
+    })
+    await expectNothingLost(sql, after)
+    await sql.end({ timeout: 1 })
   })
 }
