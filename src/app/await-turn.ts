@@ -12,8 +12,8 @@ import type { Writer } from '../postgres/stores/postgres-writers.ts'
 const SILENT_MS = 5_000
 /** Two of them. */
 const SEEN_MS = 2_000
-/** Below the deadline of a statement of purpose `probes`. */
-const WAIT_MS = 500
+/** How soon the death of a process of this machine is noticed. */
+const WAIT_MS = 200
 const PAUSE_MS = 200
 
 export interface TurnWatch {
