@@ -50,6 +50,7 @@ const WRITES: Record<string, string> = {
   'postgres-sender-store.ts: take_over_sending()': 'function',
   'postgres-sender-store.ts: update webhook_delivery': 'releases the claims of its own term, and no others',
   'postgres-usage-rows.ts: keep_usage()': 'function',
+  'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
