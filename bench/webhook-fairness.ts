@@ -14,8 +14,8 @@ import type { Unit } from '../src/core/domain/unit.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { SERVER_URL_VARIABLE, testDatabase } from '../test/support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../test/support/samples.ts'
+import { TestAuthority } from '../test/support/test-authority.ts'
 import { startTestServer } from '../test/support/test-server.ts'
-import { TestAuthority } from '../test/webhooks/support/test-authority.ts'
 import { linesOf } from './support/json-child.ts'
 
 const HANGING = 500

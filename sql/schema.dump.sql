@@ -318,6 +318,7 @@ create table shard (
   base bigint default 0 not null,
   base_link bytea default '\x'::bytea not null,
   holder text default ''::text not null,
+  writer_id uuid,
   constraint shard_pkey PRIMARY KEY (shard),
   constraint shard_base_check CHECK ((base >= 0)),
   constraint shard_base_link_check CHECK ((length(base_link) = ANY (ARRAY[0, 32]))),
@@ -464,6 +465,16 @@ create table webhook_sender (
   constraint webhook_sender_is_only_check CHECK (is_only)
 );
 
+create table writer (
+  writer_id uuid not null,
+  name text not null,
+  run text,
+  beat_at timestamp with time zone default clock_timestamp() not null,
+  draining_at timestamp with time zone,
+  released_at timestamp with time zone,
+  constraint writer_pkey PRIMARY KEY (writer_id)
+);
+
 CREATE INDEX audit_line_newest ON ONLY public.audit_line USING btree (agency_id, at DESC, line_id DESC);
 
 CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, arrival DESC);
@@ -493,6 +504,29 @@ CREATE INDEX journal_of_unit ON ONLY public.journal USING btree (unit_id, seq);
 CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
 
 CREATE INDEX webhook_delivery_pending ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
+
+CREATE OR REPLACE FUNCTION public.after_restore(OUT history_id uuid, OUT endpoints bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from shard s order by s.shard for update;
+  -- The mark comes with the link of the last entry up to it, so the chain goes on from there.
+  update shard s
+  set epoch = s.epoch + 1, holder = 'after-restore', writer_id = null, renewal = null, taken_at = clock_timestamp(),
+      mark = greatest(s.mark, coalesce(e.seq, 0)) + 1000000,
+      mark_link = case when coalesce(e.seq, 0) > s.mark then e.link else s.mark_link end
+  from shard o left join lateral (
+    select j.seq, j.link from journal j where j.shard = o.shard order by j.seq desc limit 1) e on true
+  where o.shard = s.shard;
+  delete from writer;
+  update ledger l set history_id = gen_random_uuid() returning l.history_id into after_restore.history_id;
+  update webhook_endpoint w
+  set status = 'disabled', disabled_reason = 'the service was restored from a backup: events may be missing, or be sent again',
+      updated_at = clock_timestamp(), revision = w.revision + 1
+  where w.status = 'active';
+  get diagnostics endpoints = row_count;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.append_batch(shards smallint[], epochs bigint[], entries journal_row[], payloads text, links bytea, created booking_row[], changed booking_row[], guests guest_row[], audit_lines audit_row[], idempotencies idempotency_row[], answers text, others jsonb)
  RETURNS text
@@ -657,6 +691,21 @@ begin
     select from unnest(entries) e
     left join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month
     where j.entry_id is distinct from e.entry_id);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.await_writers(wait_ms integer, known_draining boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  give_up_at constant timestamptz := clock_timestamp() + wait_ms * interval '1 millisecond';
+begin
+  while clock_timestamp() < give_up_at
+    and exists (select from writer)
+    and not exists (select from writer where released_at is not null or (draining_at is not null and not known_draining))
+  loop
+    perform pg_sleep(0.02);
+  end loop;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer, announced_only boolean DEFAULT true)
@@ -1459,6 +1508,17 @@ CREATE OR REPLACE FUNCTION public.shard_of(agency uuid)
  IMMUTABLE PARALLEL SAFE STRICT
 AS $function$ select get_byte(sha256(uuid_send(agency)), 0)::smallint $function$;
 
+CREATE OR REPLACE FUNCTION public.shard_writers()
+ RETURNS TABLE(writer_id uuid, name text, run text, shards bigint, beat_at timestamp with time zone, silent_ms double precision, is_draining boolean, is_released boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select w.writer_id, w.name, w.run, count(*), w.beat_at,
+         extract(epoch from clock_timestamp() - w.beat_at) * 1000, w.draining_at is not null, w.released_at is not null
+  from shard s join writer w on w.writer_id = s.writer_id
+  group by w.writer_id
+$function$;
+
 CREATE OR REPLACE FUNCTION public.storage_month(at timestamp with time zone)
  RETURNS date
  LANGUAGE sql
@@ -1467,14 +1527,18 @@ AS $function$
   select greatest(oldest_month, least(newest_month, date_trunc('month', at at time zone 'UTC')::date)) from ledger
 $function$;
 
-CREATE OR REPLACE FUNCTION public.take_over(new_holder text)
+CREATE OR REPLACE FUNCTION public.take_over(new_holder text, new_writer uuid DEFAULT NULL::uuid, new_run text DEFAULT NULL::text)
  RETURNS TABLE(shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
  LANGUAGE plpgsql
 AS $function$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
-  update shard s set epoch = s.epoch + 1, holder = new_holder, taken_at = clock_timestamp(), renewal = null;
+  update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null;
+  delete from writer;
+  if new_writer is not null then
+    insert into writer (writer_id, name, run) values (new_writer, new_holder, new_run);
+  end if;
   -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month

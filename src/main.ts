@@ -2,6 +2,9 @@
 import { SEND_WEBHOOKS, sendWebhooks } from './app/send-webhooks.ts'
 import { RUN_VERIFICATION } from './verify/verification-messages.ts'
 
+/** `serve --take-over`: does not wait for the present writer. */
+const TAKE_OVER = '--take-over'
+
 const [command, ...rest] = process.argv.slice(2)
 
 if (command === SEND_WEBHOOKS) sendWebhooks()
@@ -15,5 +18,10 @@ else if (command === RUN_VERIFICATION) {
 } else {
   // Loaded only here: the sender has no use for the surfaces.
   const { serve } = await import('./app/serve.ts')
-  await serve(process.env)
+  const unknown = rest.find((arg) => arg !== TAKE_OVER)
+  if (unknown === undefined) await serve(process.env, { takesOver: rest.includes(TAKE_OVER) })
+  else {
+    console.error(`Cannot start: unknown option ${unknown}. The only one is ${TAKE_OVER}.`)
+    process.exitCode = 2
+  }
 }

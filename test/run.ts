@@ -7,7 +7,7 @@ import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
 
 /*
- * `bun run test [--unit | --faults | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
+ * `bun run test [--unit | --faults | --failover | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
  * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
  */
 
@@ -15,6 +15,7 @@ const DEFAULT_KINDS: readonly TestKind[] = ['unit', 'postgres', 'browser']
 const KINDS: Record<string, readonly TestKind[] | undefined> = {
   '--unit': ['unit'],
   '--faults': ['fault'],
+  '--failover': ['fault', 'failover'],
   '--all': ['unit', 'postgres', 'browser', 'fault'],
 }
 /** Generous: machines are shared, and fault tests wait for real servers. */

@@ -1,5 +1,6 @@
 import { parseNetworks } from '../access/client-address.ts'
 import { DAY_MS } from '../lib/duration.ts'
+import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
@@ -11,6 +12,8 @@ export type Config = {
   readonly trustedProxies: readonly string[]
   /** null: the service starts a PostgreSQL of its own in `dataDir`. */
   readonly databaseUrl: string | null
+  /** Whether a start is refused when commits do not wait for a standby. */
+  readonly requireSynchronousStandby: boolean
   readonly dataDir: string
   /** As `parsePortalTokens` returns them. null only without a DATABASE_URL: then one is made and kept in `dataDir` (src/app/secrets.ts). */
   readonly portalTokens: readonly string[] | null
@@ -72,7 +75,7 @@ type Env = Readonly<Record<string, string | undefined>>
  */
 export function readConfig(env: Env): Config {
   const faults: string[] = []
-  const databaseUrl = read(env, 'DATABASE_URL', faults, parseDatabaseUrl)
+  const databaseUrl = readDatabaseUrl(env, faults)
   const environment = read(env, 'NODE_ENV', faults, (text) => oneOf(ENVIRONMENTS, text)) ?? 'development'
   const webhookAllowHosts = read(env, 'WEBHOOK_ALLOW_HOSTS', faults, parseAllowHosts) ?? []
   if (env['WEBHOOK_ALLOW_HOSTS'] && environment === 'production') {
@@ -87,6 +90,7 @@ export function readConfig(env: Env): Config {
     admin: readAdmin(env, port, faults),
     trustedProxies: read(env, 'TRUSTED_PROXIES', faults, parseTrustedProxies) ?? [],
     databaseUrl,
+    requireSynchronousStandby: read(env, 'REQUIRE_SYNCHRONOUS_STANDBY', faults, parseSwitch) ?? false,
     dataDir: env['DATA_DIR'] || './data',
     portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
     secretKey: read(env, 'SECRET_KEY', faults, parseSecretKey),
@@ -95,6 +99,8 @@ export function readConfig(env: Env): Config {
     webhookAllowHosts,
     limits: readLimits(env, faults),
   }
+  if (config.requireSynchronousStandby && !env['DATABASE_URL'])
+    faults.push('REQUIRE_SYNCHRONOUS_STANDBY is set, but DATABASE_URL is not: the built-in PostgreSQL has no standby.')
   if (env['DATABASE_URL']) {
     // Secrets in the data folder of one process would not work for a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {
@@ -107,7 +113,8 @@ export function readConfig(env: Env): Config {
 
 /** What a value must be, to complete "use …". */
 const WHAT_PASSES = {
-  DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database',
+  DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database, with several hosts as host:5432,other:5432',
+  REQUIRE_SYNCHRONOUS_STANDBY: 'true or false',
   PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces, or two such tokens separated by a comma`,
   SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
   PORT: 'a whole number from 0 to 65535',
@@ -182,9 +189,19 @@ function parseHost(text: string): string | null {
   return /^[\w.:-]+$/.test(text) ? text : null
 }
 
-function parseDatabaseUrl(text: string): string | null {
-  const url = URL.parse(text)
-  return url !== null && ['postgres:', 'postgresql:'].includes(url.protocol) && url.hostname !== '' ? text : null
+/** @returns null when it is not set, or wrong, in which case a fault is noted */
+function readDatabaseUrl(env: Env, faults: string[]): string | null {
+  try {
+    return read(env, 'DATABASE_URL', faults, (text) => (parseDatabaseUrl(text) === null ? null : text))
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error
+    faults.push(`DATABASE_URL ${error.message}`)
+    return null
+  }
+}
+
+function parseSwitch(text: string): boolean | null {
+  return text === 'true' ? true : text === 'false' ? false : null
 }
 
 /**

@@ -5,6 +5,8 @@ import { withoutCors } from '../api/server/without-cors.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Config } from './config.ts'
 
+const PROBES = ['/healthz', '/readyz']
+
 /** The sockets that the process listens on: one for everything, or, with ADMIN_PORT, a second one for the operator. */
 export class Listeners {
   /** On PORT. */
@@ -40,11 +42,42 @@ export class Listeners {
     return this.all.reduce((sum, { server }) => sum + server.pendingRequests, 0)
   }
 
+  /**
+   * From the next request on, requests wait until this process serves, which is in a moment; then they are answered as any other. Probes
+   * are answered as before.
+   */
+  hold(): void {
+    for (const listener of this.all) {
+      const refused = listener.fetch
+      let held = 0
+      const hold: Listener['fetch'] = async (request) => {
+        if (held >= HELD_MAX || PROBES.includes(new URL(request.url).pathname)) return refused(request)
+        held += 1
+        await served
+        held -= 1
+        return (listener.fetch === hold ? refused : listener.fetch)(request)
+      }
+      listener.answerWith(hold, { isDraining: false })
+      const served = untilReplaced(listener, hold)
+    }
+  }
+
   /** From the next request on, every request is refused. */
   refuse(reason: NotServingReason, options: { isDraining: boolean }): void {
     this.public.answerWith(notServing(reason, systemIds, { hasProbes: this.admin === null }), options)
     this.admin?.answerWith(withoutCors(notServing(reason, systemIds)), options)
   }
+}
+
+/** Held requests. More are refused as before. */
+const HELD_MAX = 1_000
+/** How long a request is held. The writer that stops answers its last ones in less, unless the database is away. */
+const HELD_MS_MAX = 5_000
+const HELD_LOOK_MS = 5
+
+async function untilReplaced(listener: Listener, fetch: Listener['fetch']): Promise<void> {
+  const until = performance.now() + HELD_MS_MAX
+  while (listener.fetch === fetch && performance.now() < until) await Bun.sleep(HELD_LOOK_MS)
 }
 
 function openAdmin(address: Address): Listener {

@@ -1,6 +1,8 @@
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
+import { hostsText, parseDatabaseUrl } from '../postgres/client/database-url.ts'
+import { checkStandbys, type Standbys } from '../postgres/client/standbys.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
 import { upgradeState } from '../postgres/upgrade/old-ledger.ts'
@@ -13,6 +15,8 @@ export interface Database {
   readonly url: string
   /** True when the server is the embedded one, in the data folder. */
   readonly isEmbedded: boolean
+  /** Null: it was not asked, because it is the embedded one. */
+  readonly standbys: Standbys | null
   stop(): Promise<void>
 }
 
@@ -33,27 +37,30 @@ export async function openDatabase(
   options: { secretKey: Uint8Array; onStep: (step: string) => void; isCancelled?: () => boolean },
 ): Promise<Database> {
   const { secretKey, onStep } = options
-  const database = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
+  const server = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
   try {
-    const sql = connect(database.url, { purpose: 'admin' })
+    const sql = connect(server.url, { purpose: 'admin' })
     try {
       await checkServer(sql)
+      const standbys = server.isEmbedded
+        ? null
+        : await checkStandbys(sql, { isRequired: config.requireSynchronousStandby })
       const { stage, main } = await upgradeState(sql)
       if (stage === 'old' || stage === 'copying') {
         await checkOldSecretKey(sql, main, secretKey)
-        await copyAndSwitch({ ...options, databaseUrl: database.url })
+        await copyAndSwitch({ ...options, databaseUrl: server.url })
       } else await checkSecretKeyBeforeMigrating(sql, secretKey)
       if (stage === 'switched')
         onStep('The tables of the last layout are kept. nightledger migrate --finish removes them')
       await migrate(sql, { onStep })
       await checkSecretKey(sql, secretKey)
+      return { ...server, standbys }
     } finally {
       await sql.end({ timeout: 1 })
     }
-    return database
   } catch (error) {
-    await database.stop()
-    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(database.url, error) : error
+    await server.stop()
+    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(server.url, error) : error
   }
 }
 
@@ -64,22 +71,21 @@ function isRefusal(error: unknown): boolean {
 }
 
 function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
-  const { hostname, port, pathname } = new URL(databaseUrl)
+  const { hosts, database } = parseDatabaseUrl(databaseUrl) ?? { hosts: [], database: '' }
   const reason = cause instanceof Error ? cause.message : String(cause)
-  const where = `${pathname.slice(1)} on ${hostname}:${port || 5432}`
   return new UnreachableError(
-    `Cannot reach the database ${where}: ${reason}. Check DATABASE_URL, and that the server is running and accepts connections.`,
+    `Cannot reach the database ${database} on ${hostsText(hosts)}: ${reason}. Check DATABASE_URL, and that the server is running and accepts connections.`,
     { cause },
   )
 }
 
-async function startOwn(config: Config, onStep: (step: string) => void): Promise<Database> {
+async function startOwn(config: Config, onStep: (step: string) => void): Promise<Omit<Database, 'standbys'>> {
   // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
   const { url, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
   return { url, isEmbedded: true, stop }
 }
 
-function given(url: string): Database {
+function given(url: string): Omit<Database, 'standbys'> {
   return { url, isEmbedded: false, stop: async () => {} }
 }

@@ -26,6 +26,7 @@ import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
+import { ownRun } from '../lib/process-run.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { classifyDatabaseError, isTransient } from '../postgres/client/database-error.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
@@ -43,6 +44,8 @@ import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
+import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { MonthsAhead } from './months-ahead.ts'
 import { takeOver } from './take-over.ts'
 
@@ -115,7 +118,9 @@ export interface Ledger extends PartnerLedger {
    * process (J5).
    */
   reportFenced(): void
-  /** Finishes writes in flight, writes snapshots, and closes every connection. */
+  /** Tells the process that waits for its turn that it comes in a moment. */
+  announceEnd(): Promise<void>
+  /** Finishes writes in flight, gives the shards up, writes snapshots, and closes every connection. */
   close(): Promise<void>
 }
 
@@ -141,6 +146,8 @@ export async function openLedger(options: {
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
+  /** Runs last before the take-over: waits for the turn of this process (await-turn.ts). Not given: takes over at once. */
+  untilTurn?: (writers: PostgresWriters) => Promise<void>
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
 }): Promise<Ledger> {
@@ -148,7 +155,9 @@ export async function openLedger(options: {
   const sql = connect(databaseUrl, { purpose: 'queries' })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
-  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql })
+  const writers = new PostgresWriters(probes)
+  const writerId = crypto.randomUUID()
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer: { writerId, run: ownRun() } })
   const catalogueStore = new PostgresCatalogueStore(sql)
   const catalogue = new Catalogue(catalogueStore)
   const rows = new PostgresBookingRows(sql)
@@ -168,7 +177,12 @@ export async function openLedger(options: {
     ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
     chainKeys: new PostgresChainKeys(sql, options.secretKey),
     // So that the journal starts with the newest month.
-    prepare: async () => void (await ensureMonths(sql).catch(watch.onHousekeepingFailure)),
+    prepare: async () => {
+      await ensureMonths(sql).catch(watch.onHousekeepingFailure)
+      if (options.untilTurn === undefined) return
+      await store.open(APPEND_LANES)
+      await options.untilTurn(writers)
+    },
     isCancelled: options.isCancelled ?? (() => false),
     onFailure: watch.onTakeOverFailure,
   })
@@ -264,6 +278,10 @@ export async function openLedger(options: {
       throw error
     }
   }
+  const heartbeat = new Heartbeat({
+    ...{ clock, beat: () => writers.beat(writerId) },
+    onReplaced: () => void reportFenced(),
+  })
   const usage = new UsageMeter({
     clock,
     persist: (totals, uses) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals, uses)),
@@ -356,6 +374,7 @@ export async function openLedger(options: {
       return journal.epoch
     },
     reportFenced: () => void reportFenced(),
+    announceEnd: () => writers.drain(writerId),
     close: async () => {
       clearInterval(sweep)
       let isDatabaseAway = false
@@ -376,6 +395,8 @@ export async function openLedger(options: {
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)
+      heartbeat.stop()
+      if (journal.stats.state === 'closed') await writers.release(writerId).catch(watch.onHousekeepingFailure)
       // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
       if (journal.stats.state === 'closed' && !isDatabaseAway)
         await directory.snapshotAll().catch(watch.onSnapshotFailure)

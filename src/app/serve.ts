@@ -7,18 +7,22 @@ import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
 import { localUrl } from '../lib/local-url.ts'
+import { isOver } from '../lib/process-run.ts'
 import { ServerError } from '../postgres/client/check-server.ts'
+import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
+import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
+import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
-import { openDatabase, UnreachableError } from './open-database.ts'
+import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { openLedger } from './open-ledger.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
-import { serveSurfaces } from './open-surfaces.ts'
+import { rehearseSurfaces, serveSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -34,11 +38,15 @@ const EXPLAINED = [
 
 /**
  * Runs the service until it is stopped; returns only then.
+ * @param options.takesOver fences out the present writer at once, instead of waiting until it stops or is silent
  * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
  */
-export async function serve(env: Record<string, string | undefined>): Promise<void> {
+export async function serve(
+  env: Record<string, string | undefined>,
+  { takesOver = false }: { takesOver?: boolean } = {},
+): Promise<void> {
   try {
-    await run(readConfig(env))
+    await run(readConfig(env), { takesOver })
   } catch (error) {
     const isExplained = EXPLAINED.some((kind) => error instanceof kind)
     console.error(isExplained && error instanceof Error ? error.message : error)
@@ -50,7 +58,7 @@ export async function serve(env: Record<string, string | undefined>): Promise<vo
  * Opens what the service needs: first everything that can fail, while another process may still serve, and the take-over last
  * (J5). Requests get 503 until everything is open.
  */
-async function run(config: Config): Promise<void> {
+async function run(config: Config, { takesOver }: { takesOver: boolean }): Promise<void> {
   ignoreProxies()
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
@@ -58,7 +66,7 @@ async function run(config: Config): Promise<void> {
   const service = new Service(log, listeners, config.dataDir)
   log.info(addressesOf(config, listeners), 'starting')
   try {
-    await start(config, { log, listeners, service })
+    await start(config, { log, listeners, service, takesOver })
   } catch (error) {
     await service.giveUp()
     throw error
@@ -67,7 +75,7 @@ async function run(config: Config): Promise<void> {
 
 async function start(
   config: Config,
-  { log, listeners, service }: { log: Log; listeners: Listeners; service: Service },
+  { log, listeners, service, takesOver }: { log: Log; listeners: Listeners; service: Service; takesOver: boolean },
 ): Promise<void> {
   const secrets = loadSecrets(config)
   checkSenderCommand()
@@ -75,6 +83,24 @@ async function start(
   const isCancelled = () => service.isEnding
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
+  warnOfStandbys(database, log)
+  const untilTurn = (writers: PostgresWriters) =>
+    awaitTurn({
+      ...{ writers, clock: systemClock, isOver, isCancelled },
+      watch: {
+        onWaiting: ({ name, shards }) => {
+          log.info({ writer: name, shards }, 'waiting as a standby')
+          listeners.refuse('standby', { isDraining: false })
+          rehearseSurfaces({ config, secrets, log, listeners, service })
+        },
+        onDraining: ({ name }) => {
+          log.info({ writer: name }, 'the writer is stopping')
+          listeners.hold()
+        },
+        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
+        onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
+      },
+    })
   const openingLedger = openLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -94,6 +120,8 @@ async function start(
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCancelled,
+    // The embedded server has one process: the lock of its folder sees to that.
+    ...(takesOver || database.isEmbedded ? {} : { untilTurn: (writers) => untilTurn(writers) }),
   })
   const ledger = await service.during(openingLedger, (opened) => service.has({ ledger: opened }))
   const webhooks = openWebhooks(ledger, {
@@ -127,6 +155,16 @@ async function start(
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
+}
+
+/** Somebody who names several hosts counts on a fail-over. */
+function warnOfStandbys({ url, standbys }: Database, log: Log): void {
+  if (standbys === null) return
+  const { isSynchronous, asynchronous } = standbys
+  if (asynchronous.length > 0)
+    log.warn({ standbys: asynchronous }, 'standby is asynchronous: a fail-over to it can lose acknowledged bookings')
+  else if (!isSynchronous && (parseDatabaseUrl(url)?.hosts.length ?? 0) > 1)
+    log.warn('commits wait for no standby: a fail-over can lose acknowledged bookings')
 }
 
 /** Where the service listens, for the log. */

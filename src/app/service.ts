@@ -25,6 +25,8 @@ const SENDER_DRAIN_MS_MAX = 5_000
  */
 const STEP_MS_MAX = 5_000
 
+const ANNOUNCED_MS_MAX = 100
+
 /** Time to finish sending answers; nothing more can be written. */
 const FENCED_MS = 200
 
@@ -130,6 +132,8 @@ export class Service {
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
     this.#ledger?.changes.end()
+    // Before connections are refused, so that its successor holds what it gets instead. While the database is away, there is none.
+    await Promise.race([this.#ledger?.announceEnd().catch(() => {}), sleep(systemClock, ANNOUNCED_MS_MAX)])
     const senderEnded = this.#webhooks?.sender.stop(SENDER_DRAIN_MS_MAX)
     const drained = await Promise.all(this.#listeners.all.map((each) => drain(each, systemClock, ANSWERS_MS_MAX)))
     if (drained.includes(false)) {

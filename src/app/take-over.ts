@@ -49,7 +49,7 @@ export async function takeOver(options: {
   rateRows: PostgresRateRows
   sessionRows: Pick<PostgresSessionRows, 'load'>
   clock: Clock
-  /** Runs last before the take-over. */
+  /** Runs last before the take-over, and may wait for it. */
   prepare: () => Promise<void>
   isCancelled: () => boolean
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
@@ -72,10 +72,12 @@ export async function takeOver(options: {
     // The outcome is unknown. A second take-over fences out the first.
     pauseMs: TAKE_OVER_AGAIN_MS,
   })
-  const chainKeys = await retryUntilAnswered(() => options.chainKeys.open(), retries)
-  await retryUntilAnswered(() => catalogue.load(catalogueBefore), retries)
-  const used = await retryUntilAnswered(usedSoFar, retries)
-  const passed = await retryUntilAnswered(() => rateRows.load(), retries)
-  const sessions = await retryUntilAnswered(() => sessionRows.load(), retries)
+  const [chainKeys, used, passed, sessions] = await Promise.all([
+    retryUntilAnswered(() => options.chainKeys.open(), retries),
+    retryUntilAnswered(usedSoFar, retries),
+    retryUntilAnswered(() => rateRows.load(), retries),
+    retryUntilAnswered(() => sessionRows.load(), retries),
+    retryUntilAnswered(() => catalogue.load(catalogueBefore), retries),
+  ])
   return { term, chainKeys, used, passed, sessions }
 }

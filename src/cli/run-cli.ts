@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../lib/version.ts'
 import { accessTokens } from './access-tokens.ts'
+import { afterRestore } from './after-restore.ts'
 import { agencies } from './agencies.ts'
 import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
@@ -48,7 +49,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   for (const add of [
     ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
     ...[calendar, search, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, rotateSecretKey],
+    ...[health, rotateSecretKey, afterRestore],
   ])
     add(program, terminal)
   program
@@ -63,6 +64,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   program
     .command('serve')
     .description('run the service (the default without a command)')
+    .option('--take-over', 'fence out the process that is serving at once, instead of waiting as its standby')
     .action(() => {
       throw new UsageError('The service cannot be started from here: use `bun run start`.')
     })

@@ -21,6 +21,7 @@ describe('readConfig', () => {
       port: 3000,
       host: '127.0.0.1',
       databaseUrl: null,
+      requireSynchronousStandby: false,
       dataDir: './data',
       admin: null,
       trustedProxies: [],

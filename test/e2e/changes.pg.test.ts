@@ -69,7 +69,7 @@ test(`kill -9 and take-overs under load, ${ROUNDS} of each: followers see every 
       service = await startServiceOn(database.url)
     } else {
       // The previous writer learns of its end by its next write.
-      service = await startServiceOn(database.url)
+      service = await startServiceOn(database.url, {}, { takesOver: true })
       await eventually('bookings are being made', () => load.booked.size > before + 5)
       last.kill('SIGTERM')
       await last.exited

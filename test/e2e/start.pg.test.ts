@@ -98,7 +98,7 @@ describe('a process that cannot serve ends, and the one that serves goes on:', (
 describe('while it starts,', () => {
   test('a process answers 503, the older one serves; afterwards it is the other way round', () =>
     holding(`select pg_advisory_lock(${MIGRATION_LOCK})`, async (session) => {
-      const second = await startListening(credentialsFor(database.url))
+      const second = await startListening(credentialsFor(database.url), { takesOver: true })
       const ask = (path: string) => fetch(`${second.baseUrl}${path}`)
       expect((await ask('/healthz')).status).toBe(200)
       const ready = await ask('/readyz')
@@ -121,7 +121,7 @@ describe('while it starts,', () => {
   test('SIGTERM ends a process with 0, and it takes nothing over any more', () =>
     holding(`select pg_advisory_lock(${MIGRATION_LOCK})`, async (session) => {
       const before = await epoch()
-      const second = await startListening(credentialsFor(database.url))
+      const second = await startListening(credentialsFor(database.url), { takesOver: true })
       second.kill('SIGTERM')
       await eventually('it drains', () => second.log().includes('draining'))
       await session.unsafe(`select pg_advisory_unlock(${MIGRATION_LOCK})`)
@@ -134,7 +134,7 @@ describe('while it starts,', () => {
     holding('begin; select from shard order by shard for update', (fence) =>
       holding('begin; lock table api_key in share mode', async (keys) => {
         const before = await epoch()
-        const second = await startListening(credentialsFor(database.url))
+        const second = await startListening(credentialsFor(database.url), { takesOver: true })
         await eventually('the take-over waits', () => second.log().includes('take-over is waiting for the database'))
         await keys.unsafe('commit; begin; lock table api_key in access exclusive mode')
         const waited = () => second.log().split('take-over is waiting for the database').length

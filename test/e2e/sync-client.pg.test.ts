@@ -53,7 +53,7 @@ async function endClient(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
 
 async function takeOver(): Promise<void> {
   const previous = service
-  service = await startServiceOn(database.url)
+  service = await startServiceOn(database.url, {}, { takesOver: true })
   proxy.target = portOf(service)
   previous.kill('SIGTERM')
   await previous.exited

@@ -65,7 +65,7 @@ test('a budget stays used up across a kill and a take-over, except for what was 
   service = await startServiceOn(postgres.url)
   expect(await passed(key, 3)).toBe(0)
   const older = service
-  service = await startServiceOn(postgres.url)
+  service = await startServiceOn(postgres.url, {}, { takesOver: true })
   expect(await passed(key, 3)).toBe(0)
   older.kill('SIGKILL')
 })
@@ -73,7 +73,7 @@ test('a budget stays used up across a kill and a take-over, except for what was 
 test('a process that serves reads only finds the fence when it writes what it has counted, and ends', async () => {
   const key = await addKey(AMPLE)
   const older = service
-  service = await startServiceOn(postgres.url)
+  service = await startServiceOn(postgres.url, {}, { takesOver: true })
   const newer = service
   service = older
   await passed(key, 1)

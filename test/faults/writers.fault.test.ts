@@ -41,7 +41,7 @@ describe('two writers (J5)', () => {
       const both = new Load(() => older.baseUrl)
       both.start(8)
       await Bun.sleep(100)
-      service = await startServiceOn(database.url)
+      service = await startServiceOn(database.url, {}, { takesOver: true })
       expect(await older.exited).toBe(1)
       await both.stop()
       await expectAcknowledged(sql, both)
@@ -59,7 +59,7 @@ describe('two writers (J5)', () => {
       load.start(16)
       await Bun.sleep(200)
       paused.kill('SIGSTOP')
-      const next = await startServiceOn(database.url)
+      const next = await startServiceOn(database.url, {}, { takesOver: true })
       const nextLoad = new Load(() => next.baseUrl)
       await nextLoad.book()
       const entriesBefore = await entriesOfEarlierWriters()
@@ -176,7 +176,7 @@ describe('a deploy that overlaps', () => {
     for (let deploy = 0; deploy < 5; deploy++) {
       await Bun.sleep(200)
       const older = current
-      current = await startServiceOn(database.url)
+      current = await startServiceOn(database.url, {}, { takesOver: true })
       older.kill('SIGTERM')
       await older.exited
     }

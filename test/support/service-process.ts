@@ -34,22 +34,36 @@ export type StartingService = Omit<ServiceProcess, 'readyMs'>
  * Starts the service and waits until it listens; what it needs may be missing still.
  * @throws Error with the service's log when it ends before
  */
-export async function startListening(env: Record<string, string>): Promise<StartingService> {
-  const { child, log, failed } = spawn([process.execPath, 'run', MAIN], env)
+export async function startListening(
+  env: Record<string, string>,
+  { takesOver = false }: Pick<StartOptions, 'takesOver'> = {},
+): Promise<StartingService> {
+  const { child, log, failed } = spawn([process.execPath, 'run', MAIN, ...takeOver(takesOver)], env)
   return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
+}
+
+function takeOver(takesOver: boolean): string[] {
+  return takesOver ? ['serve', '--take-over'] : []
+}
+
+interface StartOptions {
+  /** What to run instead of the source, for example the built binary. */
+  readonly command?: string[]
+  /** Fences out the present writer at once; without it, the service waits for its turn. */
+  readonly takesOver?: boolean
+  readonly cwd?: string
 }
 
 /**
  * Starts the service and waits for its first answer.
- * @param command what to run instead of the source, for example the built binary
  * @throws Error with the service's log when it does not come up
  */
 export async function startService(
   env: Record<string, string>,
-  { command = [process.execPath, 'run', MAIN], cwd }: { command?: string[]; cwd?: string } = {},
+  { command = [process.execPath, 'run', MAIN], takesOver = false, cwd }: StartOptions = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
-  const { child, log, failed } = spawn(command, env, cwd)
+  const { child, log, failed } = spawn([...command, ...takeOver(takesOver)], env, cwd)
   const service = serviceOf(child, await Promise.race([failed, portsFrom(log, 'listening')]), log)
   await fetch(`${service.baseUrl}/partner/v1/openapi.json`).then((response) => response.arrayBuffer())
   return { ...service, readyMs: performance.now() - since }
@@ -109,7 +123,7 @@ export async function makeAgencyByPortal(
 export function startServiceOn(
   databaseUrl: string,
   env: Record<string, string> = {},
-  options: { command?: string[] } = {},
+  options: StartOptions = {},
 ): Promise<ServiceProcess> {
   return startService({ ...credentialsFor(databaseUrl), ...env }, options)
 }

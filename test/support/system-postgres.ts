@@ -12,12 +12,15 @@ const READY_MS_MAX = 60_000
 export function systemPostgres(): string | null {
   const versions = existsSync(ROOT) ? readdirSync(ROOT).toSorted((a, b) => Number(b) - Number(a)) : []
   const folders = versions.map((version) => join(ROOT, version, 'bin'))
-  const needed = ['initdb', 'postgres', 'pg_dump', 'pg_restore']
+  const needed = ['initdb', 'postgres', 'pg_dump', 'pg_restore', 'pg_basebackup']
   return folders.find((folder) => needed.every((program) => existsSync(join(folder, program)))) ?? null
 }
 
 /** A server made from them, in a temporary folder, that trusts every connection from this machine. */
-export async function startSystemPostgres(programs: string): Promise<{ url: string; stop(): Promise<void> }> {
+export async function startSystemPostgres(
+  programs: string,
+  settings: readonly string[] = [],
+): Promise<{ url: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
   const account = serverAccount({ cluster: null, onStep: () => {} })
   if (account !== null) chownSync(folder, account.uid, account.gid)
@@ -31,7 +34,15 @@ export async function startSystemPostgres(programs: string): Promise<{ url: stri
   const port = freePort()
   const server = spawn(
     join(programs, 'postgres'),
-    ['-D', cluster, '-p', String(port), '-c', `unix_socket_directories=${folder}`],
+    [
+      '-D',
+      cluster,
+      '-p',
+      String(port),
+      '-c',
+      `unix_socket_directories=${folder}`,
+      ...settings.flatMap((each) => ['-c', each]),
+    ],
     options,
   )
   const url = `postgres://nightledger@127.0.0.1:${port}/postgres`
@@ -47,7 +58,7 @@ export async function startSystemPostgres(programs: string): Promise<{ url: stri
   }
 }
 
-async function untilReady(url: string): Promise<void> {
+export async function untilReady(url: string): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX
   for (;;) {
     const sql = connect(url, { purpose: 'admin' })
@@ -63,7 +74,7 @@ async function untilReady(url: string): Promise<void> {
   }
 }
 
-function freePort(): number {
+export function freePort(): number {
   const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
   server.stop(true)
   return server.port

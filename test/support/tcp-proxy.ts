@@ -13,6 +13,8 @@ export class TcpProxy {
   losesReplyTo: string | null = null
   /** True: whatever either side sends goes nowhere, and no connection is cut, as after a failover that leaves no trace. */
   isSilent = false
+  /** Connections are cut as soon as they are made, as if nobody listened. */
+  #isCutOff = false
   /** Pieces dropped so far. */
   lost = 0
   readonly #server = createServer((client) => this.#serve(client))
@@ -44,7 +46,21 @@ export class TcpProxy {
     for (const socket of [...this.#sockets]) socket.destroy()
   }
 
+  /** As if the server's host had lost its network, until `reconnect`. */
+  cutOff(): void {
+    this.#isCutOff = true
+    this.cutAll()
+  }
+
+  reconnect(): void {
+    this.#isCutOff = false
+  }
+
   #serve(client: Socket): void {
+    if (this.#isCutOff) {
+      client.destroy()
+      return
+    }
     const upstream = connect(this.target, '127.0.0.1')
     const cut = () => {
       client.destroy()

@@ -2,13 +2,14 @@ import { Glob } from 'bun'
 
 /**
  * `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. `fault`: named
- * `*.fault.test.ts`, kills and starves real processes; needs that server too, and minutes.
+ * `*.fault.test.ts`, kills and starves real processes; needs that server too, and minutes. `failover`: named `*.failover.test.ts`,
+ * needs Patroni and etcd; run only by `bun run test:failover`. `browser`: needs Postgres too, and is skipped without Chromium.
  */
-/** `browser`: needs Postgres too, and is skipped without Chromium. */
-export type TestKind = 'unit' | 'postgres' | 'browser' | 'fault'
+export type TestKind = 'unit' | 'postgres' | 'browser' | 'fault' | 'failover'
 
 export function kindOf(file: string): TestKind {
   if (file.endsWith('.fault.test.ts')) return 'fault'
+  if (file.endsWith('.failover.test.ts')) return 'failover'
   if (file.endsWith('.browser.test.ts')) return 'browser'
   return file.endsWith('.pg.test.ts') ? 'postgres' : 'unit'
 }

@@ -116,7 +116,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
   })
 
   test('ends when the service stops, without delaying it', async () => {
-    const other = await startServiceOn(database.url)
+    const other = await startServiceOn(database.url, {}, { takesOver: true })
     try {
       await underWay(other, async (verifier, answer) => {
         other.kill('SIGTERM')
@@ -154,7 +154,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
   })
 
   test('ends its process with the service, however the service ends', async () => {
-    const other = await startServiceOn(database.url)
+    const other = await startServiceOn(database.url, {}, { takesOver: true })
     try {
       await underWay(other, async (verifier) => {
         other.kill('SIGKILL')

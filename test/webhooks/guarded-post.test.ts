@@ -5,10 +5,10 @@ import { refusalOfAddress } from '../../src/webhooks/address-class.ts'
 import { coarseReason } from '../../src/webhooks/attempt-outcome.ts'
 import { DnsResolver } from '../../src/webhooks/dns-resolver.ts'
 import { ANSWER_BYTES_MAX, type GuardedPostOptions, guardedPost } from '../../src/webhooks/guarded-post.ts'
+import { type ServerCertificate, selfSigned, TestAuthority } from '../support/test-authority.ts'
 import { type DnsServer, startDnsServer, type Zone } from './support/dns-server.ts'
 import { startOddReceiver } from './support/odd-receiver.ts'
 import { startReceiver } from './support/receiver.ts'
-import { type ServerCertificate, selfSigned, TestAuthority } from './support/test-authority.ts'
 
 /*
  * Runs against real TLS servers on loopback. `127.0.0.1` stands for the Internet, every other loopback address for the

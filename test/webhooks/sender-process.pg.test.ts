@@ -14,8 +14,8 @@ import { eventually } from '../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { TestAuthority } from '../support/test-authority.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
-import { TestAuthority } from './support/test-authority.ts'
 
 /** Runs the sender in its own process, against a real https receiver. */
 

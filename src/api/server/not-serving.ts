@@ -14,6 +14,11 @@ const REASONS = {
     title: 'This request was not handled: the service is starting. Try again',
     fault: 'starting',
   },
+  standby: {
+    status: 503,
+    title: 'This request was not handled: another process is serving, and this one is its standby. Try again',
+    fault: 'standby: another process is the writer',
+  },
   // 500, as for the commands that are still open: the contract has no 503, and its clients retry a 500.
   fenced: {
     status: 500,

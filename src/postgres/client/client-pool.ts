@@ -34,7 +34,9 @@ export interface PoolOptions {
    */
   readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
-  readonly onLost?: () => void
+  readonly onLost?: (connection: { readonly isReplaced: boolean }) => void
+  /** Called every SLOW_MS while a connection settles nothing: its server may be mute. */
+  readonly onSlow?: () => void
   readonly clock?: Clock
 }
 
@@ -55,6 +57,8 @@ interface Waiting {
  * (postgres.js 3.4.9). It is closed when it should be open, and again when it must be: after every connect_timeout, ms.
  */
 const REAP_AFTER_MS = [200, 6_000] as const
+/** A statement seldom takes longer. */
+const SLOW_MS = 500
 /** More than any load that is still answered in time. */
 export const WAITING_MAX = 20_000
 
@@ -63,17 +67,32 @@ interface Connection {
   readonly send: Statement['handler']
   /** Statements in progress. */
   running: number
+  /**
+   * `unconfirmed`: the server has reported a commit without the standby's confirmation. `replaced`: another server is used from now on.
+   * No answer on either counts any more.
+   */
+  trust: 'good' | 'unconfirmed' | 'replaced'
   stopWatching: () => void
 }
 
+/** What a client reports. */
+export interface ConnectionEvents {
+  onClose(): void
+  onUnconfirmed(): void
+  /** Another server is used from now on. The outcomes of statements in progress are unknown. */
+  onReplaced(): void
+}
+
+/** Makes a postgres.js client of one connection. */
+type Open = (events: ConnectionEvents) => Sql
+
 /**
- * @param open makes a postgres.js client of one connection, which calls `onClose` when that is closed
  * @returns a `Sql` for statements, fragments and `end`; without `begin` and `reserve`
  */
-export function pooled(open: (onClose: () => void) => Sql, options: PoolOptions): Sql {
+export function pooled(open: Open, options: PoolOptions): Sql {
   const pool = new ClientPool(open, options)
   // Only builds statements, never connects.
-  const builder = open(() => {})
+  const builder = open({ onClose: () => {}, onUnconfirmed: () => {}, onReplaced: () => {} })
   const sql = new Proxy(builder, {
     apply: (target, self, args) =>
       pool.taking(Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)),
@@ -100,7 +119,7 @@ export function poolStats(sql: Sql): PoolStats {
 }
 
 class ClientPool {
-  readonly #open: (onClose: () => void) => Sql
+  readonly #open: Open
   readonly #options: PoolOptions
   readonly #clock: Clock
   readonly #connections: Connection[] = []
@@ -112,7 +131,7 @@ class ClientPool {
   #refusedCount = 0
   #isEnding = false
 
-  constructor(open: (onClose: () => void) => Sql, options: PoolOptions) {
+  constructor(open: Open, options: PoolOptions) {
     this.#open = open
     this.#options = options
     this.#clock = options.clock ?? systemClock
@@ -186,6 +205,7 @@ class ClientPool {
   #withRoom(): Connection | null {
     let least: Connection | null = null
     for (const connection of this.#connections) {
+      if (connection.trust !== 'good') continue
       if (connection.running === 0) return connection
       if (least === null || connection.running < least.running) least = connection
     }
@@ -194,10 +214,26 @@ class ClientPool {
   }
 
   #add(): Connection {
-    const client = this.#open(() => this.#lose(connection))
+    const client = this.#open({
+      onClose: () => this.#lose(connection),
+      onUnconfirmed: () => {
+        connection.trust = 'unconfirmed'
+      },
+      onReplaced: () => {
+        connection.trust = 'replaced'
+        // A turn later, when none of the replaced connections is given another statement.
+        queueMicrotask(() => this.#lose(connection))
+      },
+    })
     const probe: unknown = client``
     if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
-    const connection: Connection = { client, send: probe.handler, running: 0, stopWatching: () => {} }
+    const connection: Connection = {
+      client,
+      send: probe.handler,
+      running: 0,
+      trust: 'good',
+      stopWatching: () => {},
+    }
     this.#connections.push(connection)
     return connection
   }
@@ -214,6 +250,10 @@ class ClientPool {
       queueMicrotask(() => this.#sendNext())
     }
     statement.resolve = (result) => {
+      if (connection.trust !== 'good') {
+        statement.reject(refusal('CONNECTION_UNCONFIRMED', `its connection is ${connection.trust}`))
+        return
+      }
       settle()
       resolve(result)
     }
@@ -230,9 +270,27 @@ class ClientPool {
   /** Statements of a connection settle one after the other: each is given its time from when the last one has. */
   #watch(connection: Connection): void {
     connection.stopWatching()
-    const { runMsMax } = this.#options
-    if (runMsMax === null || connection.running === 0 || !this.#connections.includes(connection)) return
-    connection.stopWatching = this.#clock.after(runMsMax, () => this.#lose(connection))
+    if (connection.running === 0 || !this.#connections.includes(connection)) return
+    const { runMsMax, onSlow } = this.#options
+    const stopDeadline = runMsMax === null ? null : this.#clock.after(runMsMax, () => this.#lose(connection))
+    const stopSlow = onSlow === undefined ? null : this.#every(SLOW_MS, onSlow)
+    connection.stopWatching = () => {
+      stopDeadline?.()
+      stopSlow?.()
+    }
+  }
+
+  /** @returns what stops it */
+  #every(ms: number, task: () => void): () => void {
+    let stop = (): void => {}
+    const next = (): void => {
+      stop = this.#clock.after(ms, () => {
+        next()
+        task()
+      })
+    }
+    next()
+    return () => stop()
   }
 
   /** Rejects every statement still on the connection; their outcomes are unknown. */
@@ -246,7 +304,7 @@ class ClientPool {
     if (!this.#isEnding) {
       this.#lostCount += 1
       this.#reap(client)
-      this.#options.onLost?.()
+      this.#options.onLost?.({ isReplaced: connection.trust === 'replaced' })
     }
     this.#sendNext()
   }

@@ -1,6 +1,7 @@
-import postgres from 'postgres'
-import { pooled } from './client-pool.ts'
+import type postgres from 'postgres'
+import { type ConnectionEvents, pooled } from './client-pool.ts'
 import { withRepairedResults } from './repaired-results.ts'
+import { targetOf } from './target.ts'
 
 export type Sql = postgres.Sql
 
@@ -9,13 +10,11 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 /**
  * `journal`: the connection of one lane of the writer. `queries`: the pool for look-ups, units read into memory and portal writes.
- * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness and metrics. `admin`: migrations and
+ * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness, metrics and heartbeats. `admin`: migrations and
  * tools, without a statement timeout. `verification`: reads the whole ledger; its statement timeout ends what a dead process
  * left running.
  */
 export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 'verification'
-
-type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
 interface Profile {
   /** Maximum number of connections. */
@@ -64,14 +63,14 @@ const PROFILES: Record<Purpose, Profile> = {
     connectTimeout: 5,
     session: { statement_timeout: QUERY_DEADLINE_MS, lock_timeout: 2_000 },
   },
-  // Two, so that readiness never waits for what the metrics count.
+  // Two, so that readiness never waits for what the metrics count. Heartbeats, which are all that is written here, need not survive.
   probes: {
     size: 2,
     pipelined: 4,
     runMsMax: 2_500,
     deadlineMs: 1_000,
     connectTimeout: 2,
-    session: { statement_timeout: 1_000, lock_timeout: 500 },
+    session: { statement_timeout: 1_000, lock_timeout: 500, synchronous_commit: 'off' },
   },
   // Does not set synchronous_commit, so that checkServer sees the server's own setting.
   admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },
@@ -86,41 +85,47 @@ const PROFILES: Record<Purpose, Profile> = {
 }
 
 /**
- * What was measured to recover within milliseconds of a killed connection (docs/decisions.md). `fetch_types: false` saves
- * every connection a round trip, made in a promise that nothing handles. The cost: no array parameters or array results; JSON
- * text is sent and jsonb selected instead.
- */
-const OPTIONS: Options = {
-  max: 1,
-  backoff: () => 0.02,
-  fetch_types: false,
-  idle_timeout: 0,
-  max_lifetime: null,
-  // Notices ("relation exists, skipping") would otherwise be printed to the console.
-  onnotice: () => {},
-}
-
-/**
- * Connections to Postgres as a postgres.js client; they are opened on first use, and replaced when they are lost. bigint
+ * Connections to Postgres as a postgres.js client; they are opened on first use, and replaced when they are lost. Of several hosts, they
+ * all lead to the primary, and are lost when another one becomes the primary (P1). bigint
  * columns come back as strings. Every statement has the deadline of its purpose, after which it rejects with DeadlineError.
  * Without `begin` and `reserve` (docs/decisions.md): one statement, one plpgsql function, or one multi-statement simple query.
  * @param max connections, instead of the purpose's own number
  * @param onLost called whenever a connection is lost
- * @throws TypeError when `url` is not a URL
+ * @throws DatabaseUrlError when `url` is not such a URL
  */
 export function connect(
   url: string,
   { purpose, max, onLost }: { purpose: Purpose; max?: number; onLost?: () => void },
 ): Sql {
   const { size, connectTimeout, session, ...timeouts } = PROFILES[purpose]
-  const open = (onClose: () => void): Sql =>
+  const { primary, client } = targetOf(url)
+  const open = (events: ConnectionEvents): Sql =>
     withRepairedResults(
-      postgres(url, {
-        ...OPTIONS,
+      client({
         connect_timeout: connectTimeout,
         connection: { ...session, application_name: `nightledger ${purpose}` },
-        onclose: onClose,
+        onclose: events.onClose,
+        // Other notices ("relation exists, skipping") would be printed to the console.
+        onnotice: ({ ['routine']: routine }) => {
+          if (routine === WAIT_FOR_STANDBY) events.onUnconfirmed()
+        },
+        onReplaced: events.onReplaced,
       }),
     )
-  return pooled(open, { size: max ?? size, ...timeouts, ...(onLost === undefined ? {} : { onLost }) })
+  const options = { size: max ?? size, ...timeouts }
+  if (primary === null) return pooled(open, onLost === undefined ? options : { ...options, onLost })
+  return pooled(open, {
+    ...options,
+    onLost: ({ isReplaced }) => {
+      if (!isReplaced) primary.doubt()
+      onLost?.()
+    },
+    onSlow: () => primary.suspect(),
+  })
 }
+
+/**
+ * What raises the warning that someone has cancelled a commit's wait for its standby (pg_cancel_backend). The commit is then reported as
+ * any other, although a fail-over would lose it.
+ */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN'

@@ -5,11 +5,13 @@ export type FailedWrite = 'fenced' | 'not_written' | 'unknown'
 
 /**
  * The statement never left this process, or the server accepted no connection: the pool was full, no connection could be
- * opened, too_many_connections, cannot_connect_now.
+ * opened, no host is the primary, too_many_connections, cannot_connect_now.
  */
 const NEVER_SENT: ReadonlySet<unknown> = new Set([
   'CONNECTION_QUEUE_FULL',
   'CONNECTION_WAIT_TIMEOUT',
+  'CONNECTION_NO_PRIMARY',
+  'CONNECTION_NOT_ENCRYPTED',
   'CONNECT_TIMEOUT',
   'ECONNREFUSED',
   'ENOTFOUND',

@@ -1,6 +1,7 @@
 import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
+import { shardOf } from '../../core/journal/shard.ts'
 import { uuidOf } from '../../lib/ids.ts'
-import type { Sql } from '../client/connect.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
 
 /**
  * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
@@ -15,13 +16,25 @@ export class PostgresIdempotencyRows {
 
   /**
    * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none.
+   *
+   * A row that is seen may still wait to be replicated, if someone ended the session that wrote it. So an answer is read a second time
+   * under the lock of its fence: that makes it a transaction of its own, whose commit waits for the standby after everything before
+   * it. "None" needs no lock: whatever the caller is told then is in a commit as well, its booking or the audit line of its refusal.
    * @throws DeadlineError, or what the database answers
    */
   async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
+    const seen = await this.#read(scope, newerThan, this.#sql`select true as held`)
+    if (seen === null) return null
+    const fence = this.#sql`select true as held from shard where shard = ${shardOf(scope.agencyId)} for share`
+    return this.#read(scope, newerThan, fence)
+  }
+
+  async #read(scope: IdempotencyScope, newerThan: number, fence: Fragment): Promise<KeptAnswer | null> {
     const { agencyId, keyId, route, idempotencyKey } = scope
     const [row] = await this.#sql<KeptAnswer[]>`
+      with fence as materialized (${fence})
       select request_hash as "requestHash", status, body from idempotency
-      where agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
+      where (select held from fence) and agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
         and idempotency_key = ${idempotencyKey}
         and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }

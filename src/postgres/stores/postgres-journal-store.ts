@@ -3,6 +3,7 @@ import type { JournalStore, StoredUnit, WriterTerm } from '../../core/journal/jo
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
+import { appendBatch } from './append-batch.ts'
 import { assertHistory, assertNotArchived } from './archived-history.ts'
 import { entryOf, type LoadedRow, storedUnitOf } from './loaded-rows.ts'
 import { PostgresLane } from './postgres-lane.ts'
@@ -14,16 +15,27 @@ const SNAPSHOTS_KEPT = 3
 export class PostgresJournalStore implements JournalStore {
   readonly #url: string
   readonly #queries: Sql
+  readonly #writer: WriterRow | null
   readonly #lanes: PostgresLane[] = []
 
-  constructor(options: { url: string; queries: Sql }) {
+  /** @param options.writer the row that `takeOver` makes for this process; without it, nobody waits for this process */
+  constructor(options: { url: string; queries: Sql; writer?: WriterRow }) {
     this.#url = options.url
     this.#queries = options.queries
+    this.#writer = options.writer ?? null
   }
 
   lane(lane: number): PostgresLane {
     for (let next = this.#lanes.length; next <= lane; next++) this.#lanes.push(new PostgresLane(this.#url))
     return this.#lanes[lane] as PostgresLane
+  }
+
+  /**
+   * Opens the connections of this many lanes, and appends nothing on each: a take-over finds them open, and the first booking after it
+   * does not wait until its backend has read the tables' descriptions and planned the statement.
+   */
+  async open(lanes: number): Promise<void> {
+    for (let lane = 0; lane < lanes; lane++) await appendBatch(this.lane(lane).client, { shards: [], records: [] })
   }
 
   async takeOver(holder: string): Promise<WriterTerm> {
@@ -32,7 +44,7 @@ export class PostgresJournalStore implements JournalStore {
       const rows = await first.client<TakenRow[]>`
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
-        from take_over(${holder})`
+        from take_over(${holder}, ${this.#writer?.writerId ?? null}, ${this.#writer?.run ?? null})`
       const [row] = rows
       if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with its shards')
       const shards = rows.map(({ newestMonth: _, ...shard }) => shard)
@@ -110,6 +122,13 @@ export class PostgresJournalStore implements JournalStore {
   async close(): Promise<void> {
     await Promise.all(this.#lanes.map((lane) => lane.close()))
   }
+}
+
+interface WriterRow {
+  /** A UUID, drawn for this process. */
+  readonly writerId: string
+  /** Of `ownRun`. */
+  readonly run: string | null
 }
 
 interface TakenRow {

@@ -8,6 +8,7 @@
  * Every step can be interrupted and continues at the next call.
  */
 import { connect, type Sql } from '../client/connect.ts'
+import { withParameter } from '../client/database-url.ts'
 import { migrate } from '../schema/migrate.ts'
 import { MIGRATIONS, OLD_MIGRATIONS } from '../schema/migrations.ts'
 import { PostgresChainKeys } from '../stores/postgres-chain-keys.ts'
@@ -268,7 +269,5 @@ class Upgrade {
 
 /** The same database, with the tables of the copy in front of the old ones. */
 function nextUrl(databaseUrl: string, searchPath: string): string {
-  const url = new URL(databaseUrl)
-  url.searchParams.set('search_path', `ledger_next, ${searchPath}`)
-  return url.href
+  return withParameter(databaseUrl, 'search_path', `ledger_next, ${searchPath}`)
 }

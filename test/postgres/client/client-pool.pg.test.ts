@@ -148,7 +148,7 @@ describe('a pool', () => {
   test('rejects at the deadline what got no answer, as a statement of unknown outcome, sent or not', async () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
-    const pool = pooled((onClose) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
+    const pool = pooled(({ onClose }) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
       ...{ size: 1, pipelined: 1, runMsMax: null, deadlineMs: 300 },
     })
     await pool`select 1`
@@ -161,7 +161,7 @@ describe('a pool', () => {
   test('gives a connection up that says nothing for longer than a statement may run', async () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
-    const impatient = pooled((onClose) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
+    const impatient = pooled(({ onClose }) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
       size: 1,
       pipelined: 1,
       runMsMax: 300,
@@ -176,7 +176,7 @@ describe('a pool', () => {
   })
 
   test('does not take statements for dead that wait for each other on one connection', async () => {
-    const pool = pooled((onClose) => postgres(database.url, { max: 1, fetch_types: false, onclose: onClose }), {
+    const pool = pooled(({ onClose }) => postgres(database.url, { max: 1, fetch_types: false, onclose: onClose }), {
       // Together longer than that, each far from it on a machine that stands still for a moment.
       ...{ size: 1, pipelined: 4, runMsMax: 3_200, deadlineMs: null },
     })
@@ -199,7 +199,7 @@ describe('a pool', () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
     const options = { max: 1, fetch_types: false }
-    const pool = pooled((onClose) => postgres(url.href, { ...options, onclose: onClose }), {
+    const pool = pooled(({ onClose }) => postgres(url.href, { ...options, onclose: onClose }), {
       ...{ size: 1, pipelined: 1, runMsMax: 1_200, deadlineMs: 800 },
     })
     await pool`create table arrived (n int)`

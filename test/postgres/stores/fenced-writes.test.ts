@@ -53,6 +53,7 @@ const WRITES: Record<string, string> = {
   'postgres-session-rows.ts: keep_sessions()': 'function',
   'postgres-usage-rows.ts: keep_key_uses()': 'in the statement of keep_usage(), which checks the fences',
   'postgres-usage-rows.ts: keep_usage()': 'function',
+  'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import type { ServerCertificate } from './test-authority.ts'
+import type { ServerCertificate } from '../../support/test-authority.ts'
 
 /** A receiver that writes raw bytes, for responses that no HTTP server would send. Counts connections. */
 export interface OddReceiver {

@@ -1,4 +1,4 @@
-import type { ServerCertificate } from './test-authority.ts'
+import type { ServerCertificate } from '../../support/test-authority.ts'
 
 export interface Received {
   readonly at: number

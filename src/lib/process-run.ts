@@ -1,0 +1,34 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { identityOf, isAlive } from './process-identity.ts'
+
+/**
+ * What identifies this run of this process to other processes of its machine: pid, start and the namespace that the pid belongs to.
+ * Null where that cannot be told (other systems than Linux).
+ */
+export function ownRun(): string | null {
+  const namespace = ownNamespace()
+  const identity = identityOf(process.pid)
+  return namespace === null || identity === null ? null : JSON.stringify({ namespace, ...identity })
+}
+
+/** Whether a run was of this machine and is over. False when that cannot be told: it may be of another machine or container. */
+export function isOver(run: string): boolean {
+  const namespace = ownNamespace()
+  if (namespace === null) return false
+  const { namespace: its, pid, startedAt } = JSON.parse(run) as { namespace: string; pid: number; startedAt: string }
+  if (its !== namespace) return false
+  if (!isAlive(pid)) return true
+  // Null: it lives, but its start is hidden from us.
+  const current = identityOf(pid)
+  return current !== null && current.startedAt !== startedAt
+}
+
+/** Of the boot and the pids: two containers have different ones, and so have two machines. */
+function ownNamespace(): string | null {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return `${boot} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return null
+  }
+}

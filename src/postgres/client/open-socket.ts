@@ -1,0 +1,92 @@
+/**
+ * A connection to one server for postgres.js, encrypted if that is asked for. postgres.js would go on in plain text with a server that
+ * refuses encryption (`prefer`), cannot be given a certificate authority by URL, and has no deadline for a handshake that hangs.
+ */
+import net from 'node:net'
+import tls from 'node:tls'
+import type { Host, Tls } from './database-url.ts'
+
+/** The server does not encrypt, or is not the one that its certificate was made for. Retrying does not help. */
+export class TlsError extends Error {
+  override readonly name = 'TlsError'
+  readonly code = 'CONNECTION_NOT_ENCRYPTED'
+}
+
+/** SSLRequest of PostgreSQL's protocol. */
+const ENCRYPT = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+const YES = 'S'.charCodeAt(0)
+
+/**
+ * @param timeoutMs for all of it
+ * @throws TlsError; an error with the socket's code, or with CONNECT_TIMEOUT
+ */
+export async function openSocket(
+  host: Host,
+  { encryption, timeoutMs }: { encryption: Tls | null; timeoutMs: number },
+): Promise<net.Socket> {
+  const plain = net.connect({ host: host.name, port: host.port, noDelay: true })
+  const timer = setTimeout(() => plain.destroy(timedOut(host)), timeoutMs)
+  try {
+    await once(plain, 'connect')
+    return encryption === null ? plain : await encrypted(plain, host, encryption)
+  } catch (error) {
+    plain.destroy()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function encrypted(plain: net.Socket, host: Host, { mode, ca }: Tls): Promise<net.Socket> {
+  const answer = once<Buffer>(plain, 'data')
+  plain.write(ENCRYPT)
+  const reply = await answer
+  // More than one byte would be plain text smuggled in before the handshake (CVE-2021-23222).
+  if (reply.length !== 1 || reply[0] !== YES)
+    throw new TlsError('the server does not encrypt connections, but sslmode asks for it')
+  const socket = tls.connect({
+    socket: plain,
+    host: host.name,
+    ...(net.isIP(host.name) === 0 ? { servername: host.name } : {}),
+    rejectUnauthorized: mode !== 'require',
+    ...(ca === null ? {} : { ca }),
+    ...(mode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
+  })
+  try {
+    await once(socket, 'secureConnect')
+  } catch (cause) {
+    socket.destroy()
+    if (!isAboutCertificate(cause)) throw cause
+    throw new TlsError(`the certificate of the server is not accepted: ${(cause as Error).message}`, { cause })
+  }
+  return socket
+}
+
+/** Errors of the socket itself have a system call. */
+function isAboutCertificate(error: unknown): boolean {
+  return error instanceof Error && !('syscall' in error) && !('code' in error && error.code === 'CONNECT_TIMEOUT')
+}
+
+/** @throws the socket's error, or ECONNRESET if it closes before the event */
+function once<T = unknown>(socket: net.Socket, event: 'connect' | 'data' | 'secureConnect'): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const settle = (done: () => void) => {
+      socket.off(event, onEvent).off('error', onError).off('close', onClose)
+      done()
+    }
+    const onEvent = (value: T) => settle(() => resolve(value))
+    const onError = (error: Error) => settle(() => reject(error))
+    const onClose = () =>
+      onError(
+        Object.assign(new Error('Cannot connect: the server closed the connection'), {
+          code: 'ECONNRESET',
+          syscall: 'read',
+        }),
+      )
+    socket.once(event, onEvent).once('error', onError).once('close', onClose)
+  })
+}
+
+function timedOut({ name, port }: Host): Error {
+  return Object.assign(new Error(`Cannot connect to ${name}:${port} in time`), { code: 'CONNECT_TIMEOUT' })
+}

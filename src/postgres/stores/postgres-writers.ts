@@ -1,0 +1,58 @@
+import type { Sql } from '../client/connect.ts'
+
+/** A process that has shards, as its row says. */
+export interface Writer {
+  readonly writerId: string
+  /** Host and process, for people. */
+  readonly name: string
+  /** Of `ownRun`; null when its machine cannot tell. */
+  readonly run: string | null
+  /** How many shards it has. */
+  readonly shards: number
+  /** Of its last heartbeat, by the clock of Postgres: changes with each. */
+  readonly beatAt: number
+  /** Since then, by the same clock. */
+  readonly silentMs: number
+  readonly isDraining: boolean
+  readonly isReleased: boolean
+}
+
+/** The rows of writers: their heartbeats, and how a process that is stopped gives its shards up. */
+export class PostgresWriters {
+  readonly #sql: Sql
+
+  /** @param sql of purpose `probes`, so that a heartbeat is written under any load */
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  /** Those that shards have; none for shards that nobody has. */
+  async list(): Promise<readonly Writer[]> {
+    const rows = await this.#sql<Writer[]>`
+      select writer_id as "writerId", name, run, shards::int as "shards", extract(epoch from beat_at)::float8 * 1000 as "beatAt",
+             silent_ms as "silentMs", is_draining as "isDraining", is_released as "isReleased"
+      from shard_writers()`
+    return rows
+  }
+
+  /** Returns when a writer begins to drain (unless that is known) or releases its shards, at the latest after `waitMs`. */
+  async change({ waitMs, isDrainingKnown }: { waitMs: number; isDrainingKnown: boolean }): Promise<void> {
+    await this.#sql`select await_writers(${waitMs}, ${isDrainingKnown})`
+  }
+
+  /** @returns false when another process has taken over */
+  async beat(writerId: string): Promise<boolean> {
+    const beaten = await this.#sql`
+      update writer set beat_at = clock_timestamp() where writer_id = ${writerId} and released_at is null`
+    return beaten.count > 0
+  }
+
+  async drain(writerId: string): Promise<void> {
+    await this.#sql`update writer set draining_at = clock_timestamp() where writer_id = ${writerId}`
+  }
+
+  /** Nothing may be written by this process afterwards. */
+  async release(writerId: string): Promise<void> {
+    await this.#sql`update writer set released_at = clock_timestamp() where writer_id = ${writerId}`
+  }
+}

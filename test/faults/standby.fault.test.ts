@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { eventually } from '../support/eventually.ts'
+import { expectNoLies, FailoverLoad } from '../support/failover-load.ts'
+import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import {
+  credentialsFor,
+  type ServiceProcess,
+  type StartingService,
+  startListening,
+  startServiceOn,
+} from '../support/service-process.ts'
+
+/* Two processes with the same settings: one writes, the other waits for its turn. */
+
+let database: TestDatabase
+/** Without a statement timeout. */
+let sql: Sql
+const started: StartingService[] = []
+
+beforeEach(async () => {
+  database = await testDatabase()
+  sql = connect(database.url, { purpose: 'admin' })
+  await prepareForLoad(database.url)
+})
+afterEach(async () => {
+  for (const service of started.splice(0)) service.kill('SIGKILL')
+  await sql.end({ timeout: 1 })
+  await database.drop()
+})
+
+async function writer(options: { takesOver?: boolean } = {}): Promise<ServiceProcess> {
+  const service = await startServiceOn(database.url, {}, options)
+  started.push(service)
+  return service
+}
+
+async function standby(): Promise<StartingService> {
+  const service = await startListening(credentialsFor(database.url))
+  started.push(service)
+  await eventually('it waits', () => service.log().includes('waiting as a standby'))
+  return service
+}
+
+/** A standby that a process elsewhere would have: it cannot tell that the writer's process is dead. */
+async function forgetRuns(): Promise<void> {
+  await sql`update writer set run = null`
+}
+
+async function msUntilBooked(service: StartingService): Promise<number> {
+  const since = performance.now()
+  const load = new Load(() => service.baseUrl)
+  while ((await load.bookOnce().catch(() => null)) === null) {
+    if (performance.now() - since > 30_000) throw new Error(`It does not sell: ${service.log().slice(-2_000)}`)
+    await Bun.sleep(2)
+  }
+  return performance.now() - since
+}
+
+describe('a second process', () => {
+  test('answers 503 and says why, and the first goes on; two supervisors do not fight', async () => {
+    const first = await writer()
+    const second = await standby()
+    for (let round = 0; round < 3; round++) {
+      const refused = await second.ask('/partner/v1/units')
+      expect([refused.status, refused.body.title]).toEqual([503, expect.stringContaining('another process is serving')])
+      const ready = await second.ask('/readyz')
+      expect([ready.status, ready.body]).toMatchObject([503, { faults: ['standby: another process is the writer'] }])
+      expect((await second.ask('/healthz')).status).toBe(200)
+      await new Load(() => first.baseUrl).book()
+      await Bun.sleep(2_500)
+    }
+    expect((await first.ask('/readyz')).status).toBe(200)
+    second.kill('SIGTERM')
+    expect(await second.exited).toBe(0)
+    await new Load(() => first.baseUrl).book()
+  })
+
+  test('takes over at once when the first is killed on the same machine', async () => {
+    const first = await writer()
+    const second = await standby()
+    first.kill('SIGKILL')
+    await first.exited
+    const ms = await msUntilBooked(second)
+    expect(second.log()).toContain('"why":"dead"')
+    console.log(`killed on this machine: the next booking after ${ms.toFixed(0)} ms`)
+  })
+
+  test('takes over after 5 s of silence when it cannot know, and a writer that was paused writes nothing more', async () => {
+    const first = await writer()
+    await forgetRuns()
+    const second = await standby()
+    first.kill('SIGSTOP')
+    const ms = await msUntilBooked(second)
+    expect(second.log()).toContain('"why":"silent"')
+    console.log(`silent: the next booking after ${ms.toFixed(0)} ms`)
+    first.kill('SIGCONT')
+    expect(await first.exited).toBe(1)
+    await expectNothingLost(sql, new Load(() => second.baseUrl))
+  })
+
+  test('takes over at once with --take-over, and the first, started again, becomes its standby', async () => {
+    const first = await writer()
+    const second = await writer({ takesOver: true })
+    expect(await first.exited).toBe(1)
+    const again = await standby()
+    await new Load(() => second.baseUrl).book()
+    expect((await again.ask('/readyz')).status).toBe(503)
+  })
+})
+
+test('an idle writer that was taken over from notices by its heartbeat', async () => {
+  const first = await writer()
+  await writer({ takesOver: true })
+  expect(await Promise.race([first.exited, Bun.sleep(10_000).then(() => 'runs')])).toBe(1)
+})
+
+test('a rolling restart fails no request: what reaches the standby meanwhile is held, and answered', async () => {
+  let current: StartingService = await writer()
+  let next = await standby()
+  // As a proxy does: to the process that was last good, and to the other when that refuses the connection or says 503.
+  const load = new FailoverLoad(() => current.baseUrl)
+  const swap = () => {
+    ;[current, next] = [next, current]
+  }
+  const gaps: number[] = []
+  load.start(16)
+  for (let round = 0; round < 5; round++) {
+    await load.more(200)
+    load.watchGap()
+    const leaving = current
+    leaving.kill('SIGTERM')
+    await eventually('its successor holds', () => next.log().includes('the writer is stopping'))
+    swap()
+    expect(await leaving.exited).toBe(0)
+    await load.more(100)
+    gaps.push(load.gapMs)
+    next = await standby()
+  }
+  await load.stop()
+  const counts = await expectNoLies(sql, load)
+  expect([...load.outcomes.values()].filter((outcome) => outcome === 'open')).toEqual([])
+  console.log(`rolling restarts: no booking for ${gaps.map((ms) => ms.toFixed(0)).join(', ')} ms; ${counts}`)
+})
+
+test('after the release, the successor makes its first booking durable without delay', async () => {
+  await sql.unsafe(`
+    create table released (at timestamptz);
+    create table appended (at timestamptz);
+    create function note_release() returns trigger language plpgsql as
+      'begin insert into released values (old.released_at); return null; end';
+    create function note_append() returns trigger language plpgsql as
+      'begin insert into appended values (clock_timestamp()); return null; end';
+    create trigger released after delete on writer for each row execute function note_release();
+    create trigger appended after insert on booking for each statement execute function note_append();`)
+  let current: StartingService = await writer()
+  for (let round = 0; round < 5; round++) {
+    const next = await standby()
+    await new Load(() => current.baseUrl).book()
+    current.kill('SIGTERM')
+    await eventually('it holds', () => next.log().includes('the writer is stopping'))
+    const booked = new Load(() => next.baseUrl).book()
+    await current.exited
+    await booked
+    current = next
+  }
+  const rows = await sql<{ ms: number }[]>`
+    select extract(epoch from (select min(a.at) from appended a where a.at > r.at) - r.at)::float8 * 1000 as ms
+    from released r where r.at is not null order by r.at`
+  console.log(`from release to the first booking: ${rows.map(({ ms }) => ms.toFixed(0)).join(', ')} ms`)
+  expect(rows.length).toBeGreaterThanOrEqual(5)
+})
