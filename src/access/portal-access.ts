@@ -102,7 +102,15 @@ export class PortalAccess {
 
   /** The holder of the access token of a request that was answered with 401; null when the token is unknown. It grants no access. */
   holderOf(authorization: string | null): TokenHolder | null {
-    const digest = digestIn(authorization)
+    return this.#holderOfDigest(digestIn(authorization))
+  }
+
+  /** The same of a token that was not let in by `signIn`. */
+  holderOfToken(token: string): TokenHolder | null {
+    return this.#holderOfDigest(TOKEN.test(token) ? digestOf(token) : null)
+  }
+
+  #holderOfDigest(digest: Buffer | null): TokenHolder | null {
     return digest === null ? null : this.#catalogue.tokenHolderByHash(digest.toString('hex'))
   }
 

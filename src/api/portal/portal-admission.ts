@@ -21,7 +21,7 @@ import type { Tagged } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { crossOriginProblem, noSessionCookie, sessionSecretIn } from './session-cookie.ts'
+import { crossOriginProblem, isAutomatic, isSafe, sessionSecretIn } from './session-cookie.ts'
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
@@ -71,14 +71,6 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   refused(request: Request): Problem {
     const retryAfterS = this.#throttled(request)
     return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
-  }
-
-  /** A browser forgets the cookie of a session that is over, or is none. */
-  headersOfRefused(request: Request, requestId: string): Headers {
-    const headers = plainHeaders(requestId)
-    if (this.#access.sessions !== null && cookieOf(request) !== null)
-      headers.set('Set-Cookie', noSessionCookie(request))
-    return headers
   }
 
   readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
@@ -132,7 +124,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
    * is not even looked up.
    */
   #refusalOf(identity: PortalIdentity, request: Request): Problem | null {
-    if (identity.session !== null && !SAFE_METHODS.has(request.method)) {
+    if (identity.session !== null && !isSafe(request)) {
       const crossOrigin = crossOriginProblem(request)
       if (crossOrigin !== null) return crossOrigin
     }
@@ -140,12 +132,14 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
       const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
       if (decodeStrictly(segment) !== identity.agency.slug) return NO_SUCH_AGENCY
     }
-    return suffices(roleOf(identity), this.#role) ? null : roleMissing(this.#role)
+    const role = roleOf(identity)
+    return suffices(role, this.#role) ? null : roleMissing(this.#role, role)
   }
 
   #ofSession(request: Request): PortalIdentity | null {
     const secret = cookieOf(request)
-    return secret === null ? null : this.#access.admitSession(secret, { isUse: !this.#isAutomatic })
+    if (secret === null) return null
+    return this.#access.admitSession(secret, { isUse: !this.#isAutomatic && !isAutomatic(request) })
   }
 
   #count({ token, agency }: TokenHolder, code: CountedOutcome, requestId: string): void {
@@ -153,8 +147,6 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
 }
-
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** The secret that a request comes with; null when it has none, or a token, which takes precedence. */
 function cookieOf(request: Request): string | null {
@@ -169,12 +161,16 @@ export function tooManyWrongTokens(retryAfterS: number): Problem {
 
 const NO_SUCH_AGENCY = notFound('agency')
 
-function roleMissing(role: RequiredRole): Problem {
+function roleMissing(needed: RequiredRole, own: RequiredRole): Problem {
   const title =
-    role === 'operator'
-      ? 'This is for the operator only: an access token cannot do it'
-      : `The access token does not have the role ${role}`
-  return problem('ROLE_MISSING', title, { role })
+    needed === 'operator'
+      ? 'Only the operator can do this: no access token suffices'
+      : `This needs the role ${nameOf(needed)}${needed === 'owner' ? '' : ' or a higher one'}; yours is ${nameOf(own)}`
+  return problem('ROLE_MISSING', title, { role: needed })
+}
+
+function nameOf(role: RequiredRole): string {
+  return role.charAt(0).toUpperCase() + role.slice(1)
 }
 
 function actorOf(identity: PortalIdentity): Actor {
