@@ -138,7 +138,7 @@ describeInBrowser('webhooks', () => {
         return page.getByRole('dialog')
       }
       const rotate = await act('Rotate the secret')
-      await rotate.getByRole('button', { name: 'Rotate the secret' }).click()
+      await rotate.getByRole('button', { name: 'Rotate secret' }).click()
       expect(await page.getByRole('dialog').locator('pre').textContent()).toStartWith('whsec_')
       await page.getByRole('button', { name: 'I have stored it' }).click()
       await page.getByText('Also signs until').waitFor()
@@ -165,7 +165,7 @@ describeInBrowser('webhooks', () => {
       await page.getByText('Only an owner of the agency can register or change endpoints').waitFor()
       await expectAccessible(page)
       await page.getByRole('link', { name: 'Channel manager' }).click()
-      await page.getByText('Only a manager can send a test').waitFor()
+      await page.getByText('Managers and owners can send a test').waitFor()
       expect(await page.getByRole('button', { name: 'Send a test' }).count()).toBe(0)
       expect(await page.getByRole('button', { name: 'More actions' }).count()).toBe(0)
     })

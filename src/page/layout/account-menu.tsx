@@ -3,6 +3,7 @@ import { useStore } from '../data/use-store.ts'
 import { Icon } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
 import { toast } from '../design/toast.tsx'
+import { roleLabel } from '../screens/people/roles.ts'
 import { leaveAgency, signOut } from '../session/sign-in.ts'
 import { type CurrentSession, useSession } from '../session/use-session.ts'
 import { theme, toggleTheme } from '../styles/theme.ts'
@@ -44,7 +45,7 @@ export function nameOf({ actor }: CurrentSession): string {
 }
 
 export function roleOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Every agency' : actor.role
+  return actor.kind === 'operator' ? 'Every agency' : roleLabel(actor.role)
 }
 
 async function leave(): Promise<void> {

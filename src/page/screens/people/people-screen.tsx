@@ -24,7 +24,7 @@ export function PeopleScreen() {
       <PageHeader title="People" />
       <Card>
         <EmptyState icon="user" title="For owners only">
-          An owner of the agency decides who may sign in, and what they may do. Ask one if you need more access.
+          Only owners can see who has access and change it. Ask an owner if you need to do more.
         </EmptyState>
       </Card>
     </>
@@ -58,7 +58,7 @@ function People() {
     <>
       <PageHeader
         title="People"
-        description={`Who may sign in to ${agency.name}. Give everyone an access token of their own: the audit trail then names them, and one can be revoked without touching the others.`}
+        description={`Who can sign in to ${agency.name}. Give each person an access token of their own, so that the audit trail names them and their access can be revoked without affecting anyone else.`}
         actions={add}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -67,7 +67,7 @@ function People() {
         <Card isFlush>
           {active.length === 0 && !showsAll ? (
             <EmptyState icon="user" title="Nobody has access yet" action={add}>
-              Add the first person, and give them the token to sign in with.
+              Add the first person and give them the token to sign in with.
             </EmptyState>
           ) : (
             <PeopleTable tokens={showsAll ? tokens : active} now={now} onRevoke={setRevoking} />

@@ -18,7 +18,7 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
         }),
       ),
     onDone: () => {
-      toast({ tone: 'good', text: `${endpointName(endpoint)} is deleted` })
+      toast({ tone: 'good', text: `${endpointName(endpoint)} has been deleted` })
       resources
         .of<{ webhookEndpoints: Endpoint[] }>('webhooks')
         .change((list) => ({ ...list, webhookEndpoints: list.webhookEndpoints.filter(({ id }) => id !== endpoint.id) }))
@@ -38,7 +38,7 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       onClose={onClose}
     >
       <p>
-        It receives nothing more, and unsent messages are dropped
+        It receives no more messages, and unsent ones are dropped
         {endpoint.waitingEvents > 0 && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
       </p>
     </ConfirmDialog>

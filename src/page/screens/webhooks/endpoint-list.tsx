@@ -52,7 +52,7 @@ export function EndpointList() {
           {endpoints.length === 0 ? (
             <EmptyState icon="webhooks" title="No endpoints yet" action={register}>
               {isOwner
-                ? 'Register the address that the other system gave you. Its first message comes with the next booking.'
+                ? 'Register the address that the other system gave you. It gets its first message with the next booking.'
                 : 'An owner of the agency can register one.'}
             </EmptyState>
           ) : (

@@ -45,7 +45,7 @@ export function EndpointPage({ endpointId }: { endpointId: string }) {
         <Card>
           <EmptyState
             icon="webhooks"
-            title="There is no such endpoint"
+            title="Endpoint not found"
             action={<LinkButton href={hashOf('webhooks')}>See all endpoints</LinkButton>}
           >
             It may have been deleted.
@@ -100,7 +100,9 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
               )}
             </>
           ) : (
-            <RoleNote>You can view this. Only a manager can send a test, and only an owner can make changes.</RoleNote>
+            <RoleNote>
+              You can view this. Managers and owners can send a test, and only owners can make changes.
+            </RoleNote>
           )
         }
       />
