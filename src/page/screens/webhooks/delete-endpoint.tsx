@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
-import { waitingText } from './endpoint-state.tsx'
+import { isWaiting, waitingText } from './endpoint-state.tsx'
 
 export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
@@ -39,7 +39,7 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
     >
       <p>
         It receives no more messages, and unsent ones are dropped
-        {endpoint.waitingEvents > 0 && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
+        {isWaiting(endpoint) && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
       </p>
     </ConfirmDialog>
   )
