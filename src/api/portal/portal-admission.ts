@@ -61,7 +61,10 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   admit(request: Request, requestId: string): PortalAdmitted | null {
     const authorization = request.headers.get('authorization')
     const identity = authorization === null ? this.#ofSession(request) : this.#access.admit(authorization)
-    if (identity !== null) return { identity, refusal: this.#refusalOf(identity, request) }
+    if (identity !== null) {
+      const over = this.#access.take(identity)
+      return { identity, refusal: over === null ? this.#refusalOf(identity, request) : tooManyRequests(over) }
+    }
     // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
     const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
     if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
@@ -103,6 +106,11 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   recordRefusal(open: Open<PortalAdmitted>, { code }: Problem, path: PathValues): Promise<void> | null {
     const { identity } = open.admission
+    if (code === 'RATE_LIMITED') {
+      // Not a line each: that is what the limit bounds.
+      if (identity.kind === 'access_token') this.#count(identity, code, open.requestId)
+      return null
+    }
     const agency = identity.kind === 'operator' ? agencyIn(this.#ledger, path) : identity.agency
     if (agency === null) return null
     const { bookingId } = path
@@ -156,6 +164,12 @@ function cookieOf(request: Request): string | null {
 /** The answer to a wrong token from an address that has sent many. */
 export function tooManyWrongTokens(retryAfterS: number): Problem {
   const title = `Invalid portal token, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
+/** The answer to a valid token that has used up its minute. */
+export function tooManyRequests({ limit, retryAfterS }: { limit: number; retryAfterS: number }): Problem {
+  const title = `Rate limit of ${limit} requests per minute of an access token exceeded: retry in ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 

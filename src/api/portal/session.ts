@@ -3,15 +3,17 @@
  * session does: otherwise another site could sign somebody in as somebody else.
  */
 import { Type } from '@sinclair/typebox'
+import type { CountedOutcome } from '../../access/refusal-counter.ts'
 import { RevocationNotStoredError } from '../../admin/revocation-not-stored-error.ts'
+import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
 import { plainHeaders } from '../http/answer.ts'
 import { type BodyOf, type Operation, routeNameOf } from '../operation.ts'
 import { type Problem, problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from '../route/admission.ts'
 import { type Route, served } from '../route/route.ts'
 import { ActorJson, actorJson } from './me.ts'
-import { tooManyWrongTokens } from './portal-admission.ts'
-import type { PortalDependencies } from './portal-dependencies.ts'
+import { tooManyRequests, tooManyWrongTokens } from './portal-admission.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
 
 const TOKEN_CHARS_MAX = 1_024
@@ -78,14 +80,15 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
         const { request, requestId } = open
         // Copied tokens often come with a blank or a line break.
         const token = (body as BodyOf<typeof SIGN_IN>).token.trim()
+        const holder = access.admitToken(token)
+        const over = holder === null ? null : access.take(holder)
+        if (over !== null) {
+          count(ledger, access.holderOfToken(token), 'RATE_LIMITED', requestId)
+          return tooManyRequests(over)
+        }
         const signedIn = await access.signIn(token)
         if (signedIn === null) {
-          const holder = access.holderOfToken(token)
-          if (holder !== null)
-            ledger.refusals.count({
-              ...{ agencyId: holder.agency.id, code: 'UNAUTHORIZED' },
-              ...lineOf(holder.token.id, SIGN_IN, requestId),
-            })
+          count(ledger, access.holderOfToken(token), 'UNAUTHORIZED', requestId)
           return refusal(throttledSignIn(request))
         }
         const { identity, secret } = signedIn
@@ -133,6 +136,12 @@ async function signOut({ access, ledger }: PortalDependencies, secret: string, r
     ended,
     isLined && ledger.commands.auditSuccess(agency, lineOf(holder.tokenId, SIGN_OUT, requestId)),
   ])
+}
+
+/** Counts a refused sign-in in the audit trail of the agency, if it is known whose token it is. */
+function count(ledger: PortalLedger, holder: TokenHolder | null, code: CountedOutcome, requestId: string): void {
+  if (holder !== null)
+    ledger.refusals.count({ agencyId: holder.agency.id, code, ...lineOf(holder.token.id, SIGN_IN, requestId) })
 }
 
 /** Who signed in or out, as the audit trail names it. */

@@ -3,6 +3,7 @@ import { useStore } from '../data/use-store.ts'
 import { Icon } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
 import { toast } from '../design/toast.tsx'
+import { nameText } from '../format/name-text.ts'
 import { roleLabel } from '../screens/people/roles.ts'
 import { leaveAgency, signOut } from '../session/sign-in.ts'
 import { type CurrentSession, useSession } from '../session/use-session.ts'
@@ -41,7 +42,7 @@ export function useAccountItems(): readonly MenuItem[] {
 }
 
 export function nameOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Operator' : (actor.name ?? 'Access token')
+  return actor.kind === 'operator' ? 'Operator' : nameText(actor.name ?? 'Access token')
 }
 
 export function roleOf({ actor }: CurrentSession): string {

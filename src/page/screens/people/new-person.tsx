@@ -109,7 +109,7 @@ function PersonForm({
           error={dateError ?? problem?.of('expiresAt')}
         />
       )}
-      <ErrorNote problem={problem} />
+      <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
     </Dialog>
   )
 }

@@ -13,7 +13,19 @@ import { PeopleTable } from './people-table.tsx'
 import { RevokeAccess } from './revoke-access.tsx'
 import { ROLES, type Token, tokenState } from './roles.ts'
 
-const TOKENS_MAX = 200
+const PAGE_SIZE = 200
+
+/** All of them: those that have ended never go, so an old agency has several pages. */
+async function allTokens(path: { readonly agencySlug: string }, signal: AbortSignal): Promise<Token[]> {
+  const tokens: Token[] = []
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const params = { path, query: { page, pageSize: PAGE_SIZE } }
+    const read = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', { params, signal }))
+    tokens.push(...read.accessTokens)
+    pages = read.pageCount
+  }
+  return tokens
+}
 
 /** The people of the agency, each with an access token of their own. */
 export function PeopleScreen() {
@@ -36,17 +48,10 @@ function People() {
   const { query } = useRoute()
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Token | null>(null)
-  const { data, error, refresh } = useResource('people', (signal) =>
-    answerOf(
-      client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', {
-        params: { path, query: { pageSize: TOKENS_MAX } },
-        signal,
-      }),
-    ),
-  )
+  const { data, error, refresh } = useResource('people', (signal) => allTokens(path, signal))
   const showsAll = query['all'] === 'true'
   const now = Date.now()
-  const tokens = data?.accessTokens ?? []
+  const tokens = data ?? []
   const active = tokens.filter((token) => tokenState(token, now) === 'active')
   const ended = tokens.length - active.length
   const add = (
