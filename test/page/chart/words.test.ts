@@ -48,7 +48,8 @@ describe('what is said of a stay', () => {
   })
 
   test('every status and type has a look of its own', () => {
-    expect(kindOf({ type: 'owner_stay', status: 'draft' })).toBe('hold')
+    expect(kindOf({ type: 'owner_stay', status: 'option' })).toBe('hold')
+    expect(kindOf({ type: 'guest', status: 'draft' })).toBe('draft')
     expect(kindOf({ type: 'owner_stay', status: 'checked_in' })).toBe('owner')
     expect(kindOf({ type: 'guest', status: 'checked_in' })).toBe('checked-in')
     expect(kindOf({ type: 'block', status: 'confirmed' })).toBe('block')

@@ -1,30 +1,31 @@
 import './calendar.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Problem } from '../../api/problem.ts'
-import { DayWords } from '../../chart/labels.ts'
+import { barText, DayWords } from '../../chart/labels.ts'
 import type { Zoom } from '../../chart/scale.ts'
 import type { Stay } from '../../chart/stay.ts'
 import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { isFiltering, staysFound, type UnitFilter, unitsShown } from '../../chart/unit-filter.ts'
 import { useStore } from '../../data/use-store.ts'
 import { LinkButton } from '../../design/button.tsx'
-import { EmptyState, ErrorNote } from '../../design/feedback.tsx'
+import { EmptyState, ErrorNote, Note } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
 import { type Day, isoOf, monthStart, todayIn } from '../../format/days.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
+import type { Pricing } from '../../stays/booking-writes.ts'
+import { MoveDialog, type Placement } from '../../stays/move-dialog.tsx'
 import { addressOf, filterQuery } from './calendar-address.ts'
 import { CalendarData, HORIZON_DAYS } from './calendar-data.ts'
 import { CalendarFilters } from './calendar-filters.tsx'
 import { CalendarLegend } from './calendar-legend.tsx'
 import { CalendarToolbar } from './calendar-toolbar.tsx'
-import { ChangeDialog } from './change-dialog.tsx'
 import { NewStayPanel } from './new-stay-panel.tsx'
 import { MissingStayPanel, StayPanel } from './stay-panel.tsx'
 import { useNowS } from './use-now.ts'
-import { type Placement, useStayChanges } from './use-stay-changes.ts'
+import { useStayChanges } from './use-stay-changes.ts'
 
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
@@ -102,7 +103,7 @@ export function CalendarScreen() {
     handle.current.scrollTo({ day: clamped(day, today), row: null })
   }
 
-  async function move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<void> {
+  async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<void> {
     setOpen(null)
     const problem = await changes.move(stay, to, pricing)
     if (problem === null) return
@@ -198,12 +199,14 @@ export function CalendarScreen() {
         />
       )}
       {open?.kind === 'change' && changing !== null && (
-        <ChangeDialog
+        <MoveDialog
           key={`${open.id} ${open.refusal === null}`}
           units={data.rows.units}
+          name={barText(changing)}
           stay={changing}
           to={open.to}
-          refusal={open.refusal}
+          notice={<Refusal problem={open.refusal} />}
+          isConflict={open.refusal?.code === 'VERSION_CHANGED'}
           onProposed={(to) => setOpen({ ...open, to })}
           onConfirm={(to, pricing) => void move(changing, to, pricing)}
           onClose={() => setOpen(null)}
@@ -228,6 +231,17 @@ export function CalendarScreen() {
         <MissingStayPanel onClose={() => setQuery({ booking: null })} />
       )}
     </div>
+  )
+}
+
+/** Why a change that was confirmed came to nothing. */
+function Refusal({ problem }: { problem: Problem | null }) {
+  if (problem?.code !== 'VERSION_CHANGED') return <ErrorNote problem={problem} />
+  return (
+    <Note tone="warn" role="alert">
+      Someone else has changed this stay in the meantime, so nothing was moved. It is shown as it is now: check that
+      your change still makes sense, then try again.
+    </Note>
   )
 }
 
