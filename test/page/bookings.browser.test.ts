@@ -118,11 +118,23 @@ describeInBrowser('bookings', () => {
         await snapshot(page, 'booking', { isWhole: true })
 
         await page.getByRole('button', { name: 'Check out' }).click()
-        await page.getByRole('dialog').getByRole('button', { name: 'Check out' }).click()
+        const early = page.getByRole('dialog')
+        await early.getByLabel('Shorten the stay to').waitFor()
+        await early.getByLabel('Keep the price').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'booking-early')
+        await early.getByRole('button', { name: 'Check out' }).click()
         await page.getByText('checked the guest out').waitFor()
-        expect((await reload(booking.id)).status).toBe('checked_out')
+        expect(await reload(booking.id)).toMatchObject({
+          ...{
+            status: 'checked_out',
+            departure: `${booking.arrival.slice(0, 7)}-02`,
+            totalAmount: booking.totalAmount,
+          },
+        })
         expect(await page.locator('.history-text > p').allTextContents()).toEqual([
           'Demo desk checked the guest out',
+          'The price was kept.',
           'Demo desk noted an expected extension',
           'Demo desk checked the guest in',
           'Demo desk confirmed it',
@@ -156,7 +168,7 @@ describeInBrowser('bookings', () => {
         await expectAccessible(page)
         await snapshot(page, 'booking-move')
         expect((await reload(booking.id)).version).toBe(booking.version)
-        await dialog.getByRole('button', { name: 'Change the booking' }).click()
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
         await page.getByText('The price was kept.').waitFor()
         expect(await reload(booking.id)).toMatchObject({
           ...{ arrival: `${month}-02`, departure: `${month}-09`, totalAmount: booking.totalAmount },

@@ -116,6 +116,7 @@ export function MoveDialog(props: MoveDialogProps) {
           )}
         </tbody>
       </table>
+      {!isSame && !isWaiting && problem === null && <p class="move-free">The nights are free.</p>}
       {isPriced && after !== null && (
         <PriceChoice before={before} after={after} pricing={pricing} onChoose={setPricing} />
       )}

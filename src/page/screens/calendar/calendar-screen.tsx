@@ -7,12 +7,9 @@ import type { Stay } from '../../chart/stay.ts'
 import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { isFiltering, staysFound, type UnitFilter, unitsShown } from '../../chart/unit-filter.ts'
 import { useStore } from '../../data/use-store.ts'
-import { LinkButton } from '../../design/button.tsx'
-import { EmptyState, ErrorNote, Note } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
-import { type Day, isoOf, monthStart, todayIn } from '../../format/days.ts'
-import { hashOf } from '../../route/route.ts'
+import { type Day, monthStart, todayIn } from '../../format/days.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Pricing } from '../../stays/booking-writes.ts'
@@ -21,10 +18,12 @@ import { addressOf, filterQuery } from './calendar-address.ts'
 import { CalendarData, HORIZON_DAYS } from './calendar-data.ts'
 import { CalendarFilters } from './calendar-filters.tsx'
 import { CalendarLegend } from './calendar-legend.tsx'
+import { CalendarNotice, Refusal } from './calendar-notice.tsx'
 import { CalendarToolbar } from './calendar-toolbar.tsx'
 import { NewStayPanel } from './new-stay-panel.tsx'
 import { MissingStayPanel, StayPanel } from './stay-panel.tsx'
 import { useNowS } from './use-now.ts'
+import { usePosition } from './use-position.ts'
 import { useStayChanges } from './use-stay-changes.ts'
 
 /** What is open over the chart. Details of a stay are in the address instead. */
@@ -47,7 +46,7 @@ export function CalendarScreen() {
   // The horizon stays where it was when the screen was opened: else all columns would move at midnight.
   const [opened] = useState(() => ({
     ...{ from: today - HORIZON_DAYS, to: today + HORIZON_DAYS + 1 },
-    ...{ day: clamped(address.from ?? today - BACK_DAYS, today), unit: address.unit },
+    day: clamped(address.from ?? today - BACK_DAYS, today),
   }))
   const data = useMemo(() => new CalendarData(path, opened, opened.day), [path.agencySlug])
   useEffect(() => () => data.close(), [data])
@@ -73,6 +72,10 @@ export function CalendarScreen() {
   )
   const found = useMemo(() => new Set(foundStays.map(({ id }) => id)), [foundStays])
   const [foundAt, setFoundAt] = useState(0)
+  const position = usePosition({
+    ...{ address, units, handle },
+    shown: (day) => clamped(day ?? today - BACK_DAYS, today),
+  })
 
   function show({ arrival, unit }: Pick<Stay, 'arrival' | 'unit'>): void {
     const row = units.findIndex(({ slug }) => slug === unit)
@@ -99,10 +102,6 @@ export function CalendarScreen() {
     if (stay !== undefined) show(stay)
   }
 
-  function jump(day: Day): void {
-    handle.current.scrollTo({ day: clamped(day, today), row: null })
-  }
-
   async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<void> {
     setOpen(null)
     const problem = await changes.move(stay, to, pricing)
@@ -110,13 +109,6 @@ export function CalendarScreen() {
     // Said in the dialog, with what was asked for: it can be tried again or changed.
     setOpen({ kind: 'change', id: stay.id, to, refusal: problem })
   }
-
-  // The unit of the address is known once the first page has come.
-  const isShowing = units.length > 0
-  useEffect(() => {
-    const row = units.findIndex(({ slug }) => slug === opened.unit)
-    if (row > 0) handle.current.scrollTo({ day: null, row })
-  }, [isShowing])
 
   const openStay = address.booking === null ? null : data.rows.stay(address.booking)
   const changing = open?.kind === 'change' ? data.rows.stay(open.id) : null
@@ -131,9 +123,9 @@ export function CalendarScreen() {
         found={search.trim() === '' ? null : { count: foundStays.length, at: foundAt }}
         filters={filterCount(filter)}
         onZoom={(zoom) => setQuery({ zoom }, { replace: true })}
-        onToday={() => jump(today - BACK_DAYS)}
-        onStep={(direction) => jump(stepped(leftDay, zoom, direction))}
-        onJump={jump}
+        onToday={() => position.jump(today - BACK_DAYS)}
+        onStep={(direction) => position.jump(stepped(leftDay, zoom, direction), { isStep: true })}
+        onJump={(day) => position.jump(day)}
         onSearch={(q) => setQuery({ q }, { replace: true })}
         onFound={goToFound}
         onFilter={() => setFilterOpen(!isFilterOpen)}
@@ -164,9 +156,9 @@ export function CalendarScreen() {
           inFlight={changes.inFlight}
           initial={{ day: opened.day, row: 0 }}
           onSeen={(days) => data.want(days)}
-          onSettled={({ leftDay, topRow }) => {
-            setLeftDay(leftDay)
-            setQuery({ from: isoOf(leftDay), unit: topRow === 0 ? null : units[topRow]?.slug }, { replace: true })
+          onSettled={(at) => {
+            setLeftDay(at.leftDay)
+            position.settled(at)
           }}
           onOpen={({ id }) => setQuery({ booking: id })}
           onCreate={({ slug }, { arrival, departure }) =>
@@ -177,7 +169,7 @@ export function CalendarScreen() {
           }
           onRefused={(text) => toast({ text })}
         />
-        <Notice
+        <CalendarNotice
           state={state}
           isReady={isReady}
           units={data.rows.units.length}
@@ -229,52 +221,6 @@ export function CalendarScreen() {
       )}
       {open === null && address.booking !== null && openStay === null && isReady && !state.isLoading && (
         <MissingStayPanel onClose={() => setQuery({ booking: null })} />
-      )}
-    </div>
-  )
-}
-
-/** Why a change that was confirmed came to nothing. */
-function Refusal({ problem }: { problem: Problem | null }) {
-  if (problem?.code !== 'VERSION_CHANGED') return <ErrorNote problem={problem} />
-  return (
-    <Note tone="warn" role="alert">
-      Someone else has changed this stay in the meantime, so nothing was moved. It is shown as it is now: check that
-      your change still makes sense, then try again.
-    </Note>
-  )
-}
-
-/** What stands on the chart while it cannot be shown whole. */
-function Notice(props: {
-  state: { readonly isLoading: boolean; readonly problem: Problem | null }
-  isReady: boolean
-  units: number
-  shown: number
-  onRetry: () => void
-}) {
-  const { state, isReady, units, shown, onRetry } = props
-  if (state.problem !== null && state.problem.status !== 401)
-    return (
-      <div class="calendar-notice">
-        <ErrorNote problem={state.problem} onRetry={onRetry} />
-      </div>
-    )
-  if (!isReady || shown > 0) return null
-  return (
-    <div class="calendar-notice">
-      {units === 0 ? (
-        <EmptyState
-          icon="units"
-          title="No units yet"
-          action={<LinkButton href={hashOf('units')}>Add a unit</LinkButton>}
-        >
-          Each unit that you rent out becomes a row here.
-        </EmptyState>
-      ) : (
-        <EmptyState icon="filter" title="No unit matches the filters">
-          Change or clear the filters.
-        </EmptyState>
       )}
     </div>
   )

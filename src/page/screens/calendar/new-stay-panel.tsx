@@ -17,6 +17,7 @@ import {
   TextInput,
 } from '../../design/inputs.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
+import { Segments } from '../../design/segments.tsx'
 import { plural } from '../../format/count.ts'
 import { type Day, isoOf } from '../../format/days.ts'
 import { money } from '../../format/money.ts'
@@ -24,7 +25,6 @@ import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 import { useTried } from '../../stays/use-tried.ts'
 import { createStay, type NewStay, tryStay } from './calendar-writes.ts'
-import { Segments } from './segments.tsx'
 
 const KINDS = [
   { value: 'booking', label: 'Booking', action: 'Create booking' },
