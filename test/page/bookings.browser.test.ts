@@ -37,6 +37,7 @@ describeInBrowser('bookings', () => {
       .booking
   }
   const reload = async (id: string) => (await ask(`/bookings/${id}`)).booking
+  const today = () => new Date().toISOString().slice(0, 10)
   const at = ({ id }: { id: string }) => `#/bookings/${id}`
   const more = async (page: Page, item: string) => {
     await page.getByRole('button', { name: 'More actions' }).click()
@@ -50,8 +51,19 @@ describeInBrowser('bookings', () => {
       const guest = { firstName: 'Ada', lastName: 'Byron', email: 'ada@example.com' }
       const booking = await book({ guest, sourceRef: 'ADA-77', status: 'option' })
       await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
-        await page.getByRole('row', { name: /Ada Byron.*Alfama Loft.*Hold/ }).waitFor()
+        // Who is in house or arrives next comes first; what has ended is one click away, and so is everything.
+        await page.getByRole('heading', { name: /bookings in house or to come/ }).waitFor()
         await snapshot(page, 'bookings')
+        const departures = (await ask(`/bookings?from=${today()}&order=earliest_first&pageSize=3`)).bookings
+        const [first] = await page.locator('tbody tr').allTextContents()
+        expect(first).toContain(departures[0].unitName)
+        await page.getByText('Past', { exact: true }).click()
+        await page.getByRole('heading', { name: /past bookings/ }).waitFor()
+        expect(page.url()).toContain('when=past')
+        await page.goBack()
+        await page.getByRole('heading', { name: /in house or to come/ }).waitFor()
+        await page.getByText('All', { exact: true }).click()
+        await page.getByRole('row', { name: /Ada Byron.*Alfama Loft.*Hold/ }).waitFor()
         await page.getByLabel('Status').selectOption('Checked out')
         await page.getByRole('row', { name: 'Checked out' }).first().waitFor()
         expect(page.url()).toContain('status=checked_out')
@@ -207,8 +219,8 @@ describeInBrowser('bookings', () => {
   )
 
   test('a colleague’s booking and change appear by themselves', async () => {
-    await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
-      await page.getByText('Newest arrival first').waitFor()
+    await portal.visit({ as: 'viewer', at: '#/bookings?when=all' }, async (page) => {
+      await page.getByRole('row').nth(1).waitFor()
       const booking = await book({ guest: { firstName: 'Radia', lastName: 'Perlman' }, status: 'option' })
       await page.getByRole('link', { name: 'Radia Perlman' }).click()
       await page.getByText('put the nights on hold').waitFor()

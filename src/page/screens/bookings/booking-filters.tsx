@@ -17,7 +17,13 @@ const SOURCES = ['portal', 'partner', 'website', 'airbnb', 'booking.com']
 
 /** A change of a filter shows the first page. It is no step of its own in the browser's history. */
 const change = (member: keyof BookingFilter) => (value: string) =>
-  setQuery({ [member]: value === '' ? null : value, page: null }, { replace: true })
+  setQuery(
+    { [member]: value === '' ? null : value, page: null, ...(IS_TIME.has(member) ? { when: null } : {}) },
+    { replace: true },
+  )
+
+/** Days that are asked for take the place of “upcoming” or “past”. */
+const IS_TIME: ReadonlySet<keyof BookingFilter> = new Set(['from', 'to'])
 
 export function BookingFilters({ filter }: { filter: BookingFilter }) {
   const isPhone = useIsPhone()

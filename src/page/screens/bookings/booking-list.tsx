@@ -17,6 +17,7 @@ import {
   filterOf,
   listQuery,
   NO_FILTER,
+  usualWhen,
   WHENS,
   type When,
   whenQuery,
@@ -77,7 +78,7 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
         </Card>
       )}
       {data !== undefined && (
-        <Card title={titleOf(data.totalItems, filter.when)} aside={<WhenSegments when={filter.when} />} isFlush>
+        <Card title={titleOf(data.totalItems, filter.when)} aside={<WhenSegments filter={filter} />} isFlush>
           {data.bookings.length > 0 && (
             <BookingTable bookings={data.bookings} caption={`Bookings, ${ORDER_WORDS[query.order]}`} />
           )}
@@ -98,13 +99,14 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
 }
 
 /** Whatever days were asked for are given up: they would contradict it. */
-function WhenSegments({ when }: { when: When }) {
+function WhenSegments({ filter: { when, status } }: { filter: BookingFilter }) {
+  const usual = usualWhen({ from: '', to: '', status })
   return (
     <Segments
       label="Which bookings"
       value={when}
       options={WHENS.map((value) => ({ value, label: WHEN_LABELS[value] }))}
-      onChange={(value) => setQuery({ when: value, from: null, to: null, page: null })}
+      onChange={(value) => setQuery({ when: value === usual ? null : value, from: null, to: null, page: null })}
     />
   )
 }
