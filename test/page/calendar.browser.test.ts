@@ -308,6 +308,9 @@ describeInBrowser('the calendar', () => {
         await page.getByText('Now choose the day of the departure').waitFor()
         await snapshot(page, 'calendar-tap')
         await page.setViewportSize(PHONE)
+        await eventually('the chart has the width of a phone', async () => {
+          return (await boxOf(page.locator('.chart-units'))).width < 100
+        })
         await tap(page, await cell(page, 'Cascais Villa', FIRST + 124))
         await page.getByRole('dialog').getByText('3 nights', { exact: true }).waitFor()
       },
@@ -350,11 +353,8 @@ describeInBrowser('the calendar', () => {
       await eventually('Back shows where one was', isInSight(198))
       await thither.waitFor()
       const there = page.url()
-      await page.goto(there.replace(isoOf(FIRST + 198), isoOf(FIRST + 300)))
-      await eventually('the changed address is shown', isInSight(301))
-      await page.goForward()
-      await page.goBack()
-      await eventually('it is still shown', isInSight(301))
+      await page.goto(there.replace(isoOf(FIRST + 198), isoOf(FIRST + 280)))
+      await eventually('the changed address is shown', isInSight(281))
       await page.goBack()
       await eventually('Back shows where one was, again', isInSight(198))
       // A unit in the address comes to the top, as far as there is room.
