@@ -75,6 +75,39 @@ export function MoveDialog(props: MoveDialogProps) {
   const nights = (placement: Placement) => plural(placement.departure - placement.arrival, 'night')
   const title = isSame ? 'Change dates or unit' : to.unit === stay.unit ? 'Change dates' : 'Move stay'
 
+  const fields = (
+    <div class="form">
+      <Select
+        label="Unit"
+        value={to.unit}
+        options={units
+          .filter(({ slug, isArchived }) => !isArchived || slug === stay.unit)
+          .map((unit) => ({ value: unit.slug, label: unit.name }))}
+        onChange={(unit) => onProposed({ ...to, unit })}
+      />
+      <FieldRow>
+        <DateInput
+          label="Arrival"
+          value={isoOf(to.arrival)}
+          onChange={(text) => {
+            const day = parseDay(text)
+            // The stay keeps its length until the departure is changed too.
+            if (day !== null) onProposed({ ...to, arrival: day, departure: day + to.departure - to.arrival })
+          }}
+        />
+        <DateInput
+          label="Departure"
+          value={isoOf(to.departure)}
+          min={isoOf(to.arrival + 1)}
+          onChange={(text) => {
+            const day = parseDay(text)
+            if (day !== null) onProposed({ ...to, departure: day, arrival: Math.min(to.arrival, day - 1) })
+          }}
+        />
+      </FieldRow>
+    </div>
+  )
+
   return (
     <Dialog
       title={`${title}: ${name}`}
@@ -95,6 +128,7 @@ export function MoveDialog(props: MoveDialogProps) {
       }
     >
       {props.notice}
+      {areFieldsOpen && fields}
       <table class="move-table">
         <thead>
           <tr>
@@ -127,39 +161,12 @@ export function MoveDialog(props: MoveDialogProps) {
         </details>
       )}
       {!isSame && <ErrorNote problem={problem} />}
-      <details class="move-fields" open={areFieldsOpen}>
-        <summary>{areFieldsOpen ? 'New dates or unit' : 'Other dates or another unit'}</summary>
-        <div class="form">
-          <Select
-            label="Unit"
-            value={to.unit}
-            options={units
-              .filter(({ slug, isArchived }) => !isArchived || slug === stay.unit)
-              .map((unit) => ({ value: unit.slug, label: unit.name }))}
-            onChange={(unit) => onProposed({ ...to, unit })}
-          />
-          <FieldRow>
-            <DateInput
-              label="Arrival"
-              value={isoOf(to.arrival)}
-              onChange={(text) => {
-                const day = parseDay(text)
-                // The stay keeps its length until the departure is changed too.
-                if (day !== null) onProposed({ ...to, arrival: day, departure: day + to.departure - to.arrival })
-              }}
-            />
-            <DateInput
-              label="Departure"
-              value={isoOf(to.departure)}
-              min={isoOf(to.arrival + 1)}
-              onChange={(text) => {
-                const day = parseDay(text)
-                if (day !== null) onProposed({ ...to, departure: day, arrival: Math.min(to.arrival, day - 1) })
-              }}
-            />
-          </FieldRow>
-        </div>
-      </details>
+      {!areFieldsOpen && (
+        <details class="move-fields">
+          <summary>Other dates or another unit</summary>
+          {fields}
+        </details>
+      )}
     </Dialog>
   )
 }

@@ -19,7 +19,7 @@ describe('days', () => {
 
   test('a text is a day only if the calendar has it', () => {
     expect(parseDay('2027-03-01')).toBe(MONDAY)
-    expect(['2027-06-31', '2027-3-1', '', 'today'].map(parseDay)).toEqual([null, null, null, null])
+    expect(['2027-06-31', '2027-3-1', '', 'today', '0002-03-01'].map(parseDay)).toEqual([null, null, null, null, null])
   })
 })
 

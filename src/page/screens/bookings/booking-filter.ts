@@ -78,7 +78,7 @@ export function listQuery({ status, type, unit, source, from, to }: BookingFilte
   }
 }
 
-/** An address may have been typed. */
-function dateOrNone(text: string): string {
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : ''
+/** An address may have been typed. Only years that the service takes: half a year in a field of the browser is 0002. */
+export function dateOrNone(text: string): string {
+  return /^20\d{2}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : ''
 }
