@@ -9,7 +9,7 @@ import type { Booking } from '../../stays/stay-name.ts'
 import { CancelDialog, cancelWords } from './cancel-dialog.tsx'
 import { ExtensionDialog } from './extension-dialog.tsx'
 import { HoldDialog } from './hold-dialog.tsx'
-import { MoveDialog } from './move-dialog.tsx'
+import { MoveBooking } from './move-booking.tsx'
 import { type Step, StepDialog, stepAfter } from './step-dialog.tsx'
 
 const MOVE = 'Change dates or unit'
@@ -51,7 +51,7 @@ export function BookingActions({ booking }: { booking: Booking }) {
         />
       </span>
       {open === 'step' && step !== null && <StepDialog step={step} booking={booking} onClose={close} />}
-      {open === 'move' && <MoveDialog booking={booking} onClose={close} />}
+      {open === 'move' && <MoveBooking booking={booking} onClose={close} />}
       {open === 'hold' && <HoldDialog booking={booking} onClose={close} />}
       {open === 'extension' && <ExtensionDialog booking={booking} onClose={close} />}
       {open === 'cancel' && <CancelDialog booking={booking} onClose={close} />}
