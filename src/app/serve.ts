@@ -126,13 +126,16 @@ async function start(
           listeners.refuse('standby', { isDraining: false })
           void loadToolServers()
         },
-        onDraining: ({ name }) => {
+        onDraining: ({ name, isReleased }) => {
           log.info({ writer: name }, 'the writer is stopping')
           listeners.hold()
-          // It may have waited for days, and months were added.
-          warmUp().catch(onFailure)
+          // It may have waited for days, and months were added. A collection that is due would come after the take-over, and take 30 ms.
+          if (!isReleased) warmUp().then(() => Bun.gc(true), onFailure)
         },
-        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
+        onTurn: (why, { name }) => {
+          log.warn({ writer: name, why }, 'taking over from a writer that is gone')
+          listeners.hold()
+        },
         onFailure,
       },
     })
