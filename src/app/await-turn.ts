@@ -56,8 +56,8 @@ export async function awaitTurn(options: {
       const ahead = list.find((writer) => !isGone(writer, { seen, now: clock.monotonicMs(), isOver, watch }))
       if (ahead !== undefined && !isWaiting) watch.onWaiting(ahead)
       isWaiting ||= ahead !== undefined
-      const stopping = list.find(({ isDraining, isReleased }) => isDraining || isReleased)
-      if (isWaiting && !isDrainingKnown && stopping !== undefined) {
+      const stopping = ahead === undefined ? list.find(({ isReleased }) => isReleased) : ahead
+      if (isWaiting && !isDrainingKnown && stopping?.isDraining) {
         isDrainingKnown = true
         watch.onDraining(stopping)
       }
