@@ -57,7 +57,7 @@ export async function awaitTurn(options: {
       if (ahead !== undefined && !isWaiting) watch.onWaiting(ahead)
       isWaiting ||= ahead !== undefined
       const stopping = ahead === undefined ? list.find(({ isReleased }) => isReleased) : ahead
-      if (isWaiting && !isDrainingKnown && stopping?.isDraining) {
+      if (isWaiting && !isDrainingKnown && (stopping?.isDraining || stopping?.isReleased)) {
         isDrainingKnown = true
         watch.onDraining(stopping)
       }
