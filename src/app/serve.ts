@@ -110,7 +110,7 @@ async function start(
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
-    allowHosts: database.isEmbedded ? [...config.webhookAllowHosts, DEMO_ENDPOINT_HOST] : config.webhookAllowHosts,
+    allowHosts: allowHostsOf(config, database),
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
@@ -201,4 +201,9 @@ function ignoreProxies(): void {
     delete process.env[name]
     delete process.env[name.toLowerCase()]
   }
+}
+
+/** The demo's endpoint resolves nowhere, so nothing is sent to it; in production, there are no exceptions but those of our own database. */
+function allowHostsOf({ webhookAllowHosts, environment }: Config, { isEmbedded }: Database): readonly string[] {
+  return isEmbedded || environment !== 'production' ? [...webhookAllowHosts, DEMO_ENDPOINT_HOST] : webhookAllowHosts
 }
