@@ -1,6 +1,7 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../access/client-address.ts'
 import { PortalAccess } from '../access/portal-access.ts'
+import { TokenRateLimit } from '../access/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
@@ -24,7 +25,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 export interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -34,22 +35,18 @@ export interface SurfaceOptions {
 }
 
 /**
- * Builds the surfaces once without a ledger, and throws them away: what takes a quarter of a second the first time takes a tenth of it
- * when it is repeated. A process that waits for its turn does this meanwhile, because nobody can book while it is done after the
- * take-over.
+ * Builds every surface, which takes a quarter of a second and needs no ledger that is taken over.
+ * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
-export function rehearseSurfaces(options: Omit<SurfaceOptions, 'ledger' | 'webhooks'>): void {
-  for (let round = 0; round < 2; round++) makeSurfaces({ ...options, ledger: NOTHING, webhooks: NOTHING })
-}
-
-/** Stands for whatever is only referred to. */
-const NOTHING = new Proxy(() => {}, { get: (_, name) => (typeof name === 'symbol' ? undefined : NOTHING) }) as never
-
-/** Serves every surface from the next request on: on one listener, or, with ADMIN_PORT, on two. */
-export function serveSurfaces(options: SurfaceOptions): void {
+export function prepareSurfaces(options: SurfaceOptions): () => void {
   const { app, adminApp } = makeSurfaces(options)
-  if (adminApp !== null) options.listeners.admin?.serve(adminApp, withoutCors)
-  options.listeners.public.serve(app)
+  const { admin, public: listener } = options.listeners
+  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, withoutCors)
+  const servePublic = listener.prepare(app)
+  return () => {
+    serveAdmin?.()
+    servePublic()
+  }
 }
 
 function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhooks }: SurfaceOptions) {
@@ -105,12 +102,15 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
     ),
     metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
   ]
+  const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
   const { admin } = listeners
   const { portalTokens } = secrets
   const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue, sessions }),
+    portal: portalOn(listeners.public, {
+      ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
+    }),
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,

@@ -257,7 +257,7 @@ describeInBrowser('bookings', () => {
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {
-      await page.getByText('Changing it requires the desk role').waitFor()
+      await page.getByText('changing it needs the role Desk or a higher one').waitFor()
       await page.getByText('booked it').waitFor()
       for (const name of ['Confirm', 'Check in', 'Change dates or unit', 'More actions'])
         expect(await page.getByRole('button', { name }).count()).toBe(0)

@@ -22,7 +22,7 @@ export function BookingActions({ booking }: { booking: Booking }) {
   const isPhone = useIsPhone()
   const [open, setOpen] = useState<Open | null>(null)
   if (booking.status === 'cancelled') return <RoleNote>Cancelled. The nights are free again.</RoleNote>
-  if (!may('desk')) return <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
+  if (!may('desk')) return <RoleNote>You can view this, but changing it needs the role Desk or a higher one.</RoleNote>
   const step = stepAfter(booking)
   const close = () => setOpen(null)
   return (
