@@ -78,7 +78,6 @@ function NotesDialog({ booking, onClose }: { booking: Booking; onClose: () => vo
       <TextArea
         label="Notes"
         hint="Only the agency sees them."
-        isOptional
         rows={5}
         maxLength={LENGTH_MAX}
         value={notes}
