@@ -47,7 +47,7 @@ export class PostgresBookingRows implements BookingRows {
     const rows = await this.#sql<ExpiredHold[]>`
       select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
       from booking
-      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
+      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)} and ${this.#ofShards()}
         and (hold_expires_at, booking_id) > (${last.expiry}::text::timestamptz, ${last.bookingId}::text::uuid)
       order by hold_expires_at, booking_id limit ${limit}`
     return rows.map(({ agencyId, unitId, bookingId, expiry }) => ({
@@ -59,7 +59,7 @@ export class PostgresBookingRows implements BookingRows {
   async nextExpiry(at: Instant): Promise<Instant | null> {
     const [row] = await this.#sql<{ at: Date | null }[]>`
       select min(hold_expires_at) as "at" from booking
-      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)}`
+      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${this.#ofShards()}`
     return row?.at?.getTime() ?? null
   }
 }
