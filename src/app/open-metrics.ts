@@ -45,7 +45,8 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     nowMs: ledger.clock.now(),
     version: VERSION,
     bun: Bun.version,
-    epoch: ledger.epoch,
+    // Of shard 0, which one of several nodes need not have.
+    epoch: ledger.shards === null ? ledger.epoch : (fence?.epoch ?? 0),
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
     access: ledger.access.stats,

@@ -93,7 +93,7 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
   const operating = [
     healthRoutes(
       {
-        epoch: () => ledger.journal.epoch,
+        epoch: () => (ledger.shards === null ? ledger.journal.epoch : null),
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
       },

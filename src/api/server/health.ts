@@ -5,8 +5,8 @@ import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts
 
 /** What the readiness probe checks. */
 export interface Health {
-  /** Of this process, for shard 0. */
-  epoch(): number
+  /** Of this process, for shard 0; null when it is one node of several, and need not have that shard. */
+  epoch(): number | null
   stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
@@ -27,7 +27,9 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
     const faults = [
       ...(fence === null ? ['database: not responding'] : []),
       ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
-      ...(fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []),
+      ...(fence !== null && health.epoch() !== null && fence.epoch !== health.epoch()
+        ? ['fence: another writer has taken over']
+        : []),
       ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
       ...(inFlightMs > JOURNAL_LAG_MS_MAX
         ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
