@@ -1,6 +1,7 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../access/client-address.ts'
 import { PortalAccess } from '../access/portal-access.ts'
+import { TokenRateLimit } from '../access/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
@@ -24,7 +25,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 export interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -101,12 +102,15 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
     ),
     metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
   ]
+  const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
   const { admin } = listeners
   const { portalTokens } = secrets
   const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue, sessions }),
+    portal: portalOn(listeners.public, {
+      ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
+    }),
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
