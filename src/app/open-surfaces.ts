@@ -34,22 +34,18 @@ export interface SurfaceOptions {
 }
 
 /**
- * Builds the surfaces once without a ledger, and throws them away: what takes a quarter of a second the first time takes a tenth of it
- * when it is repeated. A process that waits for its turn does this meanwhile, because nobody can book while it is done after the
- * take-over.
+ * Builds every surface, which takes a quarter of a second and needs no ledger that is taken over.
+ * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
-export function rehearseSurfaces(options: Omit<SurfaceOptions, 'ledger' | 'webhooks'>): void {
-  for (let round = 0; round < 2; round++) makeSurfaces({ ...options, ledger: NOTHING, webhooks: NOTHING })
-}
-
-/** Stands for whatever is only referred to. */
-const NOTHING = new Proxy(() => {}, { get: (_, name) => (typeof name === 'symbol' ? undefined : NOTHING) }) as never
-
-/** Serves every surface from the next request on: on one listener, or, with ADMIN_PORT, on two. */
-export function serveSurfaces(options: SurfaceOptions): void {
+export function prepareSurfaces(options: SurfaceOptions): () => void {
   const { app, adminApp } = makeSurfaces(options)
-  if (adminApp !== null) options.listeners.admin?.serve(adminApp, withoutCors)
-  options.listeners.public.serve(app)
+  const { admin, public: listener } = options.listeners
+  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, withoutCors)
+  const servePublic = listener.prepare(app)
+  return () => {
+    serveAdmin?.()
+    servePublic()
+  }
 }
 
 function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhooks }: SurfaceOptions) {

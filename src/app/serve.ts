@@ -12,7 +12,6 @@ import { ServerError } from '../postgres/client/check-server.ts'
 import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
-import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
@@ -20,9 +19,9 @@ import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
-import { openLedger } from './open-ledger.ts'
+import { prepareLedger, type Turn } from './open-ledger.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
-import { rehearseSurfaces, serveSurfaces } from './open-surfaces.ts'
+import { prepareSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -84,24 +83,7 @@ async function start(
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
-  const untilTurn = (writers: PostgresWriters) =>
-    awaitTurn({
-      ...{ writers, clock: systemClock, isOver, isCancelled },
-      watch: {
-        onWaiting: ({ name, shards }) => {
-          log.info({ writer: name, shards }, 'waiting as a standby')
-          listeners.refuse('standby', { isDraining: false })
-          rehearseSurfaces({ config, secrets, log, listeners, service })
-        },
-        onDraining: ({ name }) => {
-          log.info({ writer: name }, 'the writer is stopping')
-          listeners.hold()
-        },
-        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
-        onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
-      },
-    })
-  const openingLedger = openLedger({
+  const preparing = prepareLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
     clock: systemClock,
@@ -120,10 +102,8 @@ async function start(
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCancelled,
-    // The embedded server has one process: the lock of its folder sees to that.
-    ...(takesOver || database.isEmbedded ? {} : { untilTurn: (writers) => untilTurn(writers) }),
   })
-  const ledger = await service.during(openingLedger, (opened) => service.has({ ledger: opened }))
+  const { ledger, begin } = await service.during(preparing)
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -131,7 +111,31 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  service.has({ webhooks })
+  const serveSurfaces = prepareSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })
+
+  const untilTurn = ({ writers, warmUp }: Turn) => {
+    const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
+    return awaitTurn({
+      ...{ writers, clock: systemClock, isOver, isCancelled },
+      watch: {
+        onWaiting: ({ name, shards }) => {
+          log.info({ writer: name, shards }, 'waiting as a standby')
+          listeners.refuse('standby', { isDraining: false })
+        },
+        onDraining: ({ name }) => {
+          log.info({ writer: name }, 'the writer is stopping')
+          listeners.hold()
+          // It may have waited for days, and months were added.
+          warmUp().catch(onFailure)
+        },
+        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
+        onFailure,
+      },
+    })
+  }
+  // The embedded server has one process: the lock of its folder sees to that.
+  const takingOver = begin(takesOver || database.isEmbedded ? undefined : untilTurn)
+  await service.during(takingOver, () => service.has({ ledger, webhooks }))
   const demo = database.isEmbedded
     ? await service.during(
         ensureDemo(ledger, {
@@ -141,8 +145,9 @@ async function start(
         }),
       )
     : null
+  serveSurfaces()
+  webhooks.start()
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
-  serveSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })
 
   log.info({ ...addressesOf(config, listeners), epoch: ledger.epoch }, 'listening')
   // Not earlier: it would delay the first answer.
