@@ -29,7 +29,8 @@ begin
   insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
   on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
   delete from writer w
-  where w.beat_at < clock_timestamp() - interval '1 hour' and not exists (select from shard s where s.writer_id = w.writer_id);
+  where (w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
+    and not exists (select from shard s where s.writer_id = w.writer_id);
   -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month

@@ -46,7 +46,9 @@ export function fenced(cause: unknown): JournalError {
 /** @param cause of a fence; left out when the shard was given up */
 export function notOwner(cause?: unknown): JournalError {
   const message = 'Cannot append: this process does not own the shard'
-  return cause === undefined ? new JournalError('not_owner', message) : new JournalError('not_owner', message, { cause })
+  return cause === undefined
+    ? new JournalError('not_owner', message)
+    : new JournalError('not_owner', message, { cause })
 }
 
 export function journalClosed(): JournalError {

@@ -125,6 +125,11 @@ export class Journal {
     return this.#logs.epochOf(shardOf(agencyId))
   }
 
+  /** The same by shard; of one that is not owned, what it was last. */
+  epochOfShard(shard: number): number {
+    return this.#logs.epochOf(shard)
+  }
+
   /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
     return this.#logs.epochOf(0)

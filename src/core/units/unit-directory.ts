@@ -229,7 +229,9 @@ export class UnitDirectory {
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean shutdown. */
   async snapshotAll(isAsked: (agencyId: string) => boolean = () => true): Promise<void> {
-    const changed = [...this.#resident.values()].filter(({ tailLength, agencyId }) => tailLength > 0 && isAsked(agencyId))
+    const changed = [...this.#resident.values()].filter(
+      ({ tailLength, agencyId }) => tailLength > 0 && isAsked(agencyId),
+    )
     for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
   }
 
@@ -277,10 +279,16 @@ export class UnitDirectory {
   #actor(unit: UnitAddress): Promise<UnitActor> {
     const inProgress = this.#activating.get(unit.unitId)
     if (inProgress !== undefined) return inProgress.actor
+    if (!this.#isServed(unit.agencyId)) return Promise.reject(notOwner())
     return this.#activation(unit, recoverUnit(this.#store, unit, this.#onDefect))
   }
 
+  #isServed(agencyId: string): boolean {
+    return this.#termOf === null || this.#termOf(agencyId) !== null
+  }
+
   #activateTogether(units: readonly UnitAddress[]): Promise<UnitActor>[] {
+    if (units.some(({ agencyId }) => !this.#isServed(agencyId))) return [Promise.reject(notOwner())]
     const recovered = units.length === 0 ? [] : recoverTogether(this.#store, units, this.#onDefect)
     return recovered.flatMap((found, i) => {
       const unit = units[i]
@@ -294,7 +302,7 @@ export class UnitDirectory {
     const actor = recovered
       .then((found) => {
         // What was read may be older than what another process has written since.
-        if (this.#termOf !== null && (term === null || this.#termOf(agencyId) !== term)) throw notOwner()
+        if (this.#termOf?.(agencyId) !== term || term === null) throw notOwner()
         return this.#admit(unit, found)
       })
       .finally(() => {

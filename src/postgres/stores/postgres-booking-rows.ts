@@ -28,9 +28,17 @@ const NO_HOLD = { expiry: '-infinity', bookingId: '00000000000000000000000000000
 /** What the booking commands look up before they change a booking. */
 export class PostgresBookingRows implements BookingRows {
   readonly #sql: Sql
+  readonly #shards: (() => Iterable<number>) | null
 
-  constructor(sql: Sql) {
+  /** @param shards those whose holds are looked for; left out: all */
+  constructor(sql: Sql, shards: (() => Iterable<number>) | null = null) {
     this.#sql = sql
+    this.#shards = shards
+  }
+
+  #ofShards(): Fragment {
+    if (this.#shards === null) return this.#sql`true`
+    return this.#sql`shard_of(agency_id) = any (${`{${[...this.#shards()].join()}}`}::text::smallint[])`
   }
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {

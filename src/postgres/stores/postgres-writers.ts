@@ -49,6 +49,11 @@ export class PostgresWriters {
     return beaten.count > 0
   }
 
+  /** Of a node that has given up all its shards. */
+  async forget(writerId: string): Promise<void> {
+    await this.#sql`delete from writer where writer_id = ${writerId}`
+  }
+
   async drain(writerId: string): Promise<void> {
     await this.#sql`update writer set draining_at = clock_timestamp() where writer_id = ${writerId}`
   }
