@@ -101,6 +101,11 @@ export class ClusterNode {
     return this.#keeper.member
   }
 
+  /** Shards that this node decides. */
+  get owned(): ReadonlySet<number> {
+    return this.#options.host.owned
+  }
+
   get isEtcdAway(): boolean {
     return this.#isEtcdAway
   }
