@@ -4,7 +4,7 @@ import type { ClusterStatus } from '../../cluster/cluster-status.ts'
 import { EtcdError } from '../../cluster/etcd/etcd.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
-import { notFound, problem } from '../problems/problems.ts'
+import { problem } from '../problems/problems.ts'
 
 /** The cluster as this node sees it. */
 export interface ClusterPage {
@@ -18,6 +18,7 @@ export interface ClusterPage {
 }
 
 const UNAUTHORIZED = problem('UNAUTHORIZED', 'This is for the operator: send the header Authorization: Bearer <PORTAL_TOKEN>', {})
+const NO_NODE = problem('NOT_FOUND', 'No such node', {})
 const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, or it takes effect later', {})
 
 /**
@@ -44,7 +45,7 @@ export function clusterRoutes(
     const node = decodeURIComponent(new URL(request.url).pathname.split('/')[3] ?? '')
     try {
       const isThere = await page.drain(node, { isOn })
-      return isThere ? status(request, requestId) : problemAnswer(notFound('node'), requestId, plainHeaders(requestId))
+      return isThere ? status(request, requestId) : problemAnswer(NO_NODE, requestId, plainHeaders(requestId))
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error
       return problemAnswer(NO_ETCD, requestId, plainHeaders(requestId))
