@@ -3,7 +3,9 @@ import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
 
 /** No sample without a cluster. */
-function ofCluster(read: (cluster: ClusterStats) => ReturnType<typeof only>): (stats: ServiceStats) => ReturnType<typeof only> {
+function ofCluster(
+  read: (cluster: ClusterStats) => ReturnType<typeof only>,
+): (stats: ServiceStats) => ReturnType<typeof only> {
   return ({ cluster }) => (cluster === null ? [] : read(cluster))
 }
 
