@@ -1,7 +1,7 @@
 /** What makes a process a node of a cluster. CLUSTER_ETCD turns it on; without it nothing of src/cluster/ runs. */
 import { readFileSync } from 'node:fs'
-import { type EtcdEndpoints, parseEtcdEndpoints } from '../cluster/etcd/etcd-endpoints.ts'
 import type { EtcdTls } from '../cluster/etcd/etcd-client.ts'
+import { type EtcdEndpoints, parseEtcdEndpoints } from '../cluster/etcd/etcd-endpoints.ts'
 
 export interface ClusterConfig {
   readonly etcd: EtcdEndpoints

@@ -16,6 +16,7 @@ import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
+import { liftFetchLimit } from './fetch-limit.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
@@ -44,6 +45,7 @@ export async function serve(
   env: Record<string, string | undefined>,
   { takesOver = false }: { takesOver?: boolean } = {},
 ): Promise<void> {
+  liftFetchLimit(env, takesOver ? ['--take-over'] : [])
   try {
     await run(readConfig(env), { takesOver })
   } catch (error) {

@@ -6,15 +6,17 @@
  * - C8 A forwarded write has an idempotency key, its client's or one of its own, and the same wherever it is sent. So it can be sent again,
  *   to the next owner too, when its outcome is not known.
  */
+
 import type { NodeAddress, Owners } from '../../cluster/owners.ts'
 import type { ShardHost } from '../../cluster/shard-host.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import { requestIdOf } from '../http/request-id.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
 import type { Answering } from '../server/served-routes.ts'
 import type { Unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, type Holding } from './holding.ts'
-import { type Hops, type ListenerName, NOT_OWNER_STATUS } from './hop.ts'
+import type { Hops, ListenerName } from './hop.ts'
 import type { KeptBody } from './kept-body.ts'
 import { type CallOutcome, callNode, forwardedHeaders } from './node-call.ts'
 import { ownerBound } from './owner-bound.ts'

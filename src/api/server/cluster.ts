@@ -17,7 +17,11 @@ export interface ClusterPage {
   drain(node: string, options: { isOn: boolean }): Promise<boolean>
 }
 
-const UNAUTHORIZED = problem('UNAUTHORIZED', 'This is for the operator: send the header Authorization: Bearer <PORTAL_TOKEN>', {})
+const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'This is for the operator: send the header Authorization: Bearer <PORTAL_TOKEN>',
+  {},
+)
 const NO_NODE = problem('NOT_FOUND', 'No such node', {})
 const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, or it takes effect later', {})
 
@@ -28,7 +32,11 @@ const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, 
  */
 export function clusterRoutes(
   page: ClusterPage,
-  { access, throttled, ...options }: CountedRouteOptions & { access: PortalAccess; throttled: (request: Request) => unknown },
+  {
+    access,
+    throttled,
+    ...options
+  }: CountedRouteOptions & { access: PortalAccess; throttled: (request: Request) => unknown },
 ) {
   const guarded =
     (answer: (request: Request, requestId: string) => Response | Promise<Response>) =>
