@@ -1,0 +1,302 @@
+/** Three hosts with etcd, Patroni with PostgreSQL, and a node each, and a fourth with HAProxy, from the files of docs/operating/cluster/ as they are. */
+import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { eventually } from '../eventually.ts'
+import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../service-process.ts'
+import { Host, type UnitPaths } from './host.ts'
+import { Network } from './network.ts'
+
+const FILES = resolve(import.meta.dir, '../../../docs/operating/cluster')
+/** Debian's own units; ours add to them. */
+const DEBIAN = '/lib/systemd/system'
+const UNITS = {
+  etcd: [`${DEBIAN}/etcd.service`, `${FILES}/etcd.conf`],
+  patroni: [`${DEBIAN}/patroni.service`, `${FILES}/patroni.conf`],
+  nightledger: [`${FILES}/nightledger.service`],
+  haproxy: [`${DEBIAN}/haproxy.service`],
+} as const satisfies Record<string, UnitPaths>
+
+const PASSWORD = 'secret-of-the-test'
+const CLUSTER_SECRET = 'cluster-secret-of-the-tests-0123456789'
+const ENTRANCE = 'lb'
+
+export interface ClusterOptions {
+  /** The compiled service. */
+  readonly binary: string
+  /** False: the hosts' processes do not know of each other; one serves, the others wait as standbys. */
+  readonly isCluster?: boolean
+  /** Further variables of every node. */
+  readonly env?: Readonly<Record<string, string>>
+  /** CPUs of each of the three hosts; null: as many as there are. */
+  readonly cpus?: number | null
+  /** Nodes that are started; the others wait for `startNode`. */
+  readonly nodes?: readonly string[]
+}
+
+export class Cluster {
+  readonly names = ['host1', 'host2', 'host3'] as const
+  readonly hosts: readonly Host[]
+  readonly entrance: Host
+  readonly #folder = mkdtempSync(join(tmpdir(), 'nightledger-cluster-'))
+  readonly #network: Network
+  readonly #options: ClusterOptions
+  readonly #since = performance.now()
+  /** When each part was up, from the start. */
+  readonly steps: string[] = []
+
+  private constructor(options: ClusterOptions) {
+    this.#options = options
+    chmodSync(this.#folder, 0o755)
+    this.#network = new Network([...this.names, ENTRANCE])
+    const host = (name: string, cpus: number | null) =>
+      new Host(name, this.#network, join(this.#folder, name), { cpus })
+    this.hosts = this.names.map((name) => host(name, options.cpus ?? null))
+    this.entrance = host(ENTRANCE, null)
+  }
+
+  /** Returns when etcd, Postgres with a synchronous standby, the wanted nodes and HAProxy serve. `prepare` runs before the first node, on an empty database. */
+  static async start(options: ClusterOptions, prepare: (databaseUrl: string) => Promise<void>): Promise<Cluster> {
+    const cluster = new Cluster(options)
+    try {
+      await cluster.#start(prepare)
+      return cluster
+    } catch (error) {
+      const logs = cluster.logs()
+      await cluster.stop()
+      throw new Error(`The cluster did not start: ${String(error)}\n${logs}`, { cause: error })
+    }
+  }
+
+  /** Where clients enter. */
+  get url(): string {
+    return `http://${this.entrance.address}:8080`
+  }
+
+  /** A node past HAProxy. */
+  nodeUrl(host: Host): string {
+    return `http://${host.address}:3000`
+  }
+
+  get databaseUrl(): string {
+    return `postgres://nightledger:${PASSWORD}@${this.hosts.map(({ address }) => `${address}:5432`).join()}/nightledger`
+  }
+
+  get etcdUrls(): string[] {
+    return this.hosts.map(({ address }) => `http://${address}:2379`)
+  }
+
+  /** Of the host's name. */
+  host(name: string): Host {
+    const found = this.hosts.find((host) => host.name === name)
+    if (found === undefined) throw new Error(`No such host: ${name}`)
+    return found
+  }
+
+  async withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const leader = await this.primary()
+    const sql = connect(`postgres://nightledger:${PASSWORD}@${leader.address}:5432/nightledger`, { purpose: 'admin' })
+    try {
+      return await work(sql)
+    } finally {
+      await sql.end({ timeout: 1 })
+    }
+  }
+
+  /** Everything of a host after `boot`. */
+  startAll(host: Host): void {
+    this.startEtcd(host)
+    this.startPostgres(host)
+    this.startNode(host)
+  }
+
+  startEtcd(host: Host): void {
+    host.start('etcd', UNITS.etcd)
+  }
+
+  startPostgres(host: Host): void {
+    host.start('patroni', UNITS.patroni)
+  }
+
+  startNode(host: Host): void {
+    host.start('nightledger', UNITS.nightledger)
+  }
+
+  async untilReady(host: Host, withinMs = 60_000): Promise<void> {
+    await eventually(`${host.name} is ready`, () => this.isReady(host), withinMs)
+  }
+
+  async isReady(host: Host): Promise<boolean> {
+    return (await ask(`${this.nodeUrl(host)}/readyz`))?.status === 200
+  }
+
+  /** The host whose etcd leads. @throws Error when there is none within 20 s */
+  async etcdLeader(): Promise<Host> {
+    let leader: Host | undefined
+    await eventually(
+      'etcd has a leader',
+      async () => {
+        const answers = await Promise.all(this.hosts.map((host) => this.#etcdStatus(host)))
+        leader = this.hosts.find((_, i) => answers[i] !== null && answers[i]?.leader === answers[i]?.header.member_id)
+        return leader !== undefined
+      },
+      20_000,
+    )
+    return leader as Host
+  }
+
+  /** The host of the PostgreSQL that takes writes. */
+  async primary(): Promise<Host> {
+    let name: string | undefined
+    await eventually(
+      'Patroni has a leader',
+      async () => {
+        const members = await this.members()
+        name = members.find(({ role, state }) => role === 'leader' && state === 'running')?.name
+        return name !== undefined
+      },
+      90_000,
+    )
+    return this.host(name as string)
+  }
+
+  /** As the first Patroni that answers sees them. */
+  async members(): Promise<{ name: string; role: string; state: string }[]> {
+    for (const { address } of this.hosts) {
+      const answer = await ask(`http://${address}:8008/cluster`)
+      if (answer?.status === 200)
+        return ((await answer.json()) as { members: { name: string; role: string; state: string }[] }).members
+    }
+    return []
+  }
+
+  /** Until commits wait for a standby that has everything, and every server that should run does. */
+  async untilSynchronous(servers = 3): Promise<void> {
+    await eventually(
+      'Patroni has a leader and a synchronous standby',
+      async () => {
+        const running = (await this.members()).filter(({ state }) => state === 'running' || state === 'streaming')
+        return (
+          running.length >= servers &&
+          running.some(({ role }) => role === 'leader') &&
+          running.some(({ role }) => role === 'sync_standby')
+        )
+      },
+      120_000,
+    )
+  }
+
+  /** The last lines of every log, for a failure's message. */
+  logs(): string {
+    const units = [
+      ...this.hosts.flatMap((host) => ['etcd', 'patroni', 'nightledger'].map((unit) => [host, unit] as const)),
+      [this.entrance, 'haproxy'] as const,
+    ]
+    return units
+      .map(([host, unit]) => `== ${host.name} ${unit}\n${host.log(unit).split('\n').slice(-12).join('\n')}`)
+      .join('\n')
+  }
+
+  /** Ends everything and removes the hosts. With KEEP_CLUSTER_LOGS, their folders stay. */
+  async stop(): Promise<void> {
+    for (const host of [...this.hosts, this.entrance]) host.close()
+    this.#network.close()
+    if (process.env['KEEP_CLUSTER_LOGS']) console.log(`Kept ${this.#folder}`)
+    else rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  async #start(prepare: (databaseUrl: string) => Promise<void>): Promise<void> {
+    for (const host of this.hosts) this.#installOn(host)
+    for (const host of this.hosts) this.startEtcd(host)
+    await this.etcdLeader()
+    this.#step('etcd')
+    for (const host of this.hosts) this.startPostgres(host)
+    await this.untilSynchronous()
+    this.#step('Postgres')
+    await prepare(this.databaseUrl)
+    const nodes = this.hosts.filter(({ name }) => this.#options.nodes?.includes(name) ?? true)
+    this.#step('agencies')
+    for (const host of nodes) this.startNode(host)
+    const needed = this.#options.isCluster === false ? 1 : nodes.length
+    const ready = async () =>
+      (await Promise.all(nodes.map((host) => this.isReady(host)))).filter(Boolean).length >= needed
+    await eventually('the nodes are ready', ready, 120_000)
+    this.#step('nodes')
+    this.entrance.install(join(FILES, 'haproxy.cfg'), '/etc/haproxy/haproxy.cfg')
+    this.entrance.install(join(FILES, 'owner.map'), '/etc/haproxy/owner.map')
+    this.entrance.start('haproxy', UNITS.haproxy)
+    await eventually(
+      'HAProxy serves',
+      async () => (await ask(`${this.url}/partner/v1/openapi.json`))?.status === 200,
+      30_000,
+    )
+  }
+
+  /** What a start took, for one line of the log. */
+  #step(what: string): void {
+    const seconds = (performance.now() - this.#since) / 1_000
+    this.steps.push(`${what} ${seconds.toFixed(1)} s`)
+  }
+
+  #installOn(host: Host): void {
+    host.install(join(FILES, 'etcd.env'), '/etc/nightledger/etcd.env')
+    host.install(join(FILES, 'patroni.yml'), '/etc/patroni/config.yml')
+    host.install(join(FILES, 'database.sql'), '/etc/patroni/database.sql')
+    const role = (name: string, user: string) => ({
+      [`PATRONI_${name}_USERNAME`]: user,
+      [`PATRONI_${name}_PASSWORD`]: PASSWORD,
+    })
+    host.write(
+      '/etc/nightledger/patroni.env',
+      lines({
+        ...role('SUPERUSER', 'postgres'),
+        ...role('REPLICATION', 'replicator'),
+        ...role('REWIND', 'rewinder'),
+        NIGHTLEDGER_DATABASE_PASSWORD: PASSWORD,
+      }),
+    )
+    const etcd = this.names.map((name) => (name === 'host1' ? `http://${name}:2379` : `${name}:2379`)).join()
+    host.write(
+      '/etc/nightledger/nightledger.env',
+      lines({
+        DATABASE_URL: `postgres://nightledger:${PASSWORD}@${this.names.map((name) => `${name}:5432`).join()}/nightledger`,
+        PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+        SECRET_KEY: TEST_SECRET_KEY,
+        TRUSTED_PROXIES: this.entrance.address,
+        REQUIRE_SYNCHRONOUS_STANDBY: 'true',
+        ...(this.#options.isCluster === false ? {} : { CLUSTER_ETCD: etcd, CLUSTER_SECRET }),
+        ...this.#options.env,
+      }),
+    )
+    this.useBinary(host, this.#options.binary)
+  }
+
+  /** Of the next start of its node. */
+  useBinary(host: Host, binary: string): void {
+    const target = join(host.root, 'usr/local/bin/nightledger')
+    rmSync(target, { force: true })
+    cpSync(binary, target)
+    chmodSync(target, 0o755)
+  }
+
+  async #etcdStatus({ address }: Host): Promise<{ leader: string; header: { member_id: string } } | null> {
+    const answer = await ask(`http://${address}:2379/v3/maintenance/status`, { method: 'POST', body: '{}' })
+    return answer?.status === 200 ? ((await answer.json()) as { leader: string; header: { member_id: string } }) : null
+  }
+}
+
+function lines(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('')
+}
+
+/** null: there is no answer within a second. */
+async function ask(url: string, init: RequestInit = {}): Promise<Response | null> {
+  try {
+    return await fetch(url, { ...init, signal: AbortSignal.timeout(1_000) })
+  } catch {
+    return null
+  }
+}
