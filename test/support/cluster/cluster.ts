@@ -1,12 +1,14 @@
 /** Three hosts with etcd, Patroni with PostgreSQL, and a node each, and a fourth with HAProxy, from the files of docs/operating/cluster/ as they are. */
-import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { SHARDS } from '../../../src/core/journal/shard.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { eventually } from '../eventually.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../service-process.ts'
-import { Host, type UnitPaths } from './host.ts'
-import { Network } from './network.ts'
+import { descendants, Host, type UnitPaths } from './host.ts'
+import { killQuietly, Network } from './network.ts'
+import { readUnit } from './unit-file.ts'
 
 const FILES = resolve(import.meta.dir, '../../../docs/operating/cluster')
 /** Debian's own units; ours add to them. */
@@ -131,6 +133,35 @@ export class Cluster {
     return (await ask(`${this.nodeUrl(host)}/readyz`))?.status === 200
   }
 
+  cut(host: Host): void {
+    this.#network.cut(host.name)
+  }
+
+  heal(host: Host): void {
+    this.#network.heal(host.name)
+  }
+
+  /** Runs the command line on a host, with the variables of its node. @throws Error when it fails */
+  cli(host: Host, ...args: string[]): string {
+    const { environment } = readUnit(UNITS.nightledger, { host: host.name, unit: 'nightledger', root: host.root })
+    return host.run(['/usr/local/bin/nightledger', ...args], { env: environment })
+  }
+
+  /** How many shards a node decides now; 0 when it does not answer. */
+  async ownedBy(host: Host): Promise<number> {
+    const init = { headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}` } }
+    const answer = await ask(`${this.nodeUrl(host)}/cluster`, init)
+    return answer?.status === 200 ? ((await answer.json()) as { owned: number }).owned : 0
+  }
+
+  /** Until every shard has an owner, and the nodes have about the same number of them. */
+  async untilBalanced(): Promise<void> {
+    await eventually('the nodes share the shards', async () => {
+      const owned = await Promise.all(this.hosts.map((host) => this.ownedBy(host)))
+      return owned.reduce((sum, count) => sum + count, 0) === SHARDS && owned.every((count) => count > SHARDS / 6)
+    })
+  }
+
   /** The host whose etcd leads. @throws Error when there is none within 20 s */
   async etcdLeader(): Promise<Host> {
     let leader: Host | undefined
@@ -187,6 +218,37 @@ export class Cluster {
     )
   }
 
+  /** Ends the server processes of PostgreSQL on a host with SIGKILL, as a crash does. Patroni lives. */
+  crashPostgres(host: Host): void {
+    const postmaster = Number(
+      readFileSync(join(host.root, 'var/lib/postgresql/nightledger/postmaster.pid'), 'utf8').split('\n')[0],
+    )
+    for (const pid of [postmaster, ...descendants(postmaster)]) killQuietly(pid)
+  }
+
+  /** Heals whatever a fault has left: every cable, process and server as at the start. */
+  async restore(): Promise<void> {
+    for (const host of this.hosts) {
+      host.boot()
+      for (const [unit, start] of this.#starts()) {
+        host.signal(unit, 'SIGCONT')
+        if (!host.isWanted(unit)) start(host)
+      }
+    }
+    await this.untilSynchronous()
+    if (this.#options.isCluster === false) return
+    for (const host of this.hosts) await this.untilReady(host)
+    await this.untilBalanced()
+  }
+
+  #starts(): [string, (host: Host) => void][] {
+    return [
+      ['etcd', (host) => this.startEtcd(host)],
+      ['patroni', (host) => this.startPostgres(host)],
+      ['nightledger', (host) => this.startNode(host)],
+    ]
+  }
+
   /** The last lines of every log, for a failure's message. */
   logs(): string {
     const units = [
@@ -224,7 +286,8 @@ export class Cluster {
     await eventually('the nodes are ready', ready, 120_000)
     this.#step('nodes')
     this.entrance.install(join(FILES, 'haproxy.cfg'), '/etc/haproxy/haproxy.cfg')
-    this.entrance.install(join(FILES, 'owner.map'), '/etc/haproxy/owner.map')
+    for (const file of ['owner.map', 'unavailable.http'])
+      this.entrance.install(join(FILES, file), `/etc/haproxy/${file}`)
     this.entrance.start('haproxy', UNITS.haproxy)
     await eventually(
       'HAProxy serves',

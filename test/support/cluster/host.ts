@@ -86,8 +86,9 @@ export class Host {
     run()
   }
 
-  isRunning(unit: string): boolean {
-    return this.#running.get(unit)?.child.exitCode === null
+  /** Whether it runs, or systemd is about to start it again. */
+  isWanted(unit: string): boolean {
+    return this.#running.get(unit)?.isWanted ?? false
   }
 
   /** Sends a signal to the unit's process and its descendants; what ends is started again. */
@@ -210,7 +211,7 @@ function groupOf(user: string): string {
   return execFileSync('id', ['-gn', user], { encoding: 'utf8' }).trim()
 }
 
-function descendants(pid: number): number[] {
+export function descendants(pid: number): number[] {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
       .trim()

@@ -1,0 +1,206 @@
+/*
+ * Three hosts in network namespaces with real etcd, Patroni, PostgreSQL and HAProxy, from the files of docs/operating/cluster/. Each test is a row of
+ * the table in docs/reliability.md. `bun run test:cluster` runs several rounds of each and asserts the waits; otherwise one round, and only the counts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeLoadAgencies } from '../support/cluster/agencies.ts'
+import { buildBinary } from '../support/cluster/binary.ts'
+import { Cluster } from '../support/cluster/cluster.ts'
+import { underLoad } from '../support/cluster/fault-row.ts'
+import type { Host } from '../support/cluster/host.ts'
+import { whyNoHosts } from '../support/cluster/network.ts'
+import { eventually } from '../support/eventually.ts'
+
+const obstacle = whyNoHosts()
+if (obstacle !== null) console.log(`skipped: ${obstacle}`)
+
+/** Of a node's lease, and Patroni's. */
+const TTL_MS = 5_000
+const START_MS_MAX = 300_000
+const ROW_MS_MAX = 900_000
+
+describe.skipIf(obstacle !== null)('three hosts under load', () => {
+  let folder: string
+  let cluster: Cluster
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'nightledger-binary-'))
+    cluster = await Cluster.start({ binary: await buildBinary(folder) }, makeLoadAgencies)
+    console.log(`up after: ${cluster.steps.join(', ')}`)
+  }, START_MS_MAX)
+  afterAll(async () => {
+    await cluster?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }, START_MS_MAX)
+
+  /** A host whose loss concerns no server of PostgreSQL that commits wait for. */
+  async function bystander(): Promise<Host> {
+    const members = await cluster.members()
+    const found = members.find(({ role }) => role !== 'leader' && role !== 'sync_standby')
+    return cluster.host(found?.name ?? 'none')
+  }
+
+  test(
+    'a rolling restart of all nodes fails no request',
+    async () => {
+      const row = { fault: 'rolling restart of all nodes', longestMsMax: 500, failsNothing: true }
+      await underLoad(cluster, row, async (load) => {
+        for (const host of cluster.hosts) {
+          expect([host.name, await host.stop('nightledger')]).toEqual([host.name, 0])
+          await load.more(50)
+          cluster.startNode(host)
+          await cluster.untilReady(host)
+          await cluster.untilBalanced()
+        }
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'a node that is drained, and joins again, fails no request',
+    async () => {
+      const row = { fault: 'a node is drained, stopped, and joins again', longestMsMax: 500, failsNothing: true }
+      await underLoad(cluster, row, async (load, round) => {
+        const host = cluster.hosts[round % cluster.hosts.length] as Host
+        cluster.cli(host, 'cluster', 'drain', host.name)
+        await eventually(`${host.name} owns nothing`, async () => (await cluster.ownedBy(host)) === 0)
+        await load.more(50)
+        expect(await host.stop('nightledger')).toBe(0)
+        cluster.startNode(host)
+        await cluster.untilReady(host)
+        await cluster.untilBalanced()
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'a node is killed',
+    async () => {
+      await underLoad(cluster, { fault: 'kill -9 of a node', longestMsMax: TTL_MS + 1_000 }, async (_, round) => {
+        const host = cluster.hosts[round % cluster.hosts.length] as Host
+        host.signal('nightledger', 'SIGKILL')
+        await Bun.sleep(TTL_MS + 3_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'a node is killed for good, and its shards go to the others',
+    async () => {
+      await underLoad(
+        cluster,
+        { fault: 'kill -9 of a node that stays away', longestMsMax: TTL_MS + 1_000 },
+        async (_, round) => {
+          const host = cluster.hosts[round % cluster.hosts.length] as Host
+          await host.kill('nightledger')
+          await Bun.sleep(TTL_MS + 3_000)
+          const owned = await Promise.all(
+            cluster.hosts.filter((each) => each !== host).map((each) => cluster.ownedBy(each)),
+          )
+          expect(owned.reduce((sum, count) => sum + count, 0)).toBe(256)
+        },
+      )
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'a node is stopped and woken: nothing is acknowledged by the stale one',
+    async () => {
+      await underLoad(
+        cluster,
+        { fault: 'SIGSTOP of a node, then SIGCONT', longestMsMax: TTL_MS + 1_000 },
+        async (_, round) => {
+          const host = cluster.hosts[round % cluster.hosts.length] as Host
+          host.signal('nightledger', 'SIGSTOP')
+          await Bun.sleep(TTL_MS + 3_000)
+          host.signal('nightledger', 'SIGCONT')
+          await Bun.sleep(3_000)
+        },
+      )
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    "a node's host is cut off from everything, then healed",
+    async () => {
+      await underLoad(
+        cluster,
+        { fault: 'a host cut off from everything, then healed', longestMsMax: TTL_MS + 3_000 },
+        async () => {
+          const host = await bystander()
+          cluster.cut(host)
+          await Bun.sleep(TTL_MS + 5_000)
+          cluster.heal(host)
+          await Bun.sleep(3_000)
+        },
+      )
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'the leader of etcd is killed',
+    async () => {
+      await underLoad(cluster, { fault: 'etcd leader killed', longestMsMax: 500 }, async () => {
+        const leader = await cluster.etcdLeader()
+        await leader.kill('etcd')
+        await Bun.sleep(8_000)
+        cluster.startEtcd(leader)
+        await Bun.sleep(2_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'all of etcd is away for 30 s',
+    async () => {
+      await underLoad(cluster, { fault: 'all of etcd away for 30 s', longestMsMax: 500, rounds: 2 }, async () => {
+        await Promise.all(cluster.hosts.map((host) => host.kill('etcd')))
+        await Bun.sleep(30_000)
+        for (const host of cluster.hosts) cluster.startEtcd(host)
+        await cluster.etcdLeader()
+        await Bun.sleep(TTL_MS + 1_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'the primary of PostgreSQL crashes',
+    async () => {
+      await underLoad(cluster, { fault: 'Postgres leader crashed', longestMsMax: 8_000 }, async (load) => {
+        cluster.crashPostgres(await cluster.primary())
+        await load.more(100)
+        await cluster.untilSynchronous()
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'the host of the primary of PostgreSQL is lost, with its node and its etcd',
+    async () => {
+      await underLoad(
+        cluster,
+        { fault: 'host of the Postgres leader killed', longestMsMax: 30_000, rounds: 2 },
+        async (load) => {
+          const host = await cluster.primary()
+          host.crash()
+          await load.more(100)
+          host.boot()
+          cluster.startAll(host)
+          await cluster.untilSynchronous()
+        },
+      )
+    },
+    ROW_MS_MAX,
+  )
+})
