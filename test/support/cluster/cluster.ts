@@ -147,18 +147,25 @@ export class Cluster {
     return host.run(['/usr/local/bin/nightledger', ...args], { env: environment })
   }
 
-  /** How many shards a node decides now; 0 when it does not answer. */
-  async ownedBy(host: Host): Promise<number> {
-    const init = { headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}` } }
-    const answer = await ask(`${this.nodeUrl(host)}/cluster`, init)
-    return answer?.status === 200 ? ((await answer.json()) as { owned: number }).owned : 0
+  /** By node, how many shards it serves, as the first node that answers sees it. */
+  async serving(): Promise<ReadonlyMap<string, number>> {
+    for (const host of this.hosts) {
+      const answer = await ask(`${this.nodeUrl(host)}/cluster`, {
+        headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}` },
+      })
+      if (answer?.status !== 200) continue
+      const { nodes } = (await answer.json()) as { nodes: { id: string; serving: number }[] }
+      return new Map(nodes.map(({ id, serving }) => [id, serving]))
+    }
+    return new Map()
   }
 
-  /** Until every shard has an owner, and the nodes have about the same number of them. */
+  /** Until every shard is served, and all three nodes have about the same number of them. */
   async untilBalanced(): Promise<void> {
     await eventually('the nodes share the shards', async () => {
-      const owned = await Promise.all(this.hosts.map((host) => this.ownedBy(host)))
-      return owned.reduce((sum, count) => sum + count, 0) === SHARDS && owned.every((count) => count > SHARDS / 6)
+      const serving = [...(await this.serving()).values()]
+      const sum = serving.reduce((total, count) => total + count, 0)
+      return sum === SHARDS && serving.filter((count) => count > SHARDS / 6).length === this.hosts.length
     })
   }
 
