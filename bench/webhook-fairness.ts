@@ -86,6 +86,7 @@ async function measure(): Promise<void> {
     trustedCa: [ca],
     onSenderExit: (fields) => console.error('the sender ended', fields),
   })
+  webhooks.start()
   const agencies: { agency: Agency; unit: Unit; path: 'ok' | 'hang' }[] = []
   for (let i = 0; i < HANGING + HEALTHY; i++) {
     const path = i < HANGING ? 'hang' : 'ok'

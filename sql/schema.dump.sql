@@ -83,6 +83,8 @@ create type journal_row as (
   checksum bigint
 );
 
+create sequence node_term as bigint increment 1 minvalue 1 maxvalue 9223372036854775807 start 1;
+
 create table access_token (
   agency_id uuid not null,
   token_id uuid not null,
@@ -472,8 +474,11 @@ create table writer (
   beat_at timestamp with time zone default clock_timestamp() not null,
   draining_at timestamp with time zone,
   released_at timestamp with time zone,
+  node text,
   constraint writer_pkey PRIMARY KEY (writer_id)
 );
+
+CREATE INDEX agency_of_shard ON public.agency USING btree (shard_of(agency_id));
 
 CREATE INDEX audit_line_newest ON ONLY public.audit_line USING btree (agency_id, at DESC, line_id DESC);
 
@@ -984,6 +989,15 @@ CREATE OR REPLACE FUNCTION public.fingerprint_of(link bytea)
  IMMUTABLE PARALLEL SAFE
 AS $function$ select rpad(encode(substring(link for 8), 'hex'), 16, '0') $function$;
 
+CREATE OR REPLACE FUNCTION public.give_up_shards(shards smallint[], of_writer uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from shard s where s.shard = any (shards) order by s.shard for update;
+  update shard s set writer_id = null where s.shard = any (shards) and s.writer_id = of_writer;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, email text, phone text)
  RETURNS text
  LANGUAGE sql
@@ -1020,6 +1034,38 @@ begin
   from jsonb_to_recordset(uses) as u ("agencyId" uuid, "keyId" uuid, "usedAt" timestamptz)
   where k.agency_id = u."agencyId" and k.key_id = u."keyId"
     and (k.last_used_at is null or k.last_used_at < u."usedAt");
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_node_rate(writer_term bigint, slots jsonb, keep_from bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into rate_slot (term, slot, ended_at, wall_ms, boot_id, boot_ms, total, counts)
+  select writer_term, s.slot, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs", s."bootId",
+         s."bootMs", s.total, s.counts
+  from jsonb_to_recordset(slots) as s (
+    slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
+    total bigint, counts text)
+  on conflict (term, slot) do update set
+    ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
+    total = excluded.total, counts = excluded.counts
+  where rate_slot.total < excluded.total;
+  delete from rate_slot where term = writer_term and slot < keep_from;
+  delete from rate_slot where term <> writer_term and ended_at < clock_timestamp() - interval '10 minutes';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_node_sessions(shards smallint[], seen jsonb, ended jsonb, idle_since timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update portal_session p set seen_at = greatest(p.seen_at, s."seenAt")
+  from jsonb_to_recordset(seen) as s ("sha256" text, "seenAt" timestamptz)
+  where p.secret_sha256 = s."sha256";
+  delete from portal_session p
+  where p.secret_sha256 in (select jsonb_array_elements_text(ended))
+    or (p.seen_at < idle_since and (p.agency_id is null or shard_of(p.agency_id) = any (shards)));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
@@ -1142,6 +1188,16 @@ begin
     from journal j where j.other_unit_id = w.id and j.seq > w.after_seq
   ) l
   order by l.seq;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.lost_shards(shards smallint[], epochs bigint[], of_writer uuid)
+ RETURNS SETOF smallint
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update writer w set beat_at = clock_timestamp() where w.writer_id = of_writer;
+  return query
+  select s.shard from unnest(shards, epochs) c (shard, epoch) join shard s on s.shard = c.shard where s.epoch <> c.epoch;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies jsonb, made_at timestamp with time zone, room integer, OUT made integer, OUT may_have_more boolean)
@@ -1509,11 +1565,11 @@ CREATE OR REPLACE FUNCTION public.shard_of(agency uuid)
 AS $function$ select get_byte(sha256(uuid_send(agency)), 0)::smallint $function$;
 
 CREATE OR REPLACE FUNCTION public.shard_writers()
- RETURNS TABLE(writer_id uuid, name text, run text, shards bigint, beat_at timestamp with time zone, silent_ms double precision, is_draining boolean, is_released boolean)
+ RETURNS TABLE(writer_id uuid, name text, run text, node text, shards bigint, beat_at timestamp with time zone, silent_ms double precision, is_draining boolean, is_released boolean)
  LANGUAGE sql
  STABLE
 AS $function$
-  select w.writer_id, w.name, w.run, count(*), w.beat_at,
+  select w.writer_id, w.name, w.run, w.node, count(*), w.beat_at,
          extract(epoch from clock_timestamp() - w.beat_at) * 1000, w.draining_at is not null, w.released_at is not null
   from shard s join writer w on w.writer_id = s.writer_id
   group by w.writer_id
@@ -1559,6 +1615,30 @@ begin
   update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
     returning tenure into taken;
   return taken;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.take_shards(shards smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
+ RETURNS TABLE(shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  perform from shard s where s.shard = any (shards) order by s.shard for update;
+  update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null
+  where s.shard = any (shards);
+  insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
+  on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
+  delete from writer w
+  where (w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
+    and not exists (select from shard s where s.writer_id = w.writer_id);
+  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
+  return query
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  from ledger l cross join shard s
+  left join lateral (
+    select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
+  where s.shard = any (shards)
+  order by s.shard;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.was_written(shards smallint[], epochs bigint[], entries journal_row[], audit_lines audit_row[])

@@ -30,6 +30,8 @@ const LAYERS: readonly string[] = [
   'verify',
   // Who may send requests, and how many.
   'access',
+  // Which node owns which shards.
+  'cluster',
   'observability',
   'api/schema',
   'api/idempotency',

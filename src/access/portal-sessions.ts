@@ -100,14 +100,36 @@ export class PortalSessions {
     return this.#open.size
   }
 
-  /** Takes over what is stored, except what has ended meanwhile, and begins to sweep. */
+  /** As `adopt`, and begins to sweep. */
   start(stored: readonly StoredSession[]): void {
+    this.adopt(stored)
+    this.sweep()
+  }
+
+  /** Takes over what is stored, except what has ended meanwhile. */
+  adopt(stored: readonly StoredSession[]): void {
     for (const session of stored.toSorted((a, b) => a.seenAt - b.seenAt)) {
       const tokenSha256 = this.#tokenSha256Of(session.holder)
       if (tokenSha256 === undefined) this.#delete(session.sha256)
-      else this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
+      else if (!this.#open.has(session.sha256) && !this.#ended.has(session.sha256))
+        this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
     }
-    this.sweep()
+  }
+
+  /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and go on there. */
+  forget(isAsked: (agencyId: string) => boolean): void {
+    for (const session of [...this.#open.values()]) {
+      const { holder } = session
+      if (holder.kind === 'access_token' && isAsked(holder.agencyId)) this.#remove(session)
+    }
+  }
+
+  /**
+   * Makes everything durable that is not yet.
+   * @throws what the database rejects with; it is repeated
+   */
+  flush(): Promise<void> {
+    return this.#timer.flush()
   }
 
   /**

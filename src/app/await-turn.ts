@@ -12,9 +12,11 @@ import type { Writer } from '../postgres/stores/postgres-writers.ts'
 const SILENT_MS = 5_000
 /** Two of them. */
 const SEEN_MS = 2_000
-/** How soon the death of a process of this machine is noticed. */
+/** How long Postgres waits for a change before it is asked again. */
 const WAIT_MS = 200
 const PAUSE_MS = 200
+/** How often a process of this machine is looked at. */
+const LOOK_MS = 50
 
 export interface TurnWatch {
   /** Called once, when there is a writer to wait for. */
@@ -59,7 +61,11 @@ export async function awaitTurn(options: {
         isDrainingKnown = true
         watch.onDraining(ahead)
       }
-      await writers.change({ waitMs: WAIT_MS, isDrainingKnown })
+      const waiting = { isOver: false }
+      const changed = writers.change({ waitMs: WAIT_MS, isDrainingKnown }).finally(() => {
+        waiting.isOver = true
+      })
+      await Promise.race([changed, untilOver(list, { clock, isOver, waiting })])
     } catch (error) {
       watch.onFailure(error)
       // What was seen before an outage says nothing about after it.
@@ -67,6 +73,15 @@ export async function awaitTurn(options: {
       await sleep(clock, PAUSE_MS)
     }
   }
+}
+
+/** Resolves when one of the writers has died since, as this machine can tell, or when the wait is over anyway. */
+async function untilOver(
+  list: readonly Writer[],
+  { clock, isOver, waiting }: { clock: Clock; isOver: (run: string) => boolean; waiting: { readonly isOver: boolean } },
+): Promise<void> {
+  const alive = list.flatMap(({ run }) => (run === null || isOver(run) ? [] : [run]))
+  while (!waiting.isOver && !alive.some(isOver)) await sleep(clock, LOOK_MS)
 }
 
 function lastSeen(list: readonly Writer[], before: ReadonlyMap<string, Seen>, now: number): Map<string, Seen> {

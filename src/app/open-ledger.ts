@@ -23,6 +23,7 @@ import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { MonthSnapshots } from '../core/units/month-snapshots.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
+import { assert } from '../lib/assert.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -42,12 +43,16 @@ import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
+import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { MonthsAhead } from './months-ahead.ts'
+import { NodeShards } from './node-shards.ts'
+import { beginWithoutShards, readShards } from './read-shards.ts'
 import { takeOver } from './take-over.ts'
+import { warmUpStatements } from './warm-up.ts'
 
 export interface LedgerLimits {
   readonly residentUnitsMax: number
@@ -105,6 +110,8 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
+  /** Null: this process has all shards. */
+  readonly shards: NodeShards | null
   /** Of the portal's page. */
   readonly sessions: PortalSessions
   /** The changes of an agency as it sees them itself; partners see `changes`. */
@@ -131,11 +138,7 @@ const LAST_FLUSH_MS_MAX = 2_000
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
-/**
- * Takes over the ledger and opens it. The schema must exist.
- * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
- */
-export async function openLedger(options: {
+export interface LedgerOptions {
   databaseUrl: string
   /** 32 bytes: opens the keys of the journal's chains. */
   secretKey: Uint8Array
@@ -146,12 +149,56 @@ export async function openLedger(options: {
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
-  /** Runs last before the take-over: waits for the turn of this process (await-turn.ts). Not given: takes over at once. */
-  untilTurn?: (writers: PostgresWriters) => Promise<void>
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
-}): Promise<Ledger> {
+  /** Given: the process is one node of several. It begins without a shard, and `ledger.shards` gets and gives them. */
+  node?: { readonly id: string }
+}
+
+/** Everything but what begins with the term of this writer. Whatever serves a ledger can be built on it before the take-over. */
+export interface PreparedLedger {
+  /** Not to be used before `begin` has resolved. */
+  readonly ledger: Ledger
+  /**
+   * Takes over the ledger.
+   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts). Not given: takes over at once
+   * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
+   */
+  begin(untilTurn?: (turn: Turn) => Promise<void>): Promise<void>
+}
+
+/** What a process needs while it waits for its turn. */
+export interface Turn {
+  readonly writers: PostgresWriters
+  /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
+  warmUp(): Promise<void>
+}
+
+/** What begins with the term of this writer. */
+interface Writing {
+  readonly journal: Journal
+  readonly rateSlots: RateSlots
+  readonly heartbeat: Heartbeat
+}
+
+/** Takes over the ledger and opens it, as `prepareLedger` and `begin` do. */
+export async function openLedger(options: LedgerOptions): Promise<Ledger> {
+  const { ledger, begin } = await prepareLedger(options)
+  await begin()
+  return ledger
+}
+
+/**
+ * Prepares the ledger; `begin` takes it over. The schema must exist.
+ * @throws Error when the database does not answer
+ */
+export async function prepareLedger(options: LedgerOptions): Promise<PreparedLedger> {
   const { databaseUrl, clock, limits, watch } = options
+  let begun: Writing | null = null
+  const writing = (): Writing => {
+    assert(begun !== null, 'Cannot write: the ledger is not taken over')
+    return begun
+  }
   const sql = connect(databaseUrl, { purpose: 'queries' })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
@@ -160,60 +207,29 @@ export async function openLedger(options: {
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer: { writerId, run: ownRun() } })
   const catalogueStore = new PostgresCatalogueStore(sql)
   const catalogue = new Catalogue(catalogueStore)
-  const rows = new PostgresBookingRows(sql)
+  const nodeStore =
+    options.node === undefined
+      ? null
+      : new PostgresShards(databaseUrl, { writerId, holder: options.holder, run: ownRun(), node: options.node.id })
+  const shards =
+    nodeStore === null
+      ? null
+      : new NodeShards({
+          ...{ clock, store: nodeStore },
+          load: (of) => readShards({ clock, catalogueStore, usageRows, rateRows, sessionRows }, of),
+          onFailure: watch.onHousekeepingFailure,
+        })
+  const rows = new PostgresBookingRows(sql, shards === null ? null : () => shards.owned)
 
   const changeRows = new PostgresChangeRows(lists)
   const historyId = await changeRows.historyId()
   const usageRows = new PostgresUsageRows(sql)
   const rateRows = new PostgresRateRows(sql)
   const sessionRows = new PostgresSessionRows(sql)
-  const {
-    term,
-    chainKeys,
-    used,
-    passed,
-    sessions: storedSessions,
-  } = await takeOver({
-    ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
-    chainKeys: new PostgresChainKeys(sql, options.secretKey),
-    // So that the journal starts with the newest month.
-    prepare: async () => {
-      await ensureMonths(sql).catch(watch.onHousekeepingFailure)
-      if (options.untilTurn === undefined) return
-      await store.open(APPEND_LANES)
-      await options.untilTurn(writers)
-    },
-    isCancelled: options.isCancelled ?? (() => false),
-    onFailure: watch.onTakeOverFailure,
-  })
-
-  const journal = new Journal({
-    store,
-    clock,
-    term,
-    lanes: APPEND_LANES,
-    limits: { waitingMax: limits.journalWaitingMax, batchMax: limits.journalBatchMax, queuedMsMax: limits.queuedMsMax },
-    onDurable: (entries) => {
-      changes.noteDurable(entries)
-      agencyChanges.noteDurable(entries)
-    },
-    onFenced: (cause, settled) => {
-      changes.end()
-      const counted = settled
-        .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
-        .then(() => refusals.flush())
-        .catch(watch.onCountersNotWritten)
-      watch.onFenced(cause, counted)
-    },
-    chainKeys,
-    newRenewalId: () => Bun.randomUUIDv7(),
-    // A fifth fewer batches than with a microtask (docs/decisions.md).
-    atEndOfTurn: (task) => void setImmediate(task),
-  })
   const places = new WaitingPlaces(clock)
   const feedOptions = {
     ...{ rows: changeRows, clock, historyId, places },
-    endOf: (agencyId: string) => journal.endOf(agencyId),
+    endOf: (agencyId: string) => writing().journal.endOf(agencyId),
   }
   const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
   const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })
@@ -231,11 +247,12 @@ export async function openLedger(options: {
     onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
     onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
+    ...(shards === null ? {} : { termOf: shards.termOfAgency }),
   })
   const commands = new BookingCommands({
     catalogue,
     directory,
-    journal,
+    journal: { append: (record, since) => writing().journal.append(record, since) },
     rows,
     clock,
     newId: systemIds,
@@ -259,6 +276,8 @@ export async function openLedger(options: {
       expired: (at, after, limit) => rows.expiredHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
+        // Another node has its shard by now, and releases it.
+        if (agency === null && shards !== null) return
         if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
         await commands.expire(agency, bookingId)
       },
@@ -267,7 +286,8 @@ export async function openLedger(options: {
 
   // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
   const reportFenced = async (): Promise<void> => {
-    await Promise.allSettled([journal.append({ agencyId: OF_SHARD_0, at: clock.now() })])
+    if (shards !== null) return void (await shards.confirm().catch(() => {}))
+    await Promise.allSettled([writing().journal.append({ agencyId: OF_SHARD_0, at: clock.now() })])
   }
   // When only counters are written, they are the first to meet the fence.
   const reportingFence = async (write: Promise<void>): Promise<void> => {
@@ -278,25 +298,13 @@ export async function openLedger(options: {
       throw error
     }
   }
-  const heartbeat = new Heartbeat({
-    ...{ clock, beat: () => writers.beat(writerId) },
-    onReplaced: () => void reportFenced(),
-  })
   const usage = new UsageMeter({
     clock,
-    persist: (totals, uses) => reportingFence(usageRows.keep((agencyId) => journal.epochOf(agencyId), totals, uses)),
+    persist: (totals, uses) =>
+      reportingFence(usageRows.keep((agencyId) => writing().journal.epochOf(agencyId), totals, uses)),
     onFailure: watch.onCountersNotWritten,
   })
-  usage.load(used)
-  const rateTerm = journal.epoch
-  const rateSlots = new RateSlots({
-    clock,
-    bootTime,
-    persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
-    onFailure: watch.onCountersNotWritten,
-  })
-  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => rateSlots.count(keyId, atMs, kept))
-  limiter.restore(admittedRequests(passed, { wallMs: clock.now(), boot: bootTime() }))
+  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => writing().rateSlots.count(keyId, atMs, kept))
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusalRows = new PostgresRefusalRows(sql)
   const refusals = new RefusalCounter({
@@ -305,7 +313,13 @@ export async function openLedger(options: {
     onFailure: watch.onCountersNotWritten,
   })
 
-  const writtenSessions = sessionRows.writtenBy(() => journal.epoch)
+  const writtenSessions =
+    shards === null
+      ? sessionRows.writtenBy(() => writing().journal.epoch)
+      : sessionRows.writtenByNode(
+          (agencyId) => writing().journal.epochOf(agencyId),
+          () => shards.owned,
+        )
   const sessions = new PortalSessions({
     rows: {
       insert: (session) => reportingFence(writtenSessions.insert(session)),
@@ -314,7 +328,6 @@ export async function openLedger(options: {
     ...{ catalogue, clock },
     onFailure: watch.onHousekeepingFailure,
   })
-  sessions.start(storedSessions)
 
   const idempotencyRows = new PostgresIdempotencyRows(sql)
   const idempotency = new IdempotentWrites({
@@ -330,7 +343,7 @@ export async function openLedger(options: {
   const monthsAhead = new MonthsAhead({
     ensure: () => ensureMonths(sql),
     clock,
-    onNewest: (month) => journal.setNewestMonth(month),
+    onNewest: (month) => writing().journal.setNewestMonth(month),
     onFailure: watch.onHousekeepingFailure,
   })
   const monthSnapshots = new MonthSnapshots({
@@ -339,14 +352,85 @@ export async function openLedger(options: {
     onFailure: watch.onHousekeepingFailure,
   })
 
-  holdTimer.start()
-  expiredAnswers.start()
-  monthsAhead.start()
-  monthSnapshots.start()
-  const sweep = setInterval(() => directory.sweep(), SWEEP_MS)
-  sweep.unref()
+  const beatOf = async (writer: string): Promise<boolean> => {
+    if (shards === null) return writers.beat(writer)
+    // A process that takes over all shards deletes the rows of all nodes.
+    if (shards.owned.size > 0 && !(await writers.beat(writer))) await shards.confirm()
+    return true
+  }
 
-  return {
+  let sweep: NodeJS.Timeout | undefined
+  const begin: PreparedLedger['begin'] = async (untilTurn) => {
+    const opening = {
+      ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
+      chainKeys: new PostgresChainKeys(sql, options.secretKey),
+      prepare: async () => {
+        // So that the journal starts with the newest month.
+        await ensureMonths(sql).catch(watch.onHousekeepingFailure)
+        if (untilTurn === undefined) return
+        const warmUp = () => warmUpStatements({ store, lanes: APPEND_LANES, catalogueStore, idempotencyRows })
+        await warmUp()
+        await untilTurn({ writers, warmUp })
+      },
+      isCancelled: options.isCancelled ?? (() => false),
+      onFailure: watch.onTakeOverFailure,
+    }
+    const taken = await (shards === null ? takeOver(opening) : beginWithoutShards(opening))
+    const journal = new Journal({
+      ...{ store, clock, lanes: APPEND_LANES, term: taken.term, chainKeys: taken.chainKeys },
+      limits: {
+        waitingMax: limits.journalWaitingMax,
+        batchMax: limits.journalBatchMax,
+        queuedMsMax: limits.queuedMsMax,
+      },
+      onDurable: (entries) => {
+        changes.noteDurable(entries)
+        agencyChanges.noteDurable(entries)
+      },
+      onFenced: (cause, settled) => {
+        changes.end()
+        const counted = settled
+          .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
+          .then(() => refusals.flush())
+          .catch(watch.onCountersNotWritten)
+        watch.onFenced(cause, counted)
+      },
+      ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
+      newRenewalId: () => Bun.randomUUIDv7(),
+      // A fifth fewer batches than with a microtask (docs/decisions.md).
+      atEndOfTurn: (task) => void setImmediate(task),
+    })
+    const rateTerm = shards === null ? journal.epoch : await rateRows.newNodeTerm()
+    const rateSlots = new RateSlots({
+      clock,
+      bootTime,
+      persist: (keep) =>
+        shards === null
+          ? reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep))
+          : rateRows.keepOfNode(rateTerm, keep),
+      onFailure: watch.onCountersNotWritten,
+    })
+    const heartbeat = new Heartbeat({
+      ...{ clock, beat: () => beatOf(writerId) },
+      onReplaced: () => void reportFenced(),
+    })
+    shards?.serveWith({
+      ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
+      feeds: [changes, agencyChanges],
+    })
+    begun = { journal, rateSlots, heartbeat }
+    usage.load(taken.used)
+    limiter.restore(admittedRequests(taken.passed, { wallMs: clock.now(), boot: bootTime() }))
+    sessions.start(taken.sessions)
+    holdTimer.start()
+    expiredAnswers.start()
+    monthsAhead.start()
+    monthSnapshots.start()
+    sweep = setInterval(() => directory.sweep(), SWEEP_MS)
+    sweep.unref()
+  }
+
+  const ledger: Ledger = {
     sql,
     databaseUrl,
     lists,
@@ -360,7 +444,10 @@ export async function openLedger(options: {
     guestList: new PostgresGuestList(sql, lists),
     directory,
     holdTimer,
-    journal,
+    get journal() {
+      return writing().journal
+    },
+    shards,
     sessions,
     access,
     usage,
@@ -369,14 +456,16 @@ export async function openLedger(options: {
     tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
     changes,
     agencyChanges,
-    epochOf: (agencyId) => journal.epochOf(agencyId),
+    epochOf: (agencyId) => writing().journal.epochOf(agencyId),
     get epoch() {
-      return journal.epoch
+      return writing().journal.epoch
     },
     reportFenced: () => void reportFenced(),
     announceEnd: () => writers.drain(writerId),
     close: async () => {
+      const { journal, rateSlots, heartbeat } = writing()
       clearInterval(sweep)
+      await shards?.release([...shards.owned])
       let isDatabaseAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
         // Wait for an unavailable database only once: the process must end in time.
@@ -396,12 +485,14 @@ export async function openLedger(options: {
       // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)
       heartbeat.stop()
-      if (journal.stats.state === 'closed') await writers.release(writerId).catch(watch.onHousekeepingFailure)
+      const givenUp = shards === null ? () => writers.release(writerId) : () => writers.forget(writerId)
+      if (journal.stats.state === 'closed') await givenUp().catch(watch.onHousekeepingFailure)
       // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
       if (journal.stats.state === 'closed' && !isDatabaseAway)
         await directory.snapshotAll().catch(watch.onSnapshotFailure)
-      await store.close()
+      await Promise.all([store.close(), nodeStore?.close()])
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },
   }
+  return { ledger, begin }
 }

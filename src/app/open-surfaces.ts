@@ -4,11 +4,14 @@ import { PortalAccess } from '../access/portal-access.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { type ClusterPage, clusterRoutes } from '../api/server/cluster.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import type { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import { withoutCors } from '../api/server/without-cors.ts'
+import type { ClusterNode } from '../cluster/cluster-node.ts'
+import { clusterStats, clusterStatus } from '../cluster/cluster-status.ts'
 import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
@@ -31,28 +34,26 @@ export interface SurfaceOptions {
   readonly service: Service
   readonly ledger: Ledger
   readonly webhooks: Webhooks
+  /** Null: this process has all shards. */
+  readonly node: ClusterNode | null
 }
 
 /**
- * Builds the surfaces once without a ledger, and throws them away: what takes a quarter of a second the first time takes a tenth of it
- * when it is repeated. A process that waits for its turn does this meanwhile, because nobody can book while it is done after the
- * take-over.
+ * Builds every surface, which takes a quarter of a second and needs no ledger that is taken over.
+ * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
-export function rehearseSurfaces(options: Omit<SurfaceOptions, 'ledger' | 'webhooks'>): void {
-  for (let round = 0; round < 2; round++) makeSurfaces({ ...options, ledger: NOTHING, webhooks: NOTHING })
-}
-
-/** Stands for whatever is only referred to. */
-const NOTHING = new Proxy(() => {}, { get: (_, name) => (typeof name === 'symbol' ? undefined : NOTHING) }) as never
-
-/** Serves every surface from the next request on: on one listener, or, with ADMIN_PORT, on two. */
-export function serveSurfaces(options: SurfaceOptions): void {
+export function prepareSurfaces(options: SurfaceOptions): () => void {
   const { app, adminApp } = makeSurfaces(options)
-  if (adminApp !== null) options.listeners.admin?.serve(adminApp, withoutCors)
-  options.listeners.public.serve(app)
+  const { admin, public: listener } = options.listeners
+  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, withoutCors)
+  const servePublic = listener.prepare(app)
+  return () => {
+    serveAdmin?.()
+    servePublic()
+  }
 }
 
-function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhooks }: SurfaceOptions) {
+function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhooks, node }: SurfaceOptions) {
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -94,33 +95,49 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
   }
   const routeOptions = { requestStats, newId: ledger.newId }
   const openRequests = () => listeners.openRequests
+  const { admin } = listeners
+  const { portalTokens } = secrets
+  const { catalogue, sessions } = ledger
+  const publicPortal = portalOn(listeners.public, {
+    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions },
+  })
+  const adminPortal =
+    admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
   const operating = [
     healthRoutes(
       {
         epoch: () => ledger.journal.epoch,
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
+        nodeFaults: node === null ? undefined : () => node.faults,
       },
       routeOptions,
     ),
-    metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
+    metricsRoute(
+      openMetrics({
+        ...{ ledger, sender: webhooks.sender, requestStats, throttle, openRequests },
+        cluster: node === null ? null : () => clusterStats(node),
+      }),
+      routeOptions,
+    ),
+    ...(node === null ? [] : [clusterRoutes(clusterPage(node), { ...routeOptions, ...(adminPortal ?? publicPortal) })]),
   ]
-  const { admin } = listeners
-  const { portalTokens } = secrets
-  const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue, sessions }),
+    portal: publicPortal,
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
   })
-  if (admin === null) {
+  if (adminPortal === null) {
     for (const routes of operating) app.use(routes)
     return { app, adminApp: null }
   }
-  const portal = portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
-  return { app, adminApp: createAdminApp({ portal, operating, requestStats, ...watch }) }
+  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
+}
+
+function clusterPage(node: ClusterNode): ClusterPage {
+  return { status: () => clusterStatus(node), drain: (id, options) => node.drain(id, options) }
 }
 
 /**

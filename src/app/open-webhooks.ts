@@ -31,9 +31,11 @@ export interface Webhooks {
   readonly sender: SenderProcess
   /** Call it after each change of a booking of the agency. */
   bookingChanged(agencyId: string): void
+  /** Starts the sender; `sender.stop` ends it. Until then nothing is sent, and nothing is lost. */
+  start(): void
 }
 
-/** Starts the sender; `sender.stop` ends it. Call `bookingChanged` after each change of a booking. */
+/** Call `start` when the ledger is taken over, and `bookingChanged` after each change of a booking. */
 export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch' | 'epochOf'>,
   options: WebhookOptions,
@@ -52,13 +54,15 @@ export function openWebhooks(
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })
-  sender.start()
   const agenciesWithEndpoints = new AgenciesWithEndpoints()
-  // Until they are loaded, or if loading fails, every booking wakes the sender.
-  new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
-    (agencyIds) => agenciesWithEndpoints.load(agencyIds),
-    () => {},
-  )
+  const start = () => {
+    sender.start()
+    // Until they are loaded, or if loading fails, every booking wakes the sender.
+    new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
+      (agencyIds) => agenciesWithEndpoints.load(agencyIds),
+      () => {},
+    )
+  }
   const commands = openWebhookCommands(ledger, {
     ...options,
     onChange: (changed) => sender.endpointChanged(changed),
@@ -67,7 +71,7 @@ export function openWebhooks(
   const bookingChanged = (agencyId: string) => {
     if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
   }
-  return { commands, sender, bookingChanged }
+  return { commands, sender, bookingChanged, start }
 }
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listen-error.ts'
+import { ClusterError } from '../cluster/lease-keeper.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -12,7 +13,6 @@ import { ServerError } from '../postgres/client/check-server.ts'
 import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
-import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
@@ -20,9 +20,10 @@ import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
-import { openLedger } from './open-ledger.ts'
+import { prepareLedger, type Turn } from './open-ledger.ts'
+import { openNode } from './open-node.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
-import { rehearseSurfaces, serveSurfaces } from './open-surfaces.ts'
+import { prepareSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
@@ -33,7 +34,7 @@ import { welcome } from './welcome.ts'
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
-  ...[SecretKeyError, SenderCommandError, UpgradeError],
+  ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError],
 ]
 
 /**
@@ -84,24 +85,7 @@ async function start(
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
-  const untilTurn = (writers: PostgresWriters) =>
-    awaitTurn({
-      ...{ writers, clock: systemClock, isOver, isCancelled },
-      watch: {
-        onWaiting: ({ name, shards }) => {
-          log.info({ writer: name, shards }, 'waiting as a standby')
-          listeners.refuse('standby', { isDraining: false })
-          rehearseSurfaces({ config, secrets, log, listeners, service })
-        },
-        onDraining: ({ name }) => {
-          log.info({ writer: name }, 'the writer is stopping')
-          listeners.hold()
-        },
-        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
-        onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
-      },
-    })
-  const openingLedger = openLedger({
+  const preparing = prepareLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
     clock: systemClock,
@@ -120,10 +104,11 @@ async function start(
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCancelled,
-    // The embedded server has one process: the lock of its folder sees to that.
-    ...(takesOver || database.isEmbedded ? {} : { untilTurn: (writers) => untilTurn(writers) }),
+    ...(config.cluster === null ? {} : { node: { id: config.cluster.nodeId } }),
   })
-  const ledger = await service.during(openingLedger, (opened) => service.has({ ledger: opened }))
+  const { ledger, begin } = await service.during(preparing)
+  const { cluster } = config
+  const node = cluster === null ? null : await service.during(openNode({ cluster, ledger, log }))
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -131,7 +116,37 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  service.has({ webhooks })
+  const serveSurfaces = prepareSurfaces({ config, secrets, log, listeners, service, ledger, webhooks, node })
+
+  const untilTurn = ({ writers, warmUp }: Turn) => {
+    const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
+    return awaitTurn({
+      ...{ clock: systemClock, isOver, isCancelled },
+      writers: {
+        // A node waits for a process that has all shards, not for other nodes.
+        list: async () => (await writers.list()).filter(({ node: of }) => node === null || of === null),
+        change: (asked) => writers.change(asked),
+      },
+      watch: {
+        onWaiting: ({ name, shards }) => {
+          log.info({ writer: name, shards }, 'waiting as a standby')
+          listeners.refuse('standby', { isDraining: false })
+        },
+        onDraining: ({ name }) => {
+          log.info({ writer: name }, 'the writer is stopping')
+          listeners.hold()
+          // It may have waited for days, and months were added.
+          warmUp().catch(onFailure)
+        },
+        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
+        onFailure,
+      },
+    })
+  }
+  // The embedded server has one process: the lock of its folder sees to that.
+  const takingOver = begin(takesOver || database.isEmbedded ? undefined : untilTurn)
+  await service.during(takingOver, () => service.has({ ledger, webhooks }))
+  if (node !== null) await service.during(node.join(), () => service.has({ node }))
   const demo = database.isEmbedded
     ? await service.during(
         ensureDemo(ledger, {
@@ -141,10 +156,11 @@ async function start(
         }),
       )
     : null
+  serveSurfaces()
+  if (node === null) webhooks.start()
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
-  serveSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })
 
-  log.info({ ...addressesOf(config, listeners), epoch: ledger.epoch }, 'listening')
+  log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
   // Not earlier: it would delay the first answer.
   void loadToolServers()
   if (database.isEmbedded) {

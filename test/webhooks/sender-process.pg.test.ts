@@ -51,6 +51,7 @@ beforeEach(async () => {
     trustedCa: [authority.pem],
     onSenderExit: () => {},
   })
+  webhooks.start()
   await eventually('the sender says how it is', () => webhooks.sender.stats.sender !== null)
 })
 afterEach(async () => {

@@ -22,6 +22,7 @@ const TITLE_OF_JOURNAL_ERROR = {
   full: `${NOT_WRITTEN}: too many writes are already queued. Try again`,
   held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
   fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
+  not_owner: `${NOT_WRITTEN}: another node has taken over. Try again`,
   closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
   poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
   outcome_unknown: UNKNOWN,

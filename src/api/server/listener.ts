@@ -47,14 +47,23 @@ export class Listener implements Serving {
    * `app` answers from the next request on, on every connection.
    * @param wrap what each of its answering functions is replaced by
    */
-  serve(app: AnyElysia, wrap: (answer: Answering) => Answering = (answer) => answer): void {
+  serve(app: AnyElysia, wrap?: (answer: Answering) => Answering): void {
+    this.prepare(app, wrap)()
+  }
+
+  /** @returns what `serve` does, when all that takes time is done */
+  prepare(app: AnyElysia, wrap: (answer: Answering) => Answering = (answer) => answer): () => void {
     app.compile()
-    this.#fetch = wrap(app.fetch)
+    const fetch = wrap(app.fetch)
     const routes = Object.entries(servedRoutes(app)).map(([path, methods]) => [
       path,
       Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer)])),
     ])
-    this.server.reload({ routes: Object.fromEntries(routes), fetch: this.#fetch })
+    const options = { routes: Object.fromEntries(routes), fetch }
+    return () => {
+      this.#fetch = fetch
+      this.server.reload(options)
+    }
   }
 
   /**

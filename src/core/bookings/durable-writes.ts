@@ -33,7 +33,7 @@ export interface Write {
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue
   readonly directory: UnitDirectory
-  readonly journal: Journal
+  readonly journal: Pick<Journal, 'append'>
   readonly clock: Clock
   readonly newId: IdSource
   /** How long a write is queued before it is refused as not written, unless it may have been written by then. */

@@ -26,12 +26,16 @@ export interface CatalogueStore {
 /** A moment of the store, for reading later what has changed since. */
 export type CatalogueMoment = string & { readonly __moment: never }
 
-/** All agencies, keys and access tokens as they were read at or after `moment`. */
-export interface CatalogueRead {
-  readonly moment: CatalogueMoment
+/** Agencies with their keys and access tokens. */
+export interface CataloguePart {
   readonly agencies: readonly Agency[]
   readonly keys: readonly ApiKey[]
   readonly accessTokens: readonly AccessToken[]
+}
+
+/** All agencies, keys and access tokens as they were read at or after `moment`. */
+export interface CatalogueRead extends CataloguePart {
+  readonly moment: CatalogueMoment
 }
 
 /** The key of a request, and the agency it belongs to. */
@@ -91,6 +95,24 @@ export class Catalogue {
     for (const key of updated(earlier?.keys, await this.#store.loadKeys(since))) this.putKey(key)
     const tokens = updated(earlier?.accessTokens, await this.#store.loadAccessTokens(since))
     for (const token of tokens) this.putAccessToken(token)
+  }
+
+  /** Puts agencies that this process gets, as they are stored now. What it may still have of them from before is forgotten. */
+  putPart({ agencies, keys, accessTokens }: CataloguePart): void {
+    for (const { id } of agencies) this.forget(id)
+    for (const agency of agencies) this.putAgency(agency)
+    for (const key of keys) this.putKey(key)
+    for (const token of accessTokens) this.putAccessToken(token)
+  }
+
+  /** Another process has the agency now. */
+  forget(agencyId: string): void {
+    const slug = this.#agencies.get(agencyId)?.slug
+    if (slug !== undefined) this.#agencyIdBySlug.delete(slug)
+    this.#agencies.delete(agencyId)
+    this.#keys.forget(agencyId)
+    this.#accessTokens.forget(agencyId)
+    this.dropInventory(agencyId)
   }
 
   agencies(): Agency[] {
