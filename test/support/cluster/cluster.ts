@@ -326,20 +326,27 @@ export class Cluster {
         NIGHTLEDGER_DATABASE_PASSWORD: PASSWORD,
       }),
     )
+    this.configure(host, this.#options.isCluster !== false)
+    this.useBinary(host, this.#options.binary)
+  }
+
+  /** Whether the process of a host is a node from its next start on, or a single process. */
+  configure(host: Host, isNode: boolean): void {
     const etcd = this.names.map((name) => (name === 'host1' ? `http://${name}:2379` : `${name}:2379`)).join()
+    const postgres = this.names.map((name) => `${name}:5432`).join()
     host.write(
       '/etc/nightledger/nightledger.env',
       lines({
-        DATABASE_URL: `postgres://nightledger:${PASSWORD}@${this.names.map((name) => `${name}:5432`).join()}/nightledger`,
+        DATABASE_URL: `postgres://nightledger:${PASSWORD}@${postgres}/nightledger`,
         PORTAL_TOKEN: TEST_PORTAL_TOKEN,
         SECRET_KEY: TEST_SECRET_KEY,
         TRUSTED_PROXIES: this.entrance.address,
         REQUIRE_SYNCHRONOUS_STANDBY: 'true',
-        ...(this.#options.isCluster === false ? {} : { CLUSTER_ETCD: etcd, CLUSTER_SECRET }),
+        // The unit sets NODE_ID and NODE_URL, which mean nothing to a single process; an empty variable counts as not set.
+        ...(isNode ? { CLUSTER_ETCD: etcd, CLUSTER_SECRET } : { NODE_ID: '', NODE_URL: '' }),
         ...this.#options.env,
       }),
     )
-    this.useBinary(host, this.#options.binary)
   }
 
   /** Of the next start of its node. */
