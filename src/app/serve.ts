@@ -17,6 +17,7 @@ import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
+import { liftFetchLimit } from './fetch-limit.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
@@ -46,6 +47,7 @@ export async function serve(
   env: Record<string, string | undefined>,
   { takesOver = false }: { takesOver?: boolean } = {},
 ): Promise<void> {
+  liftFetchLimit(env, takesOver ? ['--take-over'] : [])
   try {
     await run(readConfig(env), { takesOver })
   } catch (error) {
@@ -116,7 +118,22 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  const serveSurfaces = prepareSurfaces({ config, secrets, log, listeners, service, ledger, webhooks, node })
+  const { shards } = ledger
+  const forwarding =
+    cluster === null || node === null || shards === null
+      ? null
+      : { owners: node.owners, shards, secret: cluster.secret }
+  const serveSurfaces = prepareSurfaces({
+    config,
+    secrets,
+    log,
+    listeners,
+    service,
+    ledger,
+    webhooks,
+    node,
+    forwarding,
+  })
 
   const untilTurn = ({ writers, warmUp }: Turn) => {
     const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')

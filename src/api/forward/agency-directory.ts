@@ -20,14 +20,8 @@ export interface DirectoryRows {
   find(names: readonly Naming[]): Promise<readonly Named[]>
 }
 
-/** The shard of what belongs to no agency: the operator's sessions. */
-export const OPERATOR_SHARD = 0
-
-export interface Home {
-  readonly shard: number
-  /** A session of the operator, whose row another node may have written. */
-  readonly isOperatorSession: boolean
-}
+/** `operator`: a session of the operator, which belongs to no agency. Otherwise the shard of the agency. */
+export type Home = number | 'operator'
 
 interface Waiting {
   readonly naming: Naming
@@ -133,8 +127,7 @@ export class AgencyDirectory {
 }
 
 function homeOf({ agencyId }: Named): Home {
-  if (agencyId === null) return { shard: OPERATOR_SHARD, isOperatorSession: true }
-  return { shard: shardOf(agencyId), isOperatorSession: false }
+  return agencyId === null ? 'operator' : shardOf(agencyId)
 }
 
 function textOf({ kind, name }: Naming): string {

@@ -2,8 +2,9 @@
 
 import type { NodeAddress } from '../../cluster/owners.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
 import { type Problem, problem } from '../problems/problems.ts'
-import { NOT_OWNER_STATUS, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+import { OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 
 const RETRY_AFTER_S = 2
 

@@ -1,5 +1,5 @@
 import type { Owners } from '../../cluster/owners.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, sleep } from '../../lib/clock.ts'
 
 /**
  * How long a request waits for an owner, all its waits together: longer than the lease of a node that was cut off takes to end, and its
@@ -36,10 +36,10 @@ export class Holding {
   }
 
   /**
-   * Waits until the shard has another owner, or for `ms`.
+   * Waits until the shard has another owner, or for `ms`. `shard`: null for something else than an owner.
    * @returns `waited`, or why the request must not wait any longer
    */
-  async wait(shard: number, patience: Patience, ms: number): Promise<'waited' | 'no_owner' | 'full'> {
+  async wait(shard: number | null, patience: Patience, ms: number): Promise<'waited' | 'no_owner' | 'full'> {
     if (patience.leftMs <= 0) return 'no_owner'
     if (this.#held >= HELD_MAX) return 'full'
     if (!patience.isHeld) this.#heldEver += 1
@@ -47,7 +47,8 @@ export class Holding {
     this.#held += 1
     const sinceMs = this.#clock.monotonicMs()
     try {
-      await this.#owners.changed(shard, Math.min(ms, patience.leftMs))
+      const waitMs = Math.min(ms, patience.leftMs)
+      await (shard === null ? sleep(this.#clock, waitMs) : this.#owners.changed(shard, waitMs))
     } finally {
       this.#held -= 1
       // At least 1: nobody waits for ever on a source that tells of changes without end.

@@ -14,9 +14,6 @@ export const SERVED_BY_HEADER = 'X-Served-By'
 /** On a 421 between nodes: the id and URL of the owner as the refusing node knows it. */
 export const OWNER_HEADER = 'X-Nightledger-Owner'
 
-/** Between nodes: this shard is not, or is no longer, decided here, and nothing was done. Never leaves the cluster. */
-export const NOT_OWNER_STATUS = 421
-
 export type ListenerName = 'public' | 'admin'
 
 export interface Hop {

@@ -24,17 +24,10 @@ export class KeptBody {
    */
   async lend(): Promise<void> {
     const request = this.#request
-    if (!hasDeclaredLength(request) && request.body !== null) {
-      const { byteLength } = await this.bytes()
-      request.headers.set('Content-Length', String(byteLength))
-    }
-    this.lendDeclared()
-  }
-
-  /** The same for a body with a declared length, or none. */
-  lendDeclared(): void {
+    if (!request.headers.has('content-length') && (this.isRead || request.body !== null))
+      request.headers.set('Content-Length', String((await this.bytes()).byteLength))
     // The app reads a body with a declared length in no other way (src/api/http/strict-json.ts).
-    Object.defineProperty(this.#request, 'arrayBuffer', { value: () => this.bytes(), configurable: true })
+    Object.defineProperty(request, 'arrayBuffer', { value: () => this.bytes(), configurable: true })
   }
 
   get isRead(): boolean {
@@ -68,7 +61,3 @@ export class KeptBody {
 }
 
 const TOO_MANY = new Uint8Array(BODY_BYTES_MAX + 1)
-
-function hasDeclaredLength(request: Request): boolean {
-  return request.headers.has('content-length')
-}

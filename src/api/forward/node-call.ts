@@ -1,7 +1,9 @@
 /** One attempt to have a request answered by another node. */
+
 import type { NodeAddress } from '../../cluster/owners.ts'
 import { targetOf } from '../http/request-target.ts'
-import { HOP_HEADER, NOT_OWNER_STATUS, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import { HOP_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 
 /**
  * - `answered`: the owner's answer. `isStream`: its body is still coming.

@@ -1,47 +1,27 @@
 /**
- * The way of every request into a node: to the node that owns the request's shard, which may be this one.
+ * The way of every request into a node.
  *
- * - C5 While a shard has no owner, its requests wait here, bounded in number and time, and then go on to the new one.
- * - C6 A shard is served here only while `Owners` says 'self', and only if it was owned without a break until the answer was made.
- * - C8 A forwarded request makes one hop. A forwarded write has an idempotency key, its client's or one of this request's own, so it can
- *   be sent again, to the next owner too, when its outcome is not known. A node that does not own the shard answers 421, never a client.
+ * - C8 A request makes one hop at most: one that comes from another node is answered here or, if this node does not own the shard, with
+ *   421. No client sees a 421.
  */
-import type { NodeAddress, Owners } from '../../cluster/owners.ts'
-import type { ShardHost } from '../../cluster/shard-host.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { IdSource } from '../../lib/ids.ts'
 import { requestIdOf } from '../http/request-id.ts'
+import { targetOf } from '../http/request-target.ts'
 import type { Answering } from '../server/served-routes.ts'
-import { type Home, OPERATOR_SHARD } from './agency-directory.ts'
-import { notOwner, unanswered } from './entry-answers.ts'
+import { notOwner, type Unanswered, unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, Holding } from './holding.ts'
-import { HOP_HEADER, type Hop, type Hops, type ListenerName, NOT_OWNER_STATUS, SERVED_BY_HEADER } from './hop.ts'
+import { HOP_HEADER, type Hop, type ListenerName, SERVED_BY_HEADER } from './hop.ts'
 import { KeptBody } from './kept-body.ts'
-import { type CallOutcome, callNode, forwardedHeaders } from './node-call.ts'
-import { ownerBound } from './owner-bound.ts'
-import type { RequestHome, RequestHomes } from './request-home.ts'
-import { ShardWatch } from './shard-watch.ts'
+import {
+  type Asked,
+  type EntryListener,
+  isSafe,
+  OwnerRoute,
+  type OwnerRouteOptions,
+  withoutOurKey,
+} from './owner-route.ts'
+import { type RequestHome, SESSION_PATH } from './request-home.ts'
 
-/** A listener as the entry uses it. */
-export interface EntryListener {
-  readonly name: ListenerName
-  readonly homes: RequestHomes
-  peerOf(request: Request): string | null
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle. */
-  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
-}
-
-export interface EntryOptions {
-  readonly owners: Owners
-  readonly termOf: ShardHost['termOf']
-  readonly hops: Hops
-  readonly clock: Clock
-  readonly newId: IdSource
-  /** Reads the operator's session in the request's cookie as it is stored: another node writes it. */
-  refreshSession(request: Request): Promise<void>
-}
-
-/** Since the start. */
+/** Since the start, but for the last. */
 export interface EntryStats {
   /** Answered by another node. */
   readonly forwarded: number
@@ -57,58 +37,45 @@ export interface EntryStats {
   readonly holding: number
 }
 
-interface Asked {
-  readonly listener: EntryListener
-  readonly request: Request
-  readonly answer: Answering
-  readonly home: Home
-  readonly body: KeptBody
-  /** A refusal made here is not taken for the owner's if the shard was lost meanwhile: the request can be sent on. */
-  readonly isRepeatable: boolean
-}
-
-/** Before a node that has not answered is asked again. */
-const AGAIN_MS = 50
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
-/** Of the keys that forwarded writes without one get. */
-const OPERATION_PREFIX = 'nightledger-op-'
+/** Before the database is asked again for the agency of a request. */
+const LOOK_UP_AGAIN_MS = 100
 
 export class RequestEntry {
-  readonly #options: EntryOptions
+  readonly #options: OwnerRouteOptions
   readonly #holding: Holding
-  readonly #watch: ShardWatch
+  readonly #route: OwnerRoute
   readonly #peers = new WeakMap<Request, string | null>()
   readonly #shards = new WeakMap<Request, number>()
-  readonly #counted = { forwarded: 0, sentAgain: 0, misdirected: 0, unanswered: 0 }
-  #adminAnswer: Answering | null = null
+  readonly #counted = { misdirected: 0, unanswered: 0 }
+  readonly #answers = new Map<ListenerName, Answering>()
 
-  constructor(options: EntryOptions) {
+  constructor(options: OwnerRouteOptions) {
     this.#options = options
     this.#holding = new Holding(options.owners, options.clock)
-    this.#watch = new ShardWatch(options.owners)
+    this.#route = new OwnerRoute(options, this.#holding)
   }
 
   get stats(): EntryStats {
-    return { ...this.#counted, held: this.#holding.heldEver, holding: this.#holding.held }
+    const { heldEver, held } = this.#holding
+    return { ...this.#counted, ...this.#route.counted, held: heldEver, holding: held }
   }
 
-  /** Whatever a listener answers with goes through this. */
-  wrap(listener: EntryListener): (answer: Answering) => Answering {
+  /**
+   * Whatever a listener answers with goes through what this returns.
+   * @param any answers a request to any path in this node: also one that came in by the same listener of another node
+   */
+  wrap(listener: EntryListener, any: Answering): (answer: Answering) => Answering {
+    this.#answers.set(listener.name, any)
     return (answer) => (request) => this.#enter(listener, request, answer)
   }
 
-  /** What answers requests that another node's admin listener has forwarded: they come in by PORT. */
-  setAdminAnswer(answer: Answering): void {
-    this.#adminAnswer = answer
-  }
-
-  /** The client's end of the connection of a request that another node has forwarded; undefined for any other. */
+  /** The other end of the client's connection, of a request that another node has forwarded; undefined for any other. */
   forwardedPeerOf(request: Request): string | null | undefined {
     return this.#peers.get(request)
   }
 
-  /** The shard that the agency which the request creates must have; undefined: any. */
-  shardOfNewAgency(request: Request): number | undefined {
+  /** The shard of the agency that the request belongs to, or is to create; undefined: none. */
+  shardOf(request: Request): number | undefined {
     return this.#shards.get(request)
   }
 
@@ -121,8 +88,9 @@ export class RequestEntry {
     }
     const body = new KeptBody(request)
     const home = listener.homes.of(request, body)
-    if (home instanceof Promise) return this.#lookedUp(listener, request, answer, body, home)
-    return this.#at(listener, request, answer, body, home)
+    if (!(home instanceof Promise)) return this.#at(listener, request, answer, body, home)
+    const response = this.#lookedUp(listener, request, answer, body, home)
+    return isSignIn(request) ? response.then((made) => this.#endFormerSession(listener, request, made)) : response
   }
 
   async #lookedUp(
@@ -136,8 +104,8 @@ export class RequestEntry {
     for (let home = looking; ; home = Promise.resolve(listener.homes.of(request, body))) {
       const found = await home.catch(() => null)
       if (found !== null) return this.#at(listener, request, answer, body, found)
-      // Whoever owns it needs the database too.
-      const waited = await this.#holding.wait(OPERATOR_SHARD, patience, AGAIN_MS)
+      if (request.signal.aborted) return this.#unanswered('database', request)
+      const waited = await this.#holding.wait(null, patience, LOOK_UP_AGAIN_MS)
       if (waited !== 'waited') return this.#unanswered('database', request)
     }
   }
@@ -147,162 +115,102 @@ export class RequestEntry {
     request: Request,
     answer: Answering,
     body: KeptBody,
-    home: RequestHome,
+    { shard, isOperatorSession }: RequestHome,
   ): Response | Promise<Response> {
-    if (home === 'here') {
-      if (body.isRead) body.lendDeclared()
+    if (shard === null) {
+      if (isOperatorSession || body.isRead) return this.#anywhere(request, answer, body, isOperatorSession)
       const response = answer(request)
-      return response instanceof Promise ? response.then((settled) => this.#signed(settled)) : this.#signed(response)
+      return response instanceof Promise ? response.then((made) => this.#signed(made)) : this.#signed(response)
     }
-    const isSafe = SAFE_METHODS.has(request.method)
-    const { shard, isOperatorSession } = home
-    const asked = {
-      listener,
-      request,
-      answer,
-      home,
-      body,
-      isRepeatable: isSafe || request.headers.has('idempotency-key'),
-    }
-    // The fast path: nothing to wait for.
-    if (isSafe && !isOperatorSession && this.#options.owners.ownerOf(shard) === 'self') {
-      const term = this.#options.termOf(shard)
-      const response = answer(request)
-      if (!(response instanceof Promise) && this.#isDecided(asked, response, term)) return this.#signed(response)
-      return this.#route(
+    const asked = { listener, request, answer, shard, isOperatorSession, body }
+    const { owners, termOf } = this.#options
+    if (!isSafe(request) || isOperatorSession || owners.ownerOf(shard) !== 'self') return this.#toOwner(asked)
+    // The fast path: a read with nothing to wait for.
+    const term = termOf(shard)
+    const response = answer(request)
+    if (response instanceof Promise)
+      return this.#toOwner(
         asked,
-        Promise.resolve(response).then((made) => (this.#isDecided(asked, made, term) ? made : null)),
+        response.then((made) => this.#route.ifDecided(asked, made, term)),
       )
-    }
-    return this.#route(asked)
+    return this.#route.ifDecided(asked, response, term) === null ? this.#toOwner(asked) : this.#signed(response)
   }
 
-  /** @param first what is answered here already: null if that is not the owner's answer */
-  async #route(asked: Asked, first: Promise<Response | null> | null = null): Promise<Response> {
-    const { listener, request, home } = asked
-    const { owners } = this.#options
-    const patience = this.#holding.patience()
-    const call = this.#caller(asked)
-    let isDoubtful = false
-    let made = first
-    let told: NodeAddress | null = null
-    let isTold = false
-    for (let sent = 0; ; ) {
-      const owner: ReturnType<Owners['ownerOf']> = told ?? (made === null ? owners.ownerOf(home.shard) : 'self')
-      told = null
-      if (owner === 'self') {
-        const response = await (made ?? this.#here(asked))
-        made = null
-        if (response !== null) return this.#signed(response)
-      } else if (owner !== null) {
-        if (sent++ > 0) this.#counted.sentAgain += 1
-        const outcome: CallOutcome = await listener.withoutIdleTimeout(request, () => call(owner))
-        if (outcome.kind === 'answered') {
-          this.#counted.forwarded += 1
-          return outcome.response
-        }
-        if (outcome.kind === 'unknown') isDoubtful = true
-        else if (!isTold && outcome.owner !== null && outcome.owner.id !== owners.self.id) {
-          // This node may see less of the cluster than the other. Once: two that name each other would do so for ever.
-          told = outcome.owner
-          isTold = true
-          continue
-        }
-      }
-      if (request.signal.aborted) return this.#unanswered('no_owner', request)
-      const waited = await this.#holding.wait(home.shard, patience, owner === null ? HOLD_MS_MAX : AGAIN_MS)
-      if (waited !== 'waited')
-        return this.#unanswered(isDoubtful && !SAFE_METHODS.has(request.method) ? 'unknown' : waited, request)
-    }
+  async #toOwner(asked: Asked, made: Promise<Response | null> | null = null): Promise<Response> {
+    const { request, shard } = asked
+    if (!isSafe(request)) this.#shards.set(request, shard)
+    const answer = await this.#route.answer(asked, made)
+    if (!(answer instanceof Response)) return this.#unanswered(answer, request)
+    return isSafe(request) ? this.#signed(answer) : this.#signed(withoutOurKey(request, answer))
   }
 
-  /** Sends the request to a node: the same every time, so that a write is made once. */
-  #caller({ listener, request, home, body }: Asked): (node: NodeAddress) => Promise<CallOutcome> {
-    let headers: Headers | null = null
-    const isSafe = SAFE_METHODS.has(request.method)
-    const isOurKey = !isSafe && !request.headers.has('idempotency-key')
-    return async (node) => {
-      const { hops, newId, owners, clock } = this.#options
-      if (headers === null) {
-        const hop = hops.text({ shard: home.shard, listener: listener.name, peer: listener.peerOf(request) })
-        headers = forwardedHeaders(request, hop, requestIdOf(request.headers.get('x-request-id'), newId))
-        if (isOurKey) headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
-      }
-      const bytes = isSafe ? null : await body.bytes().catch(() => undefined)
-      // The client has gone.
-      if (bytes === undefined) return { kind: 'unknown' }
-      const sent = { method: request.method, url: request.url, headers, body: bytes }
-      const bound = {
-        owners,
-        clock,
-        watch: this.#watch,
-        node,
-        shard: home.shard,
-        client: isSafe ? request.signal : null,
-      }
-      const outcome = await ownerBound(bound, (signal) => callNode(node, { ...sent, signal }))
-      if (isOurKey && outcome.kind === 'answered') outcome.response.headers.delete('Idempotency-Replayed')
-      return outcome
-    }
-  }
-
-  /** Null: the shard was lost before the request was decided, or is not here. Nothing was done then. */
-  async #here(asked: Asked): Promise<Response | null> {
-    const { request, home, body, answer } = asked
-    const { owners, termOf, refreshSession } = this.#options
-    const term = termOf(home.shard)
+  /** What any node answers, with something to be read first. */
+  async #anywhere(request: Request, answer: Answering, body: KeptBody, hasSession: boolean): Promise<Response> {
     try {
-      if (home.isOperatorSession && owners.ownerOf(OPERATOR_SHARD) !== 'self') await refreshSession(request)
-      if (!SAFE_METHODS.has(request.method)) await body.lend()
+      if (hasSession) await this.#options.refreshSession(request)
+      if (body.isRead) await body.lend()
     } catch {
-      // The database is away, or the client: it is tried again while there is time.
-      return null
+      return this.#unanswered('database', request)
     }
-    this.#shards.set(request, home.shard)
-    const response = await answer(request)
-    return this.#isDecided(asked, response, term) ? response : null
-  }
-
-  #isDecided({ home, request, isRepeatable }: Asked, { status }: Response, term: number | null): boolean {
-    if (status === NOT_OWNER_STATUS) return false
-    if (this.#options.termOf(home.shard) === term) return true
-    if (SAFE_METHODS.has(request.method)) return false
-    // What is acknowledged is durable. A refusal may be due to what had been forgotten already; a failure may be due to the loss.
-    return status < 400 || (status >= 500 && !isRepeatable)
+    return this.#signed(await answer(request))
   }
 
   async #fromNode(listener: EntryListener, request: Request, answer: Answering, hop: Hop): Promise<Response> {
     const { owners } = this.#options
     const { shard } = hop
     this.#peers.set(request, hop.peer)
-    const body = new KeptBody(request)
-    const isOperatorSession = await this.#isOperatorSession(listener, request)
-    const chosen = hop.listener === 'admin' ? (this.#adminAnswer ?? answer) : answer
-    const asked = { listener, request, answer: chosen, home: { shard, isOperatorSession }, body, isRepeatable: true }
+    this.#shards.set(request, shard)
+    const asked = {
+      ...{ listener, request, shard, body: new KeptBody(request) },
+      answer: hop.listener === listener.name ? answer : (this.#answers.get(hop.listener) ?? answer),
+      isOperatorSession: await this.#isOperatorSession(listener, request),
+    }
     const patience = this.#holding.patience()
     let owner = owners.ownerOf(shard)
     while (owner === null && (await this.#holding.wait(shard, patience, HOLD_MS_MAX)) === 'waited')
       owner = owners.ownerOf(shard)
-    const response = owner === 'self' ? await this.#here(asked) : null
+    const response = owner === 'self' ? await this.#route.here(asked) : null
     if (response !== null) return this.#signed(response)
     this.#counted.misdirected += 1
-    const now = owners.ownerOf(shard)
-    return notOwner(owners.self, now === 'self' ? null : now)
+    const next = owners.ownerOf(shard)
+    return notOwner(owners.self, next === 'self' ? null : next)
   }
 
   async #isOperatorSession({ homes }: EntryListener, request: Request): Promise<boolean> {
     if (request.headers.has('authorization') || !request.headers.has('cookie')) return false
-    const home = await Promise.resolve(homes.ofSession(request)).catch((): RequestHome => 'here')
-    return home !== 'here' && home.isOperatorSession
+    const home = await Promise.resolve(homes.ofSession(request)).catch(() => null)
+    return home?.isOperatorSession ?? false
   }
 
-  #unanswered(why: Parameters<typeof unanswered>[0], request: Request): Response {
+  /** A session of the same browser ends with the sign-in (src/api/portal/session.ts), but may belong to another node. */
+  #endFormerSession(listener: EntryListener, request: Request, signedIn: Response): Response {
+    const any = this.#answers.get(listener.name)
+    if (!signedIn.ok || !request.headers.has('cookie') || any === undefined) return signedIn
+    const headers = new Headers(request.headers)
+    headers.delete('content-length')
+    const detached = {
+      ...listener,
+      peerOf: () => null,
+      withoutIdleTimeout: <T>(_: Request, run: () => Promise<T>) => run(),
+    }
+    const signOut = new Request(request.url, { method: 'DELETE', headers })
+    // If it fails, that session ends when it is not used.
+    void Promise.resolve(this.#enter(detached, signOut, any)).catch(() => {})
+    return signedIn
+  }
+
+  #unanswered(why: Unanswered, request: Request): Response {
     this.#counted.unanswered += 1
     return this.#signed(unanswered(why, requestIdOf(request.headers.get('x-request-id'), this.#options.newId)))
   }
 
+  /** An answer that another node has made is signed already. */
   #signed(response: Response): Response {
-    response.headers.set(SERVED_BY_HEADER, this.#options.owners.self.id)
+    if (!response.headers.has(SERVED_BY_HEADER)) response.headers.set(SERVED_BY_HEADER, this.#options.owners.self.id)
     return response
   }
+}
+
+function isSignIn(request: Request): boolean {
+  return request.method === 'POST' && targetOf(request.url).path === SESSION_PATH
 }

@@ -10,23 +10,28 @@ import { decodeStrictly } from '../http/query-string.ts'
 import { targetOf } from '../http/request-target.ts'
 import { idempotencyKeyOf } from '../idempotency/idempotency-key.ts'
 import { sessionSecretIn } from '../portal/session-cookie.ts'
-import { type AgencyDirectory, type Home, OPERATOR_SHARD } from './agency-directory.ts'
+import type { AgencyDirectory, Home, Naming } from './agency-directory.ts'
 import type { KeptBody } from './kept-body.ts'
 
-/** `here`: any node answers it alike. */
-export type RequestHome = Home | 'here'
+export interface RequestHome {
+  /** Null: any node answers it alike. */
+  readonly shard: number | null
+  /** It comes with a session of the operator, which any node may have opened or ended: it must be read again. */
+  readonly isOperatorSession: boolean
+}
 
 const PARTNER_PREFIX = '/partner/v1/'
 const MCP_PATH = '/mcp'
 const PORTAL_PREFIX = '/portal/v1/'
-const SESSION_PATH = '/portal/session'
+export const SESSION_PATH = '/portal/session'
 const AGENCIES_PATH = '/portal/v1/agencies'
 const decoder = new TextDecoder()
 const SLUG_SEGMENT = 4
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/partner/v1/openapi.json', '/portal/v1/openapi.json'])
 /** A unit's calendar needs no token but the one in its address. */
 const CALENDAR = /\/calendar\.ics$/
-const OPERATORS_OWN: Home = { shard: OPERATOR_SHARD, isOperatorSession: false }
+const HERE: RequestHome = { shard: null, isOperatorSession: false }
+const HERE_WITH_SESSION: RequestHome = { shard: null, isOperatorSession: true }
 
 export class RequestHomes {
   readonly #directory: Pick<AgencyDirectory, 'home'>
@@ -52,53 +57,40 @@ export class RequestHomes {
    * @throws DirectoryFullError, or what the database rejects with
    */
   of(request: Request, body: KeptBody): RequestHome | Promise<RequestHome> {
-    if (request.method === 'OPTIONS') return 'here'
+    if (request.method === 'OPTIONS') return HERE
     const { path } = targetOf(request.url)
     if (path.startsWith(PARTNER_PREFIX) || path === MCP_PATH)
-      return OPEN_PATHS.has(path) ? 'here' : this.#ofHash('key', keyHashOf(request.headers.get('authorization')))
-    if (path.startsWith(PORTAL_PREFIX)) return OPEN_PATHS.has(path) ? 'here' : this.#ofPortal(request, path)
+      return OPEN_PATHS.has(path) ? HERE : this.#ofHash('key', keyHashOf(request.headers.get('authorization')))
+    if (path.startsWith(PORTAL_PREFIX)) return OPEN_PATHS.has(path) ? HERE : this.#ofPortal(request, path)
     if (path === SESSION_PATH) return request.method === 'POST' ? this.#ofSignIn(body) : this.ofSession(request)
-    return 'here'
+    return HERE
   }
 
   /** Of the session that the request's cookie names. */
   ofSession(request: Request): RequestHome | Promise<RequestHome> {
     const secret = sessionSecretIn(request)
-    return secret === null || secret === '' ? 'here' : this.#ofHash('session', sha256Hex(secret))
+    return secret === null || secret === '' ? HERE : this.#ofHash('session', sha256Hex(secret))
   }
 
   #ofPortal(request: Request, path: string): RequestHome | Promise<RequestHome> {
     const authorization = request.headers.get('authorization')
     if (authorization !== null) {
       const hash = tokenHashOf(authorization)
-      return hash !== null && this.#operatorHashes.has(hash)
-        ? this.#ofOperator(request, path, null)
-        : this.#ofHash('token', hash)
+      const isOperator = hash !== null && this.#operatorHashes.has(hash)
+      return isOperator ? this.#ofOperator(request, path) : this.#ofHash('token', hash)
     }
     if (CALENDAR.test(path)) return this.#ofSlug(path)
-    const home = this.ofSession(request)
-    return home instanceof Promise
-      ? home.then((known) => this.#ofSessionIn(known, request, path))
-      : this.#ofSessionIn(home, request, path)
+    return then(this.ofSession(request), (session) => {
+      if (!session.isOperatorSession) return session
+      return then(this.#ofOperator(request, path), ({ shard }) => ({ shard, isOperatorSession: true }))
+    })
   }
 
-  #ofSessionIn(session: RequestHome, request: Request, path: string): RequestHome | Promise<RequestHome> {
-    return session !== 'here' && session.isOperatorSession ? this.#ofOperator(request, path, session) : session
-  }
-
-  /**
-   * Of a request of the operator: the agency in the path decides. Without one, any node lists and verifies; a session is asked for where
-   * it is kept.
-   */
-  #ofOperator(request: Request, path: string, session: Home | null): RequestHome | Promise<RequestHome> {
-    if (path === AGENCIES_PATH && request.method === 'POST')
-      return { shard: this.#ofNewAgency(request), isOperatorSession: session !== null }
-    if (!path.startsWith(`${AGENCIES_PATH}/`)) return session ?? 'here'
-    const home = this.#ofSlug(path)
-    if (session === null) return home
-    const withSession = (agency: RequestHome): RequestHome =>
-      agency === 'here' ? session : { shard: agency.shard, isOperatorSession: true }
-    return home instanceof Promise ? home.then(withSession) : withSession(home)
+  /** The agency in the path decides. Without one, any node answers: it reads the database. */
+  #ofOperator(request: Request, path: string): RequestHome | Promise<RequestHome> {
+    if (path.startsWith(`${AGENCIES_PATH}/`)) return this.#ofSlug(path)
+    if (path !== AGENCIES_PATH || request.method !== 'POST') return HERE
+    return { shard: this.#ofNewAgency(request), isOperatorSession: false }
   }
 
   /** A repetition must meet the owner that has the answer, and the agencies that are made must not all be one node's. */
@@ -111,24 +103,33 @@ export class RequestHomes {
 
   #ofSlug(path: string): RequestHome | Promise<RequestHome> {
     const slug = decodeStrictly(path.split('/')[SLUG_SEGMENT] ?? '')
-    return slug === null ? 'here' : this.#known({ kind: 'slug', name: slug })
+    return slug === null ? HERE : this.#known({ kind: 'slug', name: slug })
   }
 
   async #ofSignIn(body: KeptBody): Promise<RequestHome> {
     const token = tokenIn(decoder.decode(await body.bytes()))
-    if (token === null) return 'here'
+    if (token === null) return HERE
     const hash = sha256Hex(token)
-    return this.#operatorHashes.has(hash) ? OPERATORS_OWN : this.#ofHash('token', hash)
+    return this.#operatorHashes.has(hash) ? HERE : this.#ofHash('token', hash)
   }
 
   #ofHash(kind: 'key' | 'token' | 'session', hash: string | null): RequestHome | Promise<RequestHome> {
-    return hash === null ? 'here' : this.#known({ kind, name: hash })
+    return hash === null ? HERE : this.#known({ kind, name: hash })
   }
 
-  #known(naming: Parameters<AgencyDirectory['home']>[0]): RequestHome | Promise<RequestHome> {
-    const home = this.#directory.home(naming)
-    return home instanceof Promise ? home.then((found) => found ?? 'here') : (home ?? 'here')
+  #known(naming: Naming): RequestHome | Promise<RequestHome> {
+    return then(this.#directory.home(naming), requestHomeOf)
   }
+}
+
+function requestHomeOf(home: Home | null): RequestHome {
+  if (home === null) return HERE
+  return home === 'operator' ? HERE_WITH_SESSION : { shard: home, isOperatorSession: false }
+}
+
+/** At once if the value is there: most are. */
+function then<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
 }
 
 /** As the sign-in reads it (src/api/portal/session.ts), which refuses whatever else is sent. */
