@@ -146,6 +146,21 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
   )
 
   test(
+    'a host is separated from the other hosts, but not from clients: its node tells nothing older than 1.2 s',
+    async () => {
+      const row = { fault: 'a host separated from the others, not from clients', longestMsMax: TTL_MS + 3_000 }
+      await underLoad(cluster, { ...row, load: { readers: 32 } }, async () => {
+        const host = await bystander()
+        cluster.separate(host)
+        await Bun.sleep(TTL_MS + 7_000)
+        cluster.rejoin(host)
+        await Bun.sleep(3_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
     'the leader of etcd is killed',
     async () => {
       await underLoad(cluster, { fault: 'etcd leader killed', longestMsMax: 500 }, async () => {
@@ -168,6 +183,35 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
         for (const host of cluster.hosts) cluster.startEtcd(host)
         await cluster.etcdLeader()
         await Bun.sleep(TTL_MS + 1_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'from nodes to one process, and back: nothing is lost, and requests wait only for the change',
+    async () => {
+      const row = { fault: 'from nodes to one process and back', longestMsMax: 3_000, rounds: 1 }
+      const [first, ...others] = cluster.hosts as [Host, ...Host[]]
+      await underLoad(cluster, row, async (load) => {
+        await first.stop('nightledger')
+        cluster.configure(first, false)
+        cluster.startNode(first)
+        await eventually('it waits as a standby', () => first.log('nightledger').includes('waiting as a standby'))
+        for (const host of others) await host.stop('nightledger')
+        await cluster.untilReady(first)
+        await load.more(100)
+        for (const host of others) cluster.startNode(host)
+        await eventually('the nodes wait for the process', () =>
+          others.every(
+            (host) => host.log('nightledger').split('--- started').at(-1)?.includes('waiting as a standby') === true,
+          ),
+        )
+        await first.stop('nightledger')
+        cluster.configure(first, true)
+        await Promise.all(others.map((host) => cluster.untilReady(host)))
+        await load.more(100)
+        cluster.startNode(first)
       })
     },
     ROW_MS_MAX,

@@ -1,27 +1,24 @@
 /** Three hosts with etcd, Patroni with PostgreSQL, and a node each, and a fourth with HAProxy, from the files of docs/operating/cluster/ as they are. */
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { SHARDS } from '../../../src/core/journal/shard.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { eventually } from '../eventually.ts'
-import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../service-process.ts'
-import { descendants, Host, type UnitPaths } from './host.ts'
+import { TEST_PORTAL_TOKEN } from '../service-process.ts'
+import {
+  configureNode,
+  databaseUrlOf,
+  HOSTS,
+  installBinary,
+  installEntrance,
+  installParts,
+  UNITS,
+} from './documented-files.ts'
+import { descendants, Host } from './host.ts'
 import { killQuietly, Network } from './network.ts'
 import { readUnit } from './unit-file.ts'
 
-const FILES = resolve(import.meta.dir, '../../../docs/operating/cluster')
-/** Debian's own units; ours add to them. */
-const DEBIAN = '/lib/systemd/system'
-const UNITS = {
-  etcd: [`${DEBIAN}/etcd.service`, `${FILES}/etcd.conf`],
-  patroni: [`${DEBIAN}/patroni.service`, `${FILES}/patroni.conf`],
-  nightledger: [`${FILES}/nightledger.service`],
-  haproxy: [`${DEBIAN}/haproxy.service`],
-} as const satisfies Record<string, UnitPaths>
-
-const PASSWORD = 'secret-of-the-test'
-const CLUSTER_SECRET = 'cluster-secret-of-the-tests-0123456789'
 const ENTRANCE = 'lb'
 
 export interface ClusterOptions {
@@ -38,7 +35,7 @@ export interface ClusterOptions {
 }
 
 export class Cluster {
-  readonly names = ['host1', 'host2', 'host3'] as const
+  readonly names = HOSTS
   readonly hosts: readonly Host[]
   readonly entrance: Host
   readonly #folder = mkdtempSync(join(tmpdir(), 'nightledger-cluster-'))
@@ -82,11 +79,7 @@ export class Cluster {
   }
 
   get databaseUrl(): string {
-    return `postgres://nightledger:${PASSWORD}@${this.hosts.map(({ address }) => `${address}:5432`).join()}/nightledger`
-  }
-
-  get etcdUrls(): string[] {
-    return this.hosts.map(({ address }) => `http://${address}:2379`)
+    return databaseUrlOf(this.hosts.map(({ address }) => address))
   }
 
   /** Of the host's name. */
@@ -98,7 +91,7 @@ export class Cluster {
 
   async withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const leader = await this.primary()
-    const sql = connect(`postgres://nightledger:${PASSWORD}@${leader.address}:5432/nightledger`, { purpose: 'admin' })
+    const sql = connect(databaseUrlOf([leader.address]), { purpose: 'admin' })
     try {
       return await work(sql)
     } finally {
@@ -139,6 +132,15 @@ export class Cluster {
 
   heal(host: Host): void {
     this.#network.heal(host.name)
+  }
+
+  /** Separates a host from the other two, but not from clients. */
+  separate(host: Host): void {
+    for (const other of this.hosts) if (other !== host) this.#network.separate(host.name, other.name)
+  }
+
+  rejoin(host: Host): void {
+    for (const other of this.hosts) if (other !== host) this.#network.rejoin(host.name, other.name)
   }
 
   /** Runs the command line on a host, with the variables of its node. @throws Error when it fails */
@@ -237,6 +239,7 @@ export class Cluster {
   async restore(): Promise<void> {
     for (const host of this.hosts) {
       host.boot()
+      this.rejoin(host)
       for (const [unit, start] of this.#starts()) {
         host.signal(unit, 'SIGCONT')
         if (!host.isWanted(unit)) start(host)
@@ -292,9 +295,7 @@ export class Cluster {
       (await Promise.all(nodes.map((host) => this.isReady(host)))).filter(Boolean).length >= needed
     await eventually('the nodes are ready', ready, 120_000)
     this.#step('nodes')
-    this.entrance.install(join(FILES, 'haproxy.cfg'), '/etc/haproxy/haproxy.cfg')
-    for (const file of ['owner.map', 'unavailable.http'])
-      this.entrance.install(join(FILES, file), `/etc/haproxy/${file}`)
+    installEntrance(this.entrance)
     this.entrance.start('haproxy', UNITS.haproxy)
     await eventually(
       'HAProxy serves',
@@ -310,63 +311,20 @@ export class Cluster {
   }
 
   #installOn(host: Host): void {
-    host.install(join(FILES, 'etcd.env'), '/etc/nightledger/etcd.env')
-    host.install(join(FILES, 'patroni.yml'), '/etc/patroni/config.yml')
-    host.install(join(FILES, 'database.sql'), '/etc/patroni/database.sql')
-    const role = (name: string, user: string) => ({
-      [`PATRONI_${name}_USERNAME`]: user,
-      [`PATRONI_${name}_PASSWORD`]: PASSWORD,
-    })
-    host.write(
-      '/etc/nightledger/patroni.env',
-      lines({
-        ...role('SUPERUSER', 'postgres'),
-        ...role('REPLICATION', 'replicator'),
-        ...role('REWIND', 'rewinder'),
-        NIGHTLEDGER_DATABASE_PASSWORD: PASSWORD,
-      }),
-    )
+    installParts(host)
     this.configure(host, this.#options.isCluster !== false)
-    this.useBinary(host, this.#options.binary)
+    installBinary(host, this.#options.binary)
   }
 
   /** Whether the process of a host is a node from its next start on, or a single process. */
   configure(host: Host, isNode: boolean): void {
-    const etcd = this.names.map((name) => (name === 'host1' ? `http://${name}:2379` : `${name}:2379`)).join()
-    const postgres = this.names.map((name) => `${name}:5432`).join()
-    host.write(
-      '/etc/nightledger/nightledger.env',
-      lines({
-        DATABASE_URL: `postgres://nightledger:${PASSWORD}@${postgres}/nightledger`,
-        PORTAL_TOKEN: TEST_PORTAL_TOKEN,
-        SECRET_KEY: TEST_SECRET_KEY,
-        TRUSTED_PROXIES: this.entrance.address,
-        REQUIRE_SYNCHRONOUS_STANDBY: 'true',
-        // The unit sets NODE_ID and NODE_URL, which mean nothing to a single process; an empty variable counts as not set.
-        ...(isNode ? { CLUSTER_ETCD: etcd, CLUSTER_SECRET } : { NODE_ID: '', NODE_URL: '' }),
-        ...this.#options.env,
-      }),
-    )
-  }
-
-  /** Of the next start of its node. */
-  useBinary(host: Host, binary: string): void {
-    const target = join(host.root, 'usr/local/bin/nightledger')
-    rmSync(target, { force: true })
-    cpSync(binary, target)
-    chmodSync(target, 0o755)
+    configureNode(host, { isNode, proxy: this.entrance.address, env: this.#options.env ?? {} })
   }
 
   async #etcdStatus({ address }: Host): Promise<{ leader: string; header: { member_id: string } } | null> {
     const answer = await ask(`http://${address}:2379/v3/maintenance/status`, { method: 'POST', body: '{}' })
     return answer?.status === 200 ? ((await answer.json()) as { leader: string; header: { member_id: string } }) : null
   }
-}
-
-function lines(variables: Readonly<Record<string, string>>): string {
-  return Object.entries(variables)
-    .map(([name, value]) => `${name}=${value}\n`)
-    .join('')
 }
 
 /** null: there is no answer within a second. */

@@ -90,6 +90,23 @@ export class Network {
     ip('link', 'set', this.#cable(host), 'up')
   }
 
+  /** No packet passes between two hosts any more; both still reach everything else. */
+  separate(one: string, other: string): void {
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      quietly('-n', this.namespace(from), 'route', 'add', 'blackhole', `${this.address(to)}/32`)
+  }
+
+  rejoin(one: string, other: string): void {
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      quietly('-n', this.namespace(from), 'route', 'del', 'blackhole', `${this.address(to)}/32`)
+  }
+
   /** Processes that live in the host, in no order. */
   pids(host: string): number[] {
     return pidsIn(this.namespace(host))
