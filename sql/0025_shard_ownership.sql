@@ -18,14 +18,14 @@ language sql stable as $$
 $$;
 
 -- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
-create function take_shards(shards smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
+create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql as $$
 #variable_conflict use_column
 begin
-  perform from shard s where s.shard = any (shards) order by s.shard for update;
+  perform from shard s where s.shard = any (wanted) order by s.shard for update;
   update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null
-  where s.shard = any (shards);
+  where s.shard = any (wanted);
   insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
   on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
   delete from writer w
@@ -37,7 +37,7 @@ begin
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
-  where s.shard = any (shards)
+  where s.shard = any (wanted)
   order by s.shard;
 end $$;
 

@@ -206,7 +206,6 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const writerId = crypto.randomUUID()
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer: { writerId, run: ownRun() } })
   const catalogueStore = new PostgresCatalogueStore(sql)
-  const catalogue = new Catalogue(catalogueStore)
   const nodeStore =
     options.node === undefined
       ? null
@@ -219,6 +218,10 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
           load: (of) => readShards({ clock, catalogueStore, usageRows, rateRows, sessionRows }, of),
           onFailure: watch.onHousekeepingFailure,
         })
+  const catalogue =
+    shards === null
+      ? new Catalogue(catalogueStore)
+      : new Catalogue(catalogueStore, (agencyId) => shards.termOfAgency(agencyId) !== null)
   const rows = new PostgresBookingRows(sql, shards === null ? null : () => shards.owned)
 
   const changeRows = new PostgresChangeRows(lists)

@@ -4,12 +4,15 @@ import { PortalAccess } from '../access/portal-access.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { type ClusterPage, clusterRoutes } from '../api/server/cluster.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import type { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import type { Answering } from '../api/server/served-routes.ts'
 import { withoutCors } from '../api/server/without-cors.ts'
+import type { ClusterNode } from '../cluster/cluster-node.ts'
+import { clusterStats, clusterStatus } from '../cluster/cluster-status.ts'
 import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
@@ -34,7 +37,9 @@ export interface SurfaceOptions {
   readonly ledger: Ledger
   readonly webhooks: Webhooks
   /** Null: this process has all shards. */
-  readonly forwarding?: Forwarding | null
+  readonly node: ClusterNode | null
+  /** Null without a node. */
+  readonly forwarding: Forwarding | null
 }
 
 /**
@@ -71,7 +76,7 @@ function joined(inner: Wrap, outer: Wrap): Wrap {
 }
 
 function makeSurfaces(options: SurfaceOptions) {
-  const { config, secrets, log, listeners, service, ledger, webhooks, forwarding = null } = options
+  const { config, secrets, log, listeners, service, ledger, webhooks, node, forwarding } = options
   const entry = forwarding === null ? null : openEntry(ledger, forwarding)
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
@@ -116,33 +121,49 @@ function makeSurfaces(options: SurfaceOptions) {
   }
   const routeOptions = { requestStats, newId: ledger.newId }
   const openRequests = () => listeners.openRequests
+  const { admin } = listeners
+  const { portalTokens } = secrets
+  const { catalogue, sessions } = ledger
+  const publicPortal = portalOn(listeners.public, {
+    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions },
+  })
+  const adminPortal =
+    admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
   const operating = [
     healthRoutes(
       {
         epoch: () => ledger.journal.epoch,
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
+        nodeFaults: node === null ? undefined : () => node.faults,
       },
       routeOptions,
     ),
-    metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
+    metricsRoute(
+      openMetrics({
+        ...{ ledger, sender: webhooks.sender, requestStats, throttle, openRequests },
+        cluster: node === null || entry === null ? null : () => clusterStats(node, entry.requests.stats),
+      }),
+      routeOptions,
+    ),
+    ...(node === null ? [] : [clusterRoutes(clusterPage(node), { ...routeOptions, ...(adminPortal ?? publicPortal) })]),
   ]
-  const { admin } = listeners
-  const { portalTokens } = secrets
-  const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, { operatorTokens: admin === null ? portalTokens : [], catalogue, sessions }),
+    portal: publicPortal,
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
   })
-  if (admin === null) {
+  if (adminPortal === null) {
     for (const routes of operating) app.use(routes)
     return { app, adminApp: null, entry }
   }
-  const portal = portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
-  return { app, adminApp: createAdminApp({ portal, operating, requestStats, ...watch }), entry }
+  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }), entry }
+}
+
+function clusterPage(node: ClusterNode): ClusterPage {
+  return { status: () => clusterStatus(node), drain: (id, options) => node.drain(id, options) }
 }
 
 /**

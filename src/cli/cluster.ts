@@ -47,7 +47,9 @@ function show(answer: unknown, session: Session): void {
   session.terminal.out(table(nodes, COLUMNS))
   session.terminal.out(`${shards.served} of ${shards.total} shards are served.\n`)
   if (shards.notServed.length > 0)
-    session.terminal.out(`Not served: ${shards.notServed.join(', ')}${shards.served + shards.notServed.length < shards.total ? ', …' : ''}\n`)
+    session.terminal.out(
+      `Not served: ${shards.notServed.join(', ')}${shards.served + shards.notServed.length < shards.total ? ', …' : ''}\n`,
+    )
   if (!etcd.isReachable)
     session.terminal.out(
       `etcd does not answer node ${status.node}, so this may be out of date${etcd.isFailsafe ? '; PostgreSQL confirms what the node serves' : ''}.\n`,

@@ -4,6 +4,7 @@
  * - C7 Everything is read and compared every second, not only after events.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
+import { withDeadline } from '../lib/deadline.ts'
 import type { ClusterKeys, Member } from './cluster-keys.ts'
 import { ClusterView } from './cluster-view.ts'
 import { Confirmation } from './confirmation.ts'
@@ -21,6 +22,8 @@ const COMPARE_EVERY_MS = 1_000
 const ASK_POSTGRES_EVERY_MS = 300
 /** A renewal is this late when Postgres is asked: one has failed by then, and the lease is still good. */
 const LATE_RENEWAL_MS = 1_500
+/** An answer that comes later confirms nothing. */
+const ANSWER_MS_MAX = 1_000
 const WATCH_AGAIN_MS = 100
 /** Comparisons in a row that found what the watch had not told: it is mute. */
 const BEHIND_MAX = 2
@@ -108,6 +111,16 @@ export class ClusterNode {
 
   get isEtcdAway(): boolean {
     return this.#isEtcdAway
+  }
+
+  /** Why the process should get no new requests; empty: none. */
+  get faults(): readonly string[] {
+    return [
+      ...(this.self.state === 'leaving' ? ['cluster: this node is leaving'] : []),
+      ...(this.owned.size > 0 && !this.confirmation.isConfirmed
+        ? ['cluster: neither etcd nor the database confirms this node']
+        : []),
+    ]
   }
 
   /** Who should own each shard; null everywhere when no node can. */
@@ -240,9 +253,8 @@ export class ClusterNode {
       const askedAt = clock.monotonicMs()
       if (host.owned.size === 0 || askedAt - this.#renewedAt < LATE_RENEWAL_MS) continue
       // When Postgres does not answer either, the time of the last confirmation runs out.
-      const lost = await host.confirm().catch(() => null)
+      const lost = await withDeadline(host.confirm(), ANSWER_MS_MAX).catch(() => null)
       if (lost === null || this.#keeper.lease === null) continue
-      if (lost.length > 0) this.moves.noteDropped(lost.length, 'lost')
       this.confirmation.byPostgres(askedAt)
       this.owners.tell()
     }

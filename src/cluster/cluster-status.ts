@@ -40,6 +40,22 @@ export interface ShardCounts {
   readonly notServed: readonly number[]
 }
 
+/** What became of the requests that came in here, since the start. */
+export interface EntryStats {
+  /** Answered by another node. */
+  readonly forwarded: number
+  /** Sent once more, because the owner had changed or had not answered. */
+  readonly sentAgain: number
+  /** Came from another node, and were not for this one any more. */
+  readonly misdirected: number
+  /** Had to wait for an owner. */
+  readonly held: number
+  /** Answered 500, because no owner could be asked in time. */
+  readonly unanswered: number
+  /** Wait now. */
+  readonly holding: number
+}
+
 /** For metrics. */
 export interface ClusterStats {
   /** By state. */
@@ -55,6 +71,7 @@ export interface ClusterStats {
   readonly isFailsafe: boolean
   /** This node may serve what it owns (C6). */
   readonly isConfirmed: boolean
+  readonly entry: EntryStats
 }
 
 const LISTED_MAX = 16
@@ -80,7 +97,7 @@ export function clusterStatus(node: ClusterNode): ClusterStatus {
   }
 }
 
-export function clusterStats(node: ClusterNode): ClusterStats {
+export function clusterStats(node: ClusterNode, entry: EntryStats): ClusterStats {
   const nodes = { up: 0, unfit: 0, leaving: 0, drained: 0 }
   for (const { state } of clusterStatus(node).nodes) nodes[state] += 1
   const { served, claimed, withoutOwner } = shardCounts(node)
@@ -95,6 +112,7 @@ export function clusterStats(node: ClusterNode): ClusterStats {
     leaseMs: confirmation.leaseMs,
     isFailsafe: confirmation.isFailsafe,
     isConfirmed: confirmation.isConfirmed,
+    entry,
   }
 }
 

@@ -11,9 +11,9 @@ export interface NodeWatch {
   onEtcdBack(): void
   onAcquired(fields: { shards: number; ms: number }): void
   onReleased(fields: { shards: number; ms: number }): void
-  /** claimed: another node has the key. lost: Postgres has another writer. */
-  onDropped(fields: { shards: number; why: 'claimed' | 'lost' }): void
-  /** Another writer has raised the epoch of shards that this node has claimed. */
+  /** Another node has the keys. */
+  onDropped(fields: { shards: number }): void
+  /** Another writer has raised the epochs, as a batch or the failsafe found out. */
   onFenced(fields: { shards: readonly number[] }): void
   /** It is tried again. */
   onMoveFailure(fields: { shards: number; step: 'acquire' | 'release'; err: unknown }): void

@@ -80,7 +80,7 @@ export class ShardMoves {
 
   /** Begins what is to be done. Synchronous; every task that ends calls `onChanged`, which calls it again. */
   act(): void {
-    const { self, clock, view, host, wanted } = this.#options
+    const { self, clock, view, host, watch, wanted } = this.#options
     const lease = this.#options.lease()
     if (lease === null) return
     const now = clock.monotonicMs()
@@ -97,7 +97,8 @@ export class ShardMoves {
     })
     if (steps.drop.length > 0) {
       host.drop(steps.drop)
-      this.noteDropped(steps.drop.length, 'claimed')
+      this.counts.dropped += steps.drop.length
+      watch.onDropped({ shards: steps.drop.length })
     }
     this.#begin('acquire', steps.claim, async (shards) => this.#acquire(await this.#claim(shards, lease), lease))
     this.#begin('acquire', steps.acquire, (shards) => this.#acquire(shards, lease))
@@ -113,11 +114,6 @@ export class ShardMoves {
     host.drop(shards)
     this.counts.dropped += shards.length
     return shards.length
-  }
-
-  noteDropped(shards: number, why: 'claimed' | 'lost'): void {
-    this.counts.dropped += shards
-    this.#options.watch.onDropped({ shards, why })
   }
 
   /** Makes the changes whose condition holds. @returns which; the view has them */

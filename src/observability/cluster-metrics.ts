@@ -3,7 +3,9 @@ import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
 
 /** No sample without a cluster. */
-function ofCluster(read: (cluster: ClusterStats) => ReturnType<typeof only>): (stats: ServiceStats) => ReturnType<typeof only> {
+function ofCluster(
+  read: (cluster: ClusterStats) => ReturnType<typeof only>,
+): (stats: ServiceStats) => ReturnType<typeof only> {
   return ({ cluster }) => (cluster === null ? [] : read(cluster))
 }
 
@@ -74,5 +76,20 @@ export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'gauge',
     help: 'Whether this node may serve its shards: its lease or PostgreSQL has confirmed them. 1 or 0.',
     read: ofCluster(({ isConfirmed }) => only(isConfirmed ? 1 : 0)),
+  },
+  {
+    name: 'nightledger_cluster_requests_total',
+    type: 'counter',
+    help: 'Requests that were forwarded to another node, sent again to it, held for want of an owner, answered 500 because there was none in time, or came to this node too late.',
+    labels: ['outcome'],
+    read: ofCluster(({ entry: { forwarded, sentAgain, held, unanswered, misdirected } }) =>
+      byLabel('outcome', { forwarded, sent_again: sentAgain, held, unanswered, misdirected }),
+    ),
+  },
+  {
+    name: 'nightledger_cluster_requests_holding',
+    type: 'gauge',
+    help: 'Requests that wait for an owner of their shard.',
+    read: ofCluster(({ entry }) => only(entry.holding)),
   },
 ]

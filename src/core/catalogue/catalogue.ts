@@ -72,6 +72,7 @@ interface Loading {
 
 export class Catalogue {
   readonly #store: CatalogueStore
+  readonly #isServed: (agencyId: string) => boolean
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
@@ -81,8 +82,10 @@ export class Catalogue {
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
 
-  constructor(store: CatalogueStore) {
+  /** @param isServed in a cluster: whether this process has the agency. Others are not put, and not kept */
+  constructor(store: CatalogueStore, isServed: (agencyId: string) => boolean = () => true) {
     this.#store = store
+    this.#isServed = isServed
   }
 
   /**
@@ -100,7 +103,7 @@ export class Catalogue {
   /** Puts agencies that this process gets, as they are stored now. What it may still have of them from before is forgotten. */
   putPart({ agencies, keys, accessTokens }: CataloguePart): void {
     for (const { id } of agencies) this.forget(id)
-    for (const agency of agencies) this.putAgency(agency)
+    for (const agency of agencies) this.#put(agency)
     for (const key of keys) this.putKey(key)
     for (const token of accessTokens) this.putAccessToken(token)
   }
@@ -172,6 +175,10 @@ export class Catalogue {
   }
 
   putAgency(agency: Agency): void {
+    if (this.#isServed(agency.id)) this.#put(agency)
+  }
+
+  #put(agency: Agency): void {
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)
@@ -242,6 +249,7 @@ export class Catalogue {
   }
 
   #cache(agencyId: string, inventory: Inventory): void {
+    if (!this.#isServed(agencyId)) return
     this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.inventory.size ?? 0)
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, { inventory, isUsed: false })

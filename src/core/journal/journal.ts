@@ -306,7 +306,10 @@ export class Journal {
   }
 
   #fencedBy(cause: unknown, shards: readonly number[]): void {
-    if (this.#onShardsLost === null) return this.#stopServing(cause)
+    if (this.#onShardsLost === null) {
+      this.#stopServing(cause)
+      return
+    }
     this.retire(new Set(shards))
     this.#onShardsLost(shards, cause)
   }
