@@ -116,6 +116,18 @@ export class PortalSessions {
     }
   }
 
+  /**
+   * A session of the operator, as it is stored now: of several nodes, any may have opened, used or ended it.
+   * @param stored null when there is none
+   */
+  refresh(sha256: string, stored: StoredSession | null): void {
+    const known = this.#open.get(sha256)
+    if (stored === null) {
+      if (known !== undefined) this.#remove(known)
+    } else if (known === undefined) this.adopt([stored])
+    else if (stored.seenAt > known.seenAt) known.seenAt = stored.seenAt
+  }
+
   /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and go on there. */
   forget(isAsked: (agencyId: string) => boolean): void {
     for (const session of [...this.#open.values()]) {
@@ -213,8 +225,11 @@ export class PortalSessions {
   sweep(): void {
     this.#cancelSweep()
     const now = this.#clock.now()
-    for (const session of [...this.#open.values()])
-      if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+    for (const session of [...this.#open.values()]) {
+      // Another node may have seen the operator since: the database knows when its session has ended.
+      if (this.#isIdle(session) && session.holder.kind === 'operator') this.#remove(session)
+      else if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+    }
     this.#cancelSweep = this.#clock.after(SWEEP_EVERY_MS, () => this.sweep())
   }
 

@@ -2,6 +2,7 @@
 
 import type { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import type { MetricsPage } from '../api/server/metrics.ts'
+import type { ClusterStats } from '../cluster/cluster-status.ts'
 import { EventLoopDelay } from '../lib/event-loop-delay.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
@@ -22,6 +23,8 @@ export interface MetricsOptions {
   readonly throttle: Pick<WrongTokenThrottle, 'stats'>
   /** Requests not yet answered. */
   openRequests(): number
+  /** Null without a cluster. */
+  readonly cluster: (() => ClusterStats) | null
 }
 
 /** Starts sampling the event loop, for the lifetime of the process. */
@@ -45,8 +48,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     nowMs: ledger.clock.now(),
     version: VERSION,
     bun: Bun.version,
-    // Of shard 0, which one of several nodes need not have.
-    epoch: ledger.shards === null ? ledger.epoch : (fence?.epoch ?? 0),
+    epoch: options.cluster === null ? ledger.epoch : null,
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
     access: ledger.access.stats,
@@ -64,7 +66,8 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
       probes: poolStats(ledger.probes),
     },
     sender: sender.stats,
-    fenceEpoch: fence?.epoch ?? null,
+    fenceEpoch: options.cluster === null ? (fence?.epoch ?? null) : null,
+    cluster: options.cluster?.() ?? null,
     backlog,
     eventLoopDelay: eventLoop.read(),
     process: readProcess(),

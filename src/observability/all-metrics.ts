@@ -1,3 +1,4 @@
+import { CLUSTER_METRICS } from './cluster-metrics.ts'
 import { LEDGER_METRICS } from './ledger-metrics.ts'
 import type { Metric } from './metric.ts'
 import { PROCESS_METRICS } from './process-metrics.ts'
@@ -10,5 +11,6 @@ export const ALL_METRICS: readonly Metric<ServiceStats>[] = [
   ...REQUEST_METRICS,
   ...LEDGER_METRICS,
   ...WEBHOOK_METRICS,
+  ...CLUSTER_METRICS,
   ...PROCESS_METRICS,
 ]

@@ -30,6 +30,7 @@ describe('readConfig', () => {
       logLevel: 'info',
       environment: 'development',
       webhookAllowHosts: [],
+      cluster: null,
       limits: {
         residentUnitsMax: 20_000,
         unitIdleMs: 600_000,

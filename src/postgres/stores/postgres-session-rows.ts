@@ -27,11 +27,20 @@ export class PostgresSessionRows {
    * @param of the operator's, or those of the agencies of some shards; left out: all
    */
   async load(of: 'all' | 'operator' | readonly number[] = 'all'): Promise<readonly StoredSession[]> {
-    const rows = await this.#sql<SessionRow[]>`
+    return (await this.#select(this.#which(of))).map(sessionOf)
+  }
+
+  /** The session with this hash; null when there is none. */
+  async read(sha256: string): Promise<StoredSession | null> {
+    const [row] = await this.#select(this.#sql`secret_sha256 = ${sha256}`)
+    return row === undefined ? null : sessionOf(row)
+  }
+
+  #select(which: Fragment): Promise<SessionRow[]> {
+    return this.#sql<SessionRow[]>`
       select secret_sha256 as "sha256", agency_id as "agencyId", token_id as "tokenId", operator_hmac as "tokenHmac",
              created_at as "createdAt", seen_at as "seenAt"
-      from portal_session where ${this.#which(of)}`
-    return rows.map(sessionOf)
+      from portal_session where ${which}`
   }
 
   #which(of: 'all' | 'operator' | readonly number[]): Fragment {
