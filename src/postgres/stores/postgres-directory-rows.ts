@@ -11,15 +11,17 @@ export class PostgresDirectoryRows implements DirectoryRows {
   }
 
   async find(names: readonly Naming[]): Promise<readonly Named[]> {
-    const of = (wanted: Naming['kind']) => names.flatMap(({ kind, name }) => (kind === wanted ? [name] : []))
+    // As text: array parameters need types that are not fetched.
+    const of = (wanted: Naming['kind']) =>
+      JSON.stringify(names.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))
     const rows = await this.#sql<{ kind: Naming['kind']; name: string; agencyId: string | null }[]>`
-      select 'key' as kind, secret_sha256 as name, agency_id as "agencyId" from api_key where secret_sha256 = any (${of('key')})
+      select 'key' as kind, secret_sha256 as name, agency_id as "agencyId" from api_key where secret_sha256 in (select jsonb_array_elements_text(${of('key')}::text::jsonb))
       union all
-      select 'token', secret_sha256, agency_id from access_token where secret_sha256 = any (${of('token')})
+      select 'token', secret_sha256, agency_id from access_token where secret_sha256 in (select jsonb_array_elements_text(${of('token')}::text::jsonb))
       union all
-      select 'session', secret_sha256, agency_id from portal_session where secret_sha256 = any (${of('session')})
+      select 'session', secret_sha256, agency_id from portal_session where secret_sha256 in (select jsonb_array_elements_text(${of('session')}::text::jsonb))
       union all
-      select 'slug', slug, agency_id from agency where slug = any (${of('slug')})`
+      select 'slug', slug, agency_id from agency where slug in (select jsonb_array_elements_text(${of('slug')}::text::jsonb))`
     return rows.map(({ kind, name, agencyId }) => ({
       ...{ kind, name },
       agencyId: agencyId === null ? null : idOf('agc', agencyId),
