@@ -125,7 +125,7 @@ describeWithEtcd('two nodes', () => {
       authorization: `Bearer ${token}`,
     })
     const { body } = await b.ask('/partner/v1/bookings', { token, json: stay(20) })
-    expect((await poll).body.changes).toMatchObject([{ data: { booking: { id: body.booking.id } } }])
+    expect((await poll).text).toContain(body.booking.id)
     await eventually('the stream shows it', () => stream.events.length === 1)
     stream.close()
   })
@@ -203,9 +203,12 @@ describeWithEtcd('two nodes', () => {
     const clients = Array.from({ length: 8 }, (_, index) => client(index))
     await Bun.sleep(500)
     b.kill('SIGTERM')
+    const since = performance.now()
     expect(await b.exited).toBe(0)
+    console.log(`left after ${(performance.now() - since).toFixed(0)} ms`)
     await Bun.sleep(500)
     b = await processes.start('b')
+    console.log(`back after ${(performance.now() - since).toFixed(0)} ms`)
     await Bun.sleep(1_500)
     isOver = true
     await Promise.all(clients)
