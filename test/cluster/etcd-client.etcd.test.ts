@@ -142,6 +142,6 @@ describeWithEtcd('etcd with users', () => {
 
   test('no other is, and that is a refusal', async () => {
     await expect(named('wrong').grant(5)).rejects.toMatchObject({ isRefusal: true })
-    await expect(clientOf(etcd.url).grant(5)).rejects.toMatchObject({ isRefusal: true })
+    await expect(clientOf(etcd.url).read('/x/')).rejects.toMatchObject({ isRefusal: true })
   })
 })
