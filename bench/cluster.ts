@@ -99,5 +99,5 @@ const median = (figures: readonly number[]) => figures.toSorted((a, b) => a - b)
 const ratio = (nodes: number) =>
   median((measured[nodes] ?? []).map((perSecond, round) => perSecond / (measured[1]?.[round] ?? 1)))
 const result = { cpus, rounds, readsPerSecond: measured, ratios: { 2: ratio(2), 3: ratio(3) } }
-writeResult('cluster', result)
+await writeResult('cluster', result)
 console.log(`Reads against one node: ${ratio(2).toFixed(2)} × with two, ${ratio(3).toFixed(2)} × with three`)
