@@ -131,8 +131,8 @@ async function compareAll(): Promise<void> {
   if (only !== null) return
   const result = { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared }
   await writeResult(extent, result)
-  // The README's picture is of full runs.
-  if (extent === 'full')
+  // The README's picture is of runs with all of the data.
+  if (extent !== 'quick')
     await writePicture(
       compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
     )

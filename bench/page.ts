@@ -125,6 +125,7 @@ async function chartFigures(browser: Browser, baseUrl: string) {
           longestMs: spread(rounds.map(({ longestMs }) => longestMs)),
           over50Ms: spread(rounds.map(({ over50 }) => over50)),
           busyMsPerFrame: spread(rounds.map(({ cpuMs }) => cpuMs)),
+          taskCpuMsPerFrame: spread(rounds.map(({ taskCpuMs }) => taskCpuMs)),
           longestTaskCpuMs: spread(rounds.map(({ longestTaskMs }) => longestTaskMs)),
         },
       ]),
@@ -159,6 +160,8 @@ interface Frames {
   readonly over50: number
   /** How long the main thread was busy, for each frame. */
   readonly cpuMs: number
+  /** CPU time of the main thread's tasks, for each frame. */
+  readonly taskCpuMs: number
   /** CPU time of the longest task: what the longest frame would be with a core to itself. */
   readonly longestTaskMs: number
 }
@@ -168,9 +171,11 @@ async function scroll(page: Page, session: CDPSession, axis: 'down' | 'across', 
   await browser?.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] })
   const frames = await page.evaluate<number[]>(scrollScript(axis === 'down' ? 'top' : 'left', stepPx))
   const cpuMs = ((await taskMs(session)) - before) / FRAMES
-  const longestTaskMs = longestTask((await browser?.stopTracing())?.toString() ?? '')
+  const tasks = tasksOf((await browser?.stopTracing())?.toString() ?? '')
+  const taskCpuMs = tasks.reduce((sum, { name, ms }) => sum + (name === 'RunTask' ? ms : 0), 0) / FRAMES
+  const longestTaskMs = Math.max(...tasks.map(({ ms }) => ms))
   const over50 = frames.filter((ms) => ms > 50).length
-  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs, longestTaskMs }
+  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs, taskCpuMs, longestTaskMs }
 }
 
 interface TraceEvent {
@@ -183,13 +188,14 @@ interface TraceEvent {
   readonly args: { readonly name?: string }
 }
 
-/** CPU time of the longest task of a page's main thread, milliseconds. */
-function longestTask(trace: string): number {
+/** What the main threads of pages did, with the CPU time of each, milliseconds. `RunTask`: the outermost. */
+function tasksOf(trace: string): { readonly name: string; readonly ms: number }[] {
   const { traceEvents } = JSON.parse(trace) as { traceEvents: readonly TraceEvent[] }
   const isMain = ({ name, args }: TraceEvent) => name === 'thread_name' && args.name === 'CrRendererMain'
   const threads = new Set(traceEvents.filter(isMain).map(({ pid, tid }) => `${pid} ${tid}`))
-  const tasks = traceEvents.filter(({ ph, pid, tid }) => ph === 'X' && threads.has(`${pid} ${tid}`))
-  return Math.max(...tasks.map(({ tdur }) => (tdur ?? 0) / 1_000))
+  return traceEvents
+    .filter(({ ph, pid, tid }) => ph === 'X' && threads.has(`${pid} ${tid}`))
+    .map(({ name, tdur }) => ({ name, ms: (tdur ?? 0) / 1_000 }))
 }
 
 /** Time that the page's main thread was busy so far, milliseconds. */

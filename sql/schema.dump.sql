@@ -482,6 +482,8 @@ CREATE INDEX agency_of_shard ON public.agency USING btree (shard_of(agency_id));
 
 CREATE INDEX audit_line_newest ON ONLY public.audit_line USING btree (agency_id, at DESC, line_id DESC);
 
+CREATE INDEX booking_expected_until ON public.booking USING btree (agency_id, expected_until) WHERE (expected_until IS NOT NULL);
+
 CREATE INDEX booking_newest_arrival ON public.booking USING btree (agency_id, arrival DESC);
 
 CREATE INDEX booking_next_expiry ON public.booking USING btree (hold_expires_at, booking_id) WHERE ((status = ANY (ARRAY['draft'::text, 'option'::text])) AND (hold_expires_at IS NOT NULL));

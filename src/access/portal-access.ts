@@ -8,6 +8,7 @@ import type { RequiredRole } from '../core/catalogue/access-token.ts'
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
+import type { TokenRateLimit } from './token-rate-limit.ts'
 import { isTokenValid } from './valid-token.ts'
 
 /** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
@@ -33,22 +34,26 @@ export class PortalAccess {
   readonly #clock: Pick<Clock, 'now'>
   /** Null where no session is accepted. */
   readonly sessions: PortalSessions | null
+  readonly #rateLimit: TokenRateLimit | null
 
   /**
    * @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted
    * @param options.sessions left out: no session is accepted
+   * @param options.rateLimit of each access token; left out: none
    */
   constructor(options: {
     operatorTokens: readonly string[]
     catalogue: Pick<Catalogue, 'tokenHolderByHash'>
     clock: Pick<Clock, 'now'>
     sessions?: PortalSessions | null
+    rateLimit?: TokenRateLimit
   }) {
     this.#operatorTokens = options.operatorTokens
     this.#operatorDigests = options.operatorTokens.map(digestOf)
     this.#catalogue = options.catalogue
     this.#clock = options.clock
     this.sessions = options.sessions ?? null
+    this.#rateLimit = options.rateLimit ?? null
   }
 
   /**
@@ -77,13 +82,27 @@ export class PortalAccess {
   }
 
   /**
+   * Takes an admitted request from the budget of its access token; the operator has none. To be called once for each request.
+   * @returns null when it is within the budget; else how to refuse it, with the whole seconds to wait
+   */
+  take(identity: PortalIdentity): ReturnType<TokenRateLimit['take']> {
+    if (this.#rateLimit === null || identity.kind === 'operator') return null
+    return this.#rateLimit.take(identity.token.id)
+  }
+
+  /** Who has this token, without a session. Null as `admit`. */
+  admitToken(token: string): PortalIdentity | null {
+    return TOKEN.test(token) ? this.#ofDigest(digestOf(token)) : null
+  }
+
+  /**
    * Opens a session with a token.
    * @returns null as `admit` does
    * @throws what the database rejects with
    */
   async signIn(token: string): Promise<{ readonly identity: PortalIdentity; readonly secret: string } | null> {
     const { sessions } = this
-    const found = TOKEN.test(token) ? this.#ofDigest(digestOf(token)) : null
+    const found = this.admitToken(token)
     if (sessions === null || found === null) return null
     const { session, secret } = await sessions.open(found.kind === 'operator' ? { operatorToken: token } : found)
     // The token may have been revoked meanwhile.
@@ -102,7 +121,15 @@ export class PortalAccess {
 
   /** The holder of the access token of a request that was answered with 401; null when the token is unknown. It grants no access. */
   holderOf(authorization: string | null): TokenHolder | null {
-    const digest = digestIn(authorization)
+    return this.#holderOfDigest(digestIn(authorization))
+  }
+
+  /** The same of a token that was not let in by `signIn`. */
+  holderOfToken(token: string): TokenHolder | null {
+    return this.#holderOfDigest(TOKEN.test(token) ? digestOf(token) : null)
+  }
+
+  #holderOfDigest(digest: Buffer | null): TokenHolder | null {
     return digest === null ? null : this.#catalogue.tokenHolderByHash(digest.toString('hex'))
   }
 

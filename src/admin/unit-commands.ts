@@ -71,19 +71,19 @@ export class UnitCommands {
   /**
    * Takes effect with the next quote; existing bookings keep their totals.
    * @param asked.rates have no `ratesProblems`
-   * @param asked.replaces the rates that the change is based on: refused if the unit has others in its turn. Left out: any.
+   * @param asked.isBasedOn whether these, which the unit has in its turn, are the rates that the change is based on: else it is
+   *   refused. Left out: whatever the unit has.
    */
   setRates(
     agency: Agency,
     slug: string,
-    { rates, replaces }: { rates: Rates; replaces?: Rates | undefined },
+    { rates, isBasedOn }: { rates: Rates; isBasedOn?: (current: Rates) => boolean },
     caller: Caller,
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
-    const seen = replaces === undefined ? undefined : sortedRates(replaces)
     const change = (unit: Unit): Unit | RatesChanged => {
-      if (seen !== undefined && !Bun.deepEquals(sortedRates(unit.rules.rates), seen)) return { code: 'RATES_CHANGED' }
+      if (isBasedOn?.(unit.rules.rates) === false) return { code: 'RATES_CHANGED' }
       return { ...unit, rules: { ...unit.rules, rates: sorted } }
     }
     return this.change(agency, slug, { change }, caller, keep)

@@ -53,6 +53,8 @@ export const LIMITS = {
   snapshotEvery: { variable: 'SNAPSHOT_EVERY', fallback: 64, min: 1, max: 100_000 },
   /** How long a write is queued while the database is unavailable. */
   queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
+  /** Requests of one access token of the portal. */
+  portalRequestsPerMinute: { variable: 'PORTAL_REQUESTS_PER_MINUTE', fallback: 3_000, min: 60, max: 1_000_000 },
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
 
 export const PORTAL_TOKEN_LENGTH_MIN = 32

@@ -91,11 +91,15 @@ export class NodeShards implements ShardHost {
   readonly #releasing = new Map<number, Promise<void>>()
   #lastTerm = 0
   onFenced: (shards: readonly number[]) => void = () => {}
-  /** Called when the set of owned shards has changed. */
-  onChange: () => void = () => {}
+  readonly #watchers = new Set<() => void>()
 
   constructor(options: NodeShardsOptions) {
     this.#options = options
+  }
+
+  /** @param onChange called after each change of `owned` */
+  watch(onChange: () => void): void {
+    this.#watchers.add(onChange)
   }
 
   /** What the shards are put into. Called once, before the first shard is acquired. */
@@ -211,7 +215,7 @@ export class NodeShards implements ShardHost {
       this.#owned.add(shard)
     }
     engine.holdTimer.expectExpiry(this.#options.clock.now())
-    this.onChange()
+    this.#changed()
   }
 
   async #release(shards: ReadonlySet<number>): Promise<void> {
@@ -236,7 +240,11 @@ export class NodeShards implements ShardHost {
       this.#owned.delete(shard)
     }
     this.#enginePart.directory.close(ofShards(shards))
-    this.onChange()
+    this.#changed()
+  }
+
+  #changed(): void {
+    for (const watcher of this.#watchers) watcher()
   }
 
   #forget(shards: ReadonlySet<number>): void {

@@ -174,7 +174,7 @@ export interface Turn {
   warmUp(): Promise<void>
 }
 
-/** What begins with the term of this writer. */
+/** What begins with the term of this writer: it must not count from an earlier moment. */
 interface Writing {
   readonly journal: Journal
   readonly rateSlots: RateSlots

@@ -53,6 +53,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     openRequests: options.openRequests(),
     access: ledger.access.stats,
     tokenRefusals: throttle.stats,
+    sessions: ledger.sessions.count,
     refusedWrites: ledger.refusals.stats,
     idempotentRequests: ledger.idempotency.open,
     feed: ledger.changes.stats,

@@ -1,6 +1,7 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../access/client-address.ts'
 import { PortalAccess } from '../access/portal-access.ts'
+import { TokenRateLimit } from '../access/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
@@ -29,7 +30,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 export interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -124,15 +125,16 @@ function makeSurfaces(options: SurfaceOptions) {
   const { admin } = listeners
   const { portalTokens } = secrets
   const { catalogue, sessions } = ledger
+  const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
   const publicPortal = portalOn(listeners.public, {
-    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions },
+    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
   })
   const adminPortal =
     admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
   const operating = [
     healthRoutes(
       {
-        epoch: () => ledger.journal.epoch,
+        epoch: () => (ledger.shards === null ? ledger.journal.epoch : null),
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
         nodeFaults: node === null ? undefined : () => node.faults,

@@ -38,6 +38,9 @@ const EXPLAINED = [
   ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError],
 ]
 
+/** A process that starts takes a core for a tenth of a second, and after a take-over bookings wait. */
+const SENDER_AFTER_MS = 500
+
 /**
  * Runs the service until it is stopped; returns only then.
  * @param options.takesOver fences out the present writer at once, instead of waiting until it stops or is silent
@@ -114,7 +117,7 @@ async function start(
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
-    allowHosts: database.isEmbedded ? [...config.webhookAllowHosts, DEMO_ENDPOINT_HOST] : config.webhookAllowHosts,
+    allowHosts: allowHostsOf(config, database),
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
@@ -148,6 +151,7 @@ async function start(
         onWaiting: ({ name, shards }) => {
           log.info({ writer: name, shards }, 'waiting as a standby')
           listeners.refuse('standby', { isDraining: false })
+          void loadToolServers()
         },
         onDraining: ({ name }) => {
           log.info({ writer: name }, 'the writer is stopping')
@@ -174,11 +178,13 @@ async function start(
       )
     : null
   serveSurfaces()
-  if (node === null) webhooks.start()
+  systemClock.after(SENDER_AFTER_MS, () => {
+    if (!service.isEnding) webhooks.start()
+  })
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
 
   log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
-  // Not earlier: it would delay the first answer.
+  // Not before, unless there was time: it would delay the first answer.
   void loadToolServers()
   if (database.isEmbedded) {
     const { port } = listeners.public
@@ -218,4 +224,9 @@ function ignoreProxies(): void {
     delete process.env[name]
     delete process.env[name.toLowerCase()]
   }
+}
+
+/** The demo's endpoint resolves nowhere, so nothing is sent to it; in production, there are no exceptions but those of our own database. */
+function allowHostsOf({ webhookAllowHosts, environment }: Config, { isEmbedded }: Database): readonly string[] {
+  return isEmbedded || environment !== 'production' ? [...webhookAllowHosts, DEMO_ENDPOINT_HOST] : webhookAllowHosts
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { assert } from '../lib/assert.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
@@ -7,6 +8,8 @@ interface Outcome {
   readonly historyId: string
   /** Webhook endpoints that were switched off. */
   readonly endpoints: number
+  /** Sessions of the page that were ended: some may have been signed out of since the moment that was restored. */
+  readonly sessions: number
 }
 
 /** `after-restore`: readies the ledger in DATABASE_URL for serving after it was restored to an earlier moment. */
@@ -16,7 +19,7 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     .summary('ready a database that was restored to an earlier moment, before the service starts on it')
     .description(
       'Run this once on the database at DATABASE_URL after restoring it to an earlier moment, before the service starts. Partners have seen changes that are gone: ' +
-        'their numbers are not used again, cursors of GET /changes end (410), and webhook endpoints are switched off with a reason until the agency enables them. ' +
+        'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
         'Not after a fail-over, which loses nothing.',
     )
     .option('--json', 'print the result as JSON')
@@ -26,8 +29,11 @@ export function afterRestore(program: Command, terminal: Terminal): void {
       const sql = connect(url, { purpose: 'admin' })
       try {
         const [outcome] = await sql<Outcome[]>`
-          select history_id as "historyId", endpoints::int as "endpoints" from after_restore()`
-        terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome?.endpoints ?? 0))
+          with ended as (delete from portal_session returning 1)
+          select history_id as "historyId", endpoints::int as "endpoints", (select count(*)::int from ended) as "sessions"
+          from after_restore()`
+        assert(outcome !== undefined, 'Cannot say what after-restore did: its statement returned no row')
+        terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
       } catch (error) {
         throw new CliError(error instanceof Error ? error.message : String(error))
       } finally {
@@ -36,6 +42,9 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     })
 }
 
-function sentence(endpoints: number): string {
-  return `The ledger has a new history: older cursors have expired. ${endpoints} webhook endpoints are switched off. Run nightledger verify --database, then start the service.\n`
+function sentence({ endpoints, sessions }: Outcome): string {
+  return (
+    `The ledger has a new history: older cursors have expired. ${endpoints} webhook endpoints are switched off, and ${sessions} sessions of the ` +
+    'page have ended. Run nightledger verify --database, then start the service.\n'
+  )
 }

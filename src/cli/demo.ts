@@ -1,13 +1,19 @@
 import type { Command } from 'commander'
 import { ratesJson } from '../api/json/rates-json.ts'
+import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import { ROLES } from '../core/catalogue/access-token.ts'
+import type { BookingStatus } from '../core/domain/booking.ts'
 import { pctOfBasisPoints } from '../core/domain/money.ts'
-import { formatNight, parseNight } from '../core/domain/night.ts'
+import { formatNight, type Night, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
-import { demoBookings } from '../demo/demo-bookings.ts'
+import { demoBookings, demoCancellations, isBeforeEndpoint } from '../demo/demo-bookings.ts'
+import { DEMO_ENDPOINT, DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
+import { DEMO_KEY, partnerKeys, REVOKED_KEY } from '../demo/demo-keys.ts'
 import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
 import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/day-start.ts'
-import type { Json } from './portal-client.ts'
+import { RefusedError } from './exit-codes.ts'
+import type { Json, PortalClient } from './portal-client.ts'
 import { Progress } from './progress.ts'
 import { asking } from './session.ts'
 import { listing } from './table.ts'
@@ -15,13 +21,17 @@ import type { Terminal } from './terminal.ts'
 
 const TIMEZONE = 'Europe/Lisbon'
 
-/** `demo`: the demo agency in a running service, through the portal like any other agency. */
+/**
+ * `demo`: the demo agency in a running service, through the portal like any other agency: the same as that of an embedded database, but for
+ * what only the service itself can write (requests of past months, and that the website made its bookings).
+ */
 export function demo(program: Command, terminal: Terminal): void {
   asking(
     program,
     {
       name: 'demo',
-      summary: 'create a demo agency with units, fees, bookings, an API key, and an access token for each role',
+      summary:
+        'create a demo agency with units, fees, bookings, API keys, a webhook endpoint, and an access token for each role',
       isOfAll: true,
       options: (command) => command.option('--slug <slug>', 'slug of the demo agency', 'demo'),
       examples: ['demo --slug playground'],
@@ -32,55 +42,101 @@ export function demo(program: Command, terminal: Terminal): void {
       const path = `/agencies/${encodeURIComponent(options.slug)}`
       const agency = { slug: options.slug, name: 'Tejo Stays', currency: 'EUR', timezone: TIMEZONE }
       await client.send('POST', '/agencies', agency)
-      for (const { basisPoints, ...feeType } of DEMO_FEE_TYPES)
-        await client.send('POST', `${path}/fee-types`, {
-          ...feeType,
-          pct: basisPoints === null ? null : pctOfBasisPoints(basisPoints),
-        })
+      await makeFees(client, path)
       const today = parseNight(dayOf(Date.now(), TIMEZONE))
       assert(today !== null, 'Cannot make a demo: today is not a night of ours')
-      const units: Unit[] = demoUnits(Number(formatNight(today).slice(0, 4))).map((unit) => ({
-        ...unit,
-        id: unit.slug,
-      }))
-      for (const { id: _id, rules, ...master } of units) {
-        const { rates, ...prices } = rules
-        await client.send('POST', `${path}/units`, { ...master, ...prices })
-        await client.send('PUT', `${path}/units/${master.slug}/rates`, ratesJson(rates))
-      }
+      const units = await makeUnits(client, path, today)
+      const keys = await makePartnerKeys(client, path)
       const bookings = demoBookings(units, today)
       const progress = new Progress(terminal, 'bookings', bookings.length)
-      for (const { unit, stay, enforcement: _enforcement, ...booking } of bookings) {
-        const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
-        const until = booking.expectedUntil ?? null
-        const expectedUntil = until === null ? null : formatNight(until)
-        await client.send('POST', `${path}/bookings`, {
-          ...booking,
-          unit: unit.slug,
-          arrival,
-          departure,
-          expectedUntil,
-        })
-        progress.step()
-      }
-      const key = await client.send('POST', `${path}/keys`, { name: 'Demo key', scopes: SCOPES })
-      const accessTokens: Record<string, unknown> = {}
-      for (const role of ROLES) {
-        const { secret } = await client.send('POST', `${path}/access-tokens`, { name: `Demo ${role}`, role })
-        accessTokens[role] = secret
-      }
-      const { secret } = key
-      const made: Json = { agency: options.slug, units: units.length, bookings: bookings.length, secret, accessTokens }
-      if (session.isJson) session.printJson(made)
+      const hasEndpoint = await makeBookings(client, path, { bookings, today, progress })
+      const { name, scopes } = DEMO_KEY
+      const { secret } = await client.send('POST', `${path}/keys`, { name, scopes })
+      const accessTokens = await makeAccessTokens(client, path)
+      const counts = { units: units.length, bookings: bookings.length, keys: keys + 1 }
+      const webhookEndpoints = hasEndpoint ? 1 : 0
+      if (session.isJson)
+        session.printJson({ agency: options.slug, ...counts, webhookEndpoints, secret, accessTokens } satisfies Json)
       else
         terminal.out(
-          `Created the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\n${listing({ secret, ...accessTokens })}`,
+          `Created the agency ${options.slug}: ${units.length} units, ${bookings.length} bookings.\n` +
+            `${hasEndpoint ? '' : NO_ENDPOINT}${listing({ secret, ...accessTokens })}`,
         )
     },
   )
 }
 
-const ROLES = ['viewer', 'desk', 'manager', 'owner']
+async function makeFees(client: PortalClient, path: string): Promise<void> {
+  for (const { basisPoints, ...feeType } of DEMO_FEE_TYPES) {
+    const pct = basisPoints === null ? null : pctOfBasisPoints(basisPoints)
+    await client.send('POST', `${path}/fee-types`, { ...feeType, pct })
+  }
+}
 
-/** All of them: it is a demo. */
-const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings']
+async function makeUnits(client: PortalClient, path: string, today: Night): Promise<Unit[]> {
+  const sketches = demoUnits(Number(formatNight(today).slice(0, 4)))
+  const units: Unit[] = sketches.map((unit) => ({ ...unit, id: unit.slug }))
+  for (const { id: _id, rules, ...master } of units) {
+    const { rates, ...prices } = rules
+    await client.send('POST', `${path}/units`, { ...master, ...prices })
+    await client.send('PUT', `${path}/units/${master.slug}/rates`, ratesJson(rates))
+  }
+  return units
+}
+
+/** @returns how many */
+async function makePartnerKeys(client: PortalClient, path: string): Promise<number> {
+  const drafts = partnerKeys(Date.now())
+  for (const { expiresAt, ...draft } of drafts) {
+    const expires = { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() }
+    const { key } = (await client.send('POST', `${path}/keys`, { ...draft, ...expires })) as { key: { id: string } }
+    if (draft.name === REVOKED_KEY) await client.send('DELETE', `${path}/keys/${key.id}`)
+  }
+  return drafts.length
+}
+
+/** Also the endpoint that the later ones are sent to, and cancellations. @returns whether there is an endpoint */
+async function makeBookings(
+  client: PortalClient,
+  path: string,
+  { bookings, today, progress }: { bookings: readonly BookingRequest[]; today: Night; progress: Progress },
+): Promise<boolean> {
+  const booked: { id: string; source: string; status: BookingStatus; arrival: Night }[] = []
+  const book = async ({ unit, stay, enforcement: _enforcement, ...booking }: BookingRequest) => {
+    const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
+    const until = booking.expectedUntil ?? null
+    const expectedUntil = until === null ? null : formatNight(until)
+    const draft = { ...booking, unit: unit.slug, arrival, departure, expectedUntil }
+    const made = (await client.send('POST', `${path}/bookings`, draft)) as { booking: { id: string } }
+    booked.push({ id: made.booking.id, source: booking.source, status: booking.status, arrival: stay.arrival })
+    progress.step()
+  }
+  for (const booking of bookings) if (isBeforeEndpoint(booking, today)) await book(booking)
+  const hasEndpoint = await registersEndpoint(client, path)
+  for (const booking of bookings) if (!isBeforeEndpoint(booking, today)) await book(booking)
+  for (const { booking, reason } of demoCancellations(booked, today))
+    await client.send('POST', `${path}/bookings/${booking.id}/cancel`, { reason })
+  return hasEndpoint
+}
+
+async function makeAccessTokens(client: PortalClient, path: string): Promise<Record<string, unknown>> {
+  const secrets: Record<string, unknown> = {}
+  for (const role of ROLES) {
+    const { secret } = await client.send('POST', `${path}/access-tokens`, { name: `Demo ${role}`, role })
+    secrets[role] = secret
+  }
+  return secrets
+}
+
+/** Its address resolves nowhere, so a service that makes no exception for it refuses it. @returns whether it is registered */
+async function registersEndpoint(client: PortalClient, path: string): Promise<boolean> {
+  try {
+    await client.send('POST', `${path}/webhook-endpoints`, DEMO_ENDPOINT)
+    return true
+  } catch (error) {
+    if (error instanceof RefusedError && error.status === 400) return false
+    throw error
+  }
+}
+
+const NO_ENDPOINT = `Without a webhook endpoint: in production, the service does not accept ${DEMO_ENDPOINT_HOST}, which does not exist.\n`

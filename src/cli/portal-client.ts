@@ -9,6 +9,8 @@ export type Json = Record<string, unknown>
 /** The portal API over HTTP (docs/design.md#portal-api). */
 export class PortalClient {
   readonly #connection: Connection
+  /** The token has been accepted, so a 429 is not about a wrong one. */
+  #isAdmitted = false
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -24,7 +26,7 @@ export class PortalClient {
   }
 
   /**
-   * `path` begins after `/portal/v1`.
+   * `path` begins after `/portal/v1`. A long import may use up the token's requests of a minute: it waits, and goes on.
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
   send(method: string, path: string, body?: unknown, options: { deadlineMs?: number } = {}): Promise<Json> {
@@ -42,6 +44,18 @@ export class PortalClient {
     body?: unknown,
     { deadlineMs = DEADLINE_MS }: { deadlineMs?: number } = {},
   ): Promise<Json> {
+    for (;;) {
+      const { response, answer } = await this.#exchange(method, path, body, deadlineMs)
+      const retryAfterS = Number(response.headers.get('retry-after') ?? Number.NaN)
+      if (response.status === 429 && this.#isAdmitted && retryAfterS >= 0) await Bun.sleep(retryAfterS * 1_000)
+      else if (response.ok) {
+        this.#isAdmitted = true
+        return answer
+      } else throw new RefusedError(response.status, answer)
+    }
+  }
+
+  async #exchange(method: string, path: string, body: unknown, deadlineMs: number) {
     const { url, token } = this.#connection
     let response: Response
     let text: string
@@ -68,8 +82,7 @@ export class PortalClient {
       throw new CliError(
         `Cannot read the response from ${url}: ${response.status} without a JSON body. Is it nightledger?`,
       )
-    if (!response.ok) throw new RefusedError(response.status, answer)
-    return answer
+    return { response, answer }
   }
 
   /** Every element of a list, page after page. */

@@ -1,5 +1,5 @@
 /**
- * - C2 At most `MOVES_MAX` shards of a node move to others at a time.
+ * - C2 At most `MOVES_MAX` shards of a node move to others at a time, `LEAVING_MOVES_MAX` when the node is being stopped.
  * - C7 Compares who should own each shard with who does, and says what this node does about it. Pure: it is asked after every change, and
  *   every second.
  */
@@ -7,6 +7,8 @@ import type { HeldClaim } from './cluster-view.ts'
 
 /** Of one node, at a time. */
 export const MOVES_MAX = 8
+/** A process that is being stopped has seconds to hand over everything, and a move costs little more for four times the shards. */
+export const LEAVING_MOVES_MAX = 32
 
 /** What this node does next, by shard. No shard is in two of the lists. */
 export interface Steps {
@@ -53,7 +55,10 @@ export function stepsOf(situation: Situation): Steps {
   }
   // Without a successor nobody waits for a shard: it is given up, not moved.
   const canMove = situation.wanted.some((node) => node !== null)
-  return canMove ? { ...steps, release: steps.release.slice(0, Math.max(0, MOVES_MAX - situation.moving)) } : steps
+  if (!canMove) return steps
+  // Batch after batch: a shard at a time would cost as many transactions and take-overs as there are shards.
+  const max = situation.isLeaving ? LEAVING_MOVES_MAX : MOVES_MAX
+  return { ...steps, release: situation.moving === 0 ? steps.release.slice(0, max) : [] }
 }
 
 function stepOf(shard: number, { self, lease, claims, wanted, owned, isLeaving }: Situation): keyof Steps | null {

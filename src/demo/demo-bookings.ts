@@ -31,6 +31,37 @@ export function demoBookings(units: readonly Unit[], today: Night): BookingReque
     })
 }
 
+/** Bookings that arrive later are made after the webhook endpoint: their events are sent to it. */
+const BEFORE_ENDPOINT_DAYS = 30
+
+export function isBeforeEndpoint({ stay }: Pick<BookingRequest, 'stay'>, today: Night): boolean {
+  return stay.arrival < today + BEFORE_ENDPOINT_DAYS
+}
+
+const CANCEL_REASONS = [
+  'Flight cancelled',
+  'Found a place nearer to the conference',
+  'Ill; offered other dates',
+  'Booked twice by mistake',
+] as const
+
+/** Of the confirmed stays of the website, one in so many is cancelled. */
+const CANCELLED_OF = 4
+
+/** Which of the bookings that have been made are cancelled, and why. */
+export function demoCancellations<B extends { source: string; status: BookingStatus; arrival: Night }>(
+  made: readonly B[],
+  today: Night,
+): { booking: B; reason: string }[] {
+  const ofWebsite = made.filter(
+    ({ source, status, arrival }) => source === 'website' && status === 'confirmed' && arrival > today,
+  )
+  return CANCEL_REASONS.flatMap((reason, i) => {
+    const booking = ofWebsite[(i + 1) * CANCELLED_OF - 1]
+    return booking === undefined ? [] : [{ booking, reason }]
+  })
+}
+
 /** @param window days from today; the last stay before today departs by its end, later ones may go beyond it */
 function staysBetween(
   unit: Unit,

@@ -5,18 +5,9 @@ import type { Agency } from '../core/catalogue/agency.ts'
 import type { Booking } from '../core/domain/booking.ts'
 import type { Night } from '../core/domain/night.ts'
 import type { Caller } from '../core/journal/record.ts'
+import { demoCancellations } from './demo-bookings.ts'
 import { DEMO_CALLER } from './demo-caller.ts'
 import type { WebsiteKey } from './demo-keys.ts'
-
-const CANCEL_REASONS = [
-  'Flight cancelled',
-  'Found a place nearer to the conference',
-  'Ill; offered other dates',
-  'Booked twice by mistake',
-] as const
-
-/** Of the confirmed stays of the website, one in so many is cancelled. */
-const CANCELLED_OF = 4
 
 /**
  * Makes the demo's bookings. Those to come that are of the website are made with its key: they count as its requests, and the audit
@@ -56,15 +47,10 @@ export class DemoDiary {
   }
 
   async cancelSome(): Promise<void> {
-    const ofWebsite = this.#booked.filter(
-      ({ source, status, arrival }) => source === 'website' && status === 'confirmed' && arrival > this.#today,
-    )
     await Promise.all(
-      CANCEL_REASONS.map(async (reason, i) => {
-        const booking = ofWebsite[(i + 1) * CANCELLED_OF - 1]
-        if (booking === undefined) return
+      demoCancellations(this.#booked, this.#today).map(({ booking, reason }) => {
         const caller = this.#callerOf({ source: booking.source, stay: booking }, 'bookings/{id}/cancel')
-        await this.#commands.cancel(this.#agency, { bookingId: booking.id, reason }, caller)
+        return this.#commands.cancel(this.#agency, { bookingId: booking.id, reason }, caller)
       }),
     )
   }

@@ -12,6 +12,11 @@ import { DEMO_CALLER } from './demo-caller.ts'
  */
 export const DEMO_ENDPOINT_HOST = 'hooks.website.invalid:443'
 
+export const DEMO_ENDPOINT = {
+  url: `https://${DEMO_ENDPOINT_HOST}/nightledger`,
+  description: 'Website before its move',
+} as const
+
 /** Registers the demo's endpoint, unless an interrupted run has. */
 export async function ensureDemoEndpoint(
   agency: Agency,
@@ -19,8 +24,7 @@ export async function ensureDemoEndpoint(
   source: { readonly clock: Clock; readonly newId: IdSource },
 ): Promise<void> {
   if ((await webhooks.list(agency.id)).length > 0) return
-  const url = `https://${DEMO_ENDPOINT_HOST}/nightledger`
   const line = changeLine(source, DEMO_CALLER, undefined)
-  const outcome = await webhooks.register(agency.id, { url, description: 'Website before its move' }, line)
+  const outcome = await webhooks.register(agency.id, DEMO_ENDPOINT, line)
   if (outcome.kind !== 'registered') throw new Error('Cannot make the demo: its webhook endpoint was refused')
 }

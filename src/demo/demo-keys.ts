@@ -9,12 +9,13 @@ export const DEMO_KEY: NewKey = { name: 'Demo key', scopes: SCOPES, expiresAt: n
 
 /** Books what the demo's partner has booked. */
 const WEBSITE = 'Website'
-const REVOKED = 'Old website'
+/** Revoked as soon as it has been made. */
+export const REVOKED_KEY = 'Old website'
 
-/** @param now wall clock, ms */
-function partnerKeys(now: number): readonly NewKey[] {
+/** Besides the demo key. @param now wall clock, ms */
+export function partnerKeys(now: number): readonly NewKey[] {
   return [
-    { name: REVOKED, scopes: ['read:units', 'read:availability'], expiresAt: null },
+    { name: REVOKED_KEY, scopes: ['read:units', 'read:availability'], expiresAt: null },
     {
       name: WEBSITE,
       scopes: ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'write:bookings'],
@@ -47,7 +48,7 @@ export async function ensurePartnerKeys(
   for (const draft of partnerKeys(now)) {
     if (catalogue.keysOf(agency.id).some(({ name }) => name === draft.name)) continue
     const { key, secret } = await keys.create(agency, draft, caller)
-    if (draft.name === REVOKED) await keys.revoke(agency, key.id, caller)
+    if (draft.name === REVOKED_KEY) await keys.revoke(agency, key.id, caller)
     if (draft.name === WEBSITE) website = { id: key.id, secret }
   }
   return website

@@ -14,7 +14,7 @@ import type { Clock } from '../lib/clock.ts'
 import { dayOf } from '../lib/day-start.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
-import { demoBookings } from './demo-bookings.ts'
+import { demoBookings, isBeforeEndpoint } from './demo-bookings.ts'
 import { DEMO_CALLER } from './demo-caller.ts'
 import { DemoDiary } from './demo-diary.ts'
 import { ensureDemoEndpoint } from './demo-endpoint.ts'
@@ -55,9 +55,6 @@ export const DEMO_AGENCY: NewAgency = {
   defaultHoldHours: 48,
 }
 
-/** Bookings that arrive later are made after the webhook endpoint: their events are sent to it. */
-const BEFORE_ENDPOINT_DAYS = 30
-
 /** Requests of past months, the latest first. */
 const PAST_USAGE = [31_260, 27_840, 29_410, 22_705, 14_930]
 
@@ -97,7 +94,7 @@ export async function makeDemo(
   const today = parseNight(dayOf(now, agency.timezone))
   assert(today !== null, 'Cannot make the demo: today is not a night of ours')
   const requests = demoBookings(empty.flat(), today)
-  const isEarly = ({ stay }: BookingRequest) => stay.arrival < today + BEFORE_ENDPOINT_DAYS
+  const isEarly = (request: BookingRequest) => isBeforeEndpoint(request, today)
   const diary = new DemoDiary({ ...demo, agency, website, today })
   await diary.book(requests.filter(isEarly))
   if (demo.webhooks !== null) await ensureDemoEndpoint(agency, demo.webhooks, demo)

@@ -68,6 +68,12 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
     read: ({ tokenRefusals }) => byLabel('reason', { ...tokenRefusals }),
   },
   {
+    name: 'nightledger_portal_sessions',
+    type: 'gauge',
+    help: "Sessions of the portal's page that have not ended: at most 50 per token and 10,000 in all.",
+    read: ({ sessions }) => only(sessions),
+  },
+  {
     name: 'nightledger_refused_write_lines',
     type: 'gauge',
     help: 'Audit entries in memory that count writes answered with 401, 429 or 500: one per key, outcome and minute.',

@@ -34,6 +34,8 @@ export interface ServiceStats {
   readonly openRequests: number
   readonly access: AccessStats
   readonly tokenRefusals: TokenRefusalStats
+  /** Sessions of the portal's page. */
+  readonly sessions: number
   readonly refusedWrites: { readonly rows: number; readonly uncounted: number }
   readonly idempotentRequests: number
   readonly feed: FeedStats

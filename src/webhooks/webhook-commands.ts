@@ -112,6 +112,7 @@ export class WebhookCommands {
       previousSecretSealed: null,
       previousSecretUntil: null,
       waitingEvents: 0,
+      waitingDeliveries: 0,
       createdAt: now,
       updatedAt: now,
     }
@@ -324,7 +325,7 @@ export class WebhookCommands {
 /** The endpoint as the agency sees it: without the secrets, and without an overlap that has ended. */
 function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
   const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
-  const { waitingEvents, createdAt, updatedAt } = endpoint
+  const { waitingEvents, waitingDeliveries, createdAt, updatedAt } = endpoint
   const until = endpoint.previousSecretUntil
   return {
     id,
@@ -335,6 +336,7 @@ function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
     consecutiveFailures,
     previousSecretUntil: until !== null && until > now ? until : null,
     waitingEvents,
+    waitingDeliveries,
     createdAt,
     updatedAt,
   }

@@ -20,11 +20,16 @@ export interface WebhookEndpoint {
    * the agency enables it.
    */
   readonly waitingEvents: number
+  /**
+   * Deliveries that have been made and are neither delivered nor given up, counted up to `WAITING_COUNTED_MAX`: those of a disabled
+   * endpoint are held until the agency enables it.
+   */
+  readonly waitingDeliveries: number
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
 
-/** Counting reads an entry of the journal for each event. */
+/** Counting reads an entry of the journal for each event, and of an index for each delivery. */
 export const WAITING_COUNTED_MAX = 10_000
 
 /** Consecutive failed attempts after which an endpoint is disabled (docs/contract.md#delivery, rule 3). */

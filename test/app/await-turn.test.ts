@@ -9,6 +9,10 @@ let rows: Writer[] | null
 let events: string[]
 let isCancelled: boolean
 let isOurTurn: boolean
+/** How often the rows were read. */
+let reads: number
+
+const READS_MAX = 1_000
 
 const WRITER: Writer = {
   ...{ writerId: 'w1', name: 'host 1', node: null, run: 'run 1', shards: 256 },
@@ -31,6 +35,9 @@ function start(dead: readonly string[] = []): void {
   void awaitTurn({
     writers: {
       list: async () => {
+        reads += 1
+        // Otherwise a wait without a pause would never let the test end.
+        if (reads > READS_MAX) await new Promise(() => {})
         if (rows === null) throw new Error('away')
         return rows
       },
@@ -56,6 +63,7 @@ beforeEach(() => {
   events = []
   isCancelled = false
   isOurTurn = false
+  reads = 0
 })
 
 describe('a process waits for its turn', () => {
@@ -118,6 +126,26 @@ describe('a process waits for its turn', () => {
     start(['run 1'])
     await clock.advance(0)
     expect([isOurTurn, events]).toEqual([true, ['dead']])
+  })
+
+  test('no longer than 50 ms after the writer has died on this machine, however long the database has nothing to say', async () => {
+    const dead: string[] = []
+    start(dead)
+    await clock.advance(10)
+    dead.push('run 1')
+    await clock.advance(50)
+    expect([isOurTurn, events]).toEqual([true, ['waits for host 1', 'dead']])
+  })
+
+  test('without asking the database all the time for a dead writer beside one that lives', async () => {
+    rows = [
+      { ...WRITER, shards: 200 },
+      { ...WRITER, writerId: 'w2', name: 'host 2', run: null, shards: 56 },
+    ]
+    start(['run 1'])
+    await pass(1_000)
+    expect(isOurTurn).toBe(false)
+    expect(reads).toBeLessThan(10)
   })
 
   test('for every writer: one that has a part of the shards and lives is waited for', async () => {

@@ -39,6 +39,7 @@ describe('readConfig', () => {
         journalBatchMax: 512,
         snapshotEvery: 64,
         queuedMsMax: 5_000,
+        portalRequestsPerMinute: 3_000,
       },
     })
   })

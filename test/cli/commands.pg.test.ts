@@ -190,7 +190,20 @@ describe('the command line', () => {
     expect(Object.keys(demo.accessTokens)).toEqual(['viewer', 'desk', 'manager', 'owner'])
     for (const token of Object.values<string>(demo.accessTokens))
       expect((await cli(['units', 'list', '--token', token])).code).toBe(0)
-    expect(demo).toMatchObject({ agency: 'playground', units: 12 })
+    expect(demo).toMatchObject({ agency: 'playground', units: 12, keys: 5, webhookEndpoints: 1 })
+    const keys = (await json('keys', 'list', '--agency', 'playground')).keys as {
+      name: string
+      revokedAt: string | null
+    }[]
+    expect(keys.map(({ name, revokedAt }) => [name, revokedAt === null])).toEqual([
+      ['Old website', false],
+      ['Website', true],
+      ['Channel manager', true],
+      ['Price comparison', true],
+      ['Demo key', true],
+    ])
+    const { webhookEndpoints } = await json('webhooks', 'list', '--agency', 'playground')
+    expect(webhookEndpoints).toMatchObject([{ description: 'Website before its move' }])
     expect(demo.bookings).toBeGreaterThan(100)
     expect((await json('units', 'list', '--agency', 'playground')).totalItems).toBe(12)
     const several = await cli(['units', 'list'])

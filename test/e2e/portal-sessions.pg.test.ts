@@ -1,6 +1,7 @@
 /** Sessions of the page over the real service: restarts, a changed PORTAL_TOKEN, ADMIN_PORT, wrong tokens, another writer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { WRONG_TOKENS_PER_MINUTE } from '../../src/access/wrong-token-throttle.ts'
+import { runCliProcess } from '../support/cli-process.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { send } from '../support/http-call.ts'
@@ -69,6 +70,34 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
   },
 )
 
+test('after a restore everybody signs in again: who signed out since then is not signed in by it', async () => {
+  let running = await start()
+  await makeAgencyByPortal(running, { scopes: [] })
+  const { cookie } = await signIn(running.baseUrl, (await tokenOf(running)).secret)
+  await end('SIGTERM')
+  const readied = await runCliProcess(['after-restore', '--json'], { env: { DATABASE_URL: database.url } })
+  expect(readied.json).toMatchObject({ endpoints: 0, sessions: 1 })
+  running = await start()
+  expect(await status(running, cookie)).toBe(401)
+  // It can be run once more.
+  await end('SIGTERM')
+  const again = await runCliProcess(['after-restore'], { env: { DATABASE_URL: database.url } })
+  expect(again.stdout).toContain('0 sessions of the page have ended')
+})
+
+test('the metrics say how many sessions are open', async () => {
+  const running = await start()
+  const count = async () => {
+    const text = await (await fetch(`${running.baseUrl}/metrics`)).text()
+    return /^nightledger_portal_sessions (\d+)$/m.exec(text)?.[1]
+  }
+  expect(await count()).toBe('0')
+  const { cookie } = await signIn(running.baseUrl, TEST_PORTAL_TOKEN)
+  expect(await count()).toBe('1')
+  await signOut(running.baseUrl, cookie)
+  expect(await count()).toBe('0')
+})
+
 test('a session of the operator ends when the token that opened it is no longer one of his', async () => {
   let running = await start()
   const old = (await signIn(running.baseUrl, TEST_PORTAL_TOKEN)).cookie
@@ -127,7 +156,8 @@ test('a process that was fenced out opens and ends no session that the new one w
   await makeAgencyByPortal(old, { scopes: [] })
   const maria = await tokenOf(old)
   const { cookie } = await signIn(old.baseUrl, maria.secret)
-  const running = await start()
+  const running = await startServiceOn(database.url, {}, { takesOver: true })
+  service = running
   const late = await signIn(old.baseUrl, maria.secret)
   expect([late.answer.status >= 500, late.cookie]).toEqual([true, ''])
   expect(await old.exited).toBe(1)

@@ -59,13 +59,13 @@ describeInBrowser('audit and usage', () => {
         await page.getByText('1 entry').waitFor()
         expect(page.url()).toContain('outcome=BOOKING_CONFLICT')
         await page.getByLabel('Who').selectOption('Demo viewer')
-        await page.getByText('Nothing of that kind has happened').waitFor()
+        await page.getByText('No entries match').waitFor()
         await page.getByRole('button', { name: 'Clear all filters' }).click()
         await page.getByLabel('Who').selectOption('Demo desk')
         await page.getByText('4 entries').waitFor()
 
         await page.goto(`${portal.service.baseUrl}/portal/#/audit?booking=${booking.id}`)
-        await page.getByText('Only what concerns').waitFor()
+        await page.getByText('Only entries about').waitFor()
         await page.getByText('2 entries').waitFor()
         await page
           .getByRole('link', { name: /^Graça View, 1 – 5 Mar 2028$/ })

@@ -37,6 +37,7 @@ describeInBrowser('bookings', () => {
       .booking
   }
   const reload = async (id: string) => (await ask(`/bookings/${id}`)).booking
+  const today = () => new Date().toISOString().slice(0, 10)
   const at = ({ id }: { id: string }) => `#/bookings/${id}`
   const more = async (page: Page, item: string) => {
     await page.getByRole('button', { name: 'More actions' }).click()
@@ -50,8 +51,19 @@ describeInBrowser('bookings', () => {
       const guest = { firstName: 'Ada', lastName: 'Byron', email: 'ada@example.com' }
       const booking = await book({ guest, sourceRef: 'ADA-77', status: 'option' })
       await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
-        await page.getByRole('row', { name: /Ada Byron.*Alfama Loft.*Hold/ }).waitFor()
+        // Who is in house or arrives next comes first; what has ended is one click away, and so is everything.
+        await page.getByRole('heading', { name: /bookings in house or to come/ }).waitFor()
         await snapshot(page, 'bookings')
+        const departures = (await ask(`/bookings?from=${today()}&order=earliest_first&pageSize=3`)).bookings
+        const [first] = await page.locator('tbody tr').allTextContents()
+        expect(first).toContain(departures[0].unitName)
+        await page.getByText('Past', { exact: true }).click()
+        await page.getByRole('heading', { name: /past bookings/ }).waitFor()
+        expect(page.url()).toContain('when=past')
+        await page.goBack()
+        await page.getByRole('heading', { name: /in house or to come/ }).waitFor()
+        await page.getByText('All', { exact: true }).click()
+        await page.getByRole('row', { name: /Ada Byron.*Alfama Loft.*Hold/ }).waitFor()
         await page.getByLabel('Status').selectOption('Checked out')
         await page.getByRole('row', { name: 'Checked out' }).first().waitFor()
         expect(page.url()).toContain('status=checked_out')
@@ -118,11 +130,23 @@ describeInBrowser('bookings', () => {
         await snapshot(page, 'booking', { isWhole: true })
 
         await page.getByRole('button', { name: 'Check out' }).click()
-        await page.getByRole('dialog').getByRole('button', { name: 'Check out' }).click()
+        const early = page.getByRole('dialog')
+        await early.getByLabel('Shorten the stay to').waitFor()
+        await early.getByLabel('Keep the price').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'booking-early')
+        await early.getByRole('button', { name: 'Check out' }).click()
         await page.getByText('checked the guest out').waitFor()
-        expect((await reload(booking.id)).status).toBe('checked_out')
+        expect(await reload(booking.id)).toMatchObject({
+          ...{
+            status: 'checked_out',
+            departure: `${booking.arrival.slice(0, 7)}-02`,
+            totalAmount: booking.totalAmount,
+          },
+        })
         expect(await page.locator('.history-text > p').allTextContents()).toEqual([
           'Demo desk checked the guest out',
+          'The price was kept.',
           'Demo desk noted an expected extension',
           'Demo desk checked the guest in',
           'Demo desk confirmed it',
@@ -156,7 +180,7 @@ describeInBrowser('bookings', () => {
         await expectAccessible(page)
         await snapshot(page, 'booking-move')
         expect((await reload(booking.id)).version).toBe(booking.version)
-        await dialog.getByRole('button', { name: 'Change the booking' }).click()
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
         await page.getByText('The price was kept.').waitFor()
         expect(await reload(booking.id)).toMatchObject({
           ...{ arrival: `${month}-02`, departure: `${month}-09`, totalAmount: booking.totalAmount },
@@ -195,8 +219,8 @@ describeInBrowser('bookings', () => {
   )
 
   test('a colleague’s booking and change appear by themselves', async () => {
-    await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
-      await page.getByText('Newest arrival first').waitFor()
+    await portal.visit({ as: 'viewer', at: '#/bookings?when=all' }, async (page) => {
+      await page.getByRole('row').nth(1).waitFor()
       const booking = await book({ guest: { firstName: 'Radia', lastName: 'Perlman' }, status: 'option' })
       await page.getByRole('link', { name: 'Radia Perlman' }).click()
       await page.getByText('put the nights on hold').waitFor()
@@ -208,7 +232,7 @@ describeInBrowser('bookings', () => {
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {
-      await page.getByText('Changing it requires the desk role').waitFor()
+      await page.getByText('changing it needs the role Desk or a higher one').waitFor()
       await page.getByText('booked it').waitFor()
       for (const name of ['Confirm', 'Check in', 'Change dates or unit', 'More actions'])
         expect(await page.getByRole('button', { name }).count()).toBe(0)

@@ -1,6 +1,6 @@
 /** The calendar, as its people use it: with the mouse, the keyboard and a finger, beside colleagues and partners. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Locator, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import type { Role } from '../../src/core/catalogue/access-token.ts'
 import { isoOf } from '../../src/page/format/days.ts'
 import {
@@ -11,6 +11,8 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { bar, boxOf, cell, dayName, drag, middle, tap } from '../support/calendar-page.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** Far enough ahead that the demo has nothing there. Each test takes nights of its own. */
 const DAYS_AHEAD = 420
@@ -306,6 +308,9 @@ describeInBrowser('the calendar', () => {
         await page.getByText('Now choose the day of the departure').waitFor()
         await snapshot(page, 'calendar-tap')
         await page.setViewportSize(PHONE)
+        await eventually('the chart has the width of a phone', async () => {
+          return (await boxOf(page.locator('.chart-units'))).width < 100
+        })
         await tap(page, await cell(page, 'Cascais Villa', FIRST + 124))
         await page.getByRole('dialog').getByText('3 nights', { exact: true }).waitFor()
       },
@@ -330,6 +335,39 @@ describeInBrowser('the calendar', () => {
     })
   })
 
+  test('Back and a changed address scroll the calendar to where they say', async () => {
+    await aBooking('alfama-loft', 200, 3, 'Thither')
+    await visit(198, async (page) => {
+      const thither = bar(page, 'Test Thither')
+      await thither.waitFor()
+      const isInSight = (day: number) => () =>
+        page.getByRole('columnheader', { name: dayName(FIRST + day) }).evaluate((column) => {
+          const { left, right } = (
+            column as unknown as { getBoundingClientRect(): { left: number; right: number } }
+          ).getBoundingClientRect()
+          return left >= 200 && right <= 1440
+        })
+      await page.getByRole('button', { name: 'Today' }).click()
+      await page.getByRole('columnheader', { name: dayName(FIRST - DAYS_AHEAD) }).waitFor()
+      await page.goBack()
+      await eventually('Back shows where one was', isInSight(198))
+      await thither.waitFor()
+      const there = page.url()
+      await page.goto(there.replace(isoOf(FIRST + 198), isoOf(FIRST + 280)))
+      await eventually('the changed address is shown', isInSight(281))
+      await page.goBack()
+      await eventually('Back shows where one was, again', isInSight(198))
+      // A unit in the address comes to the top, as far as there is room.
+      await page.setViewportSize({ width: 1440, height: 420 })
+      await page.goto(`${there}&unit=sintra-cottage`)
+      const first = page.locator('.chart-unit', { hasText: 'Alfama Loft' })
+      await eventually('the first unit is scrolled away', async () => {
+        const box = (await first.count()) === 0 ? null : await first.boundingBox()
+        return box === null || box.y < 100
+      })
+    })
+  })
+
   test('axe finds nothing on the chart, in the details, in a new booking and in a move', async () => {
     await aBooking('ericeira-surf', 160, 4, 'Axle')
     await visit(158, async (page) => {
@@ -342,7 +380,7 @@ describeInBrowser('the calendar', () => {
       await expectAccessible(page)
       await snapshot(page, 'calendar-stay')
       await page.getByRole('button', { name: 'Change dates or unit…' }).click()
-      await page.getByRole('dialog', { name: 'Change dates: Test Axle' }).waitFor()
+      await page.getByRole('dialog', { name: 'Change dates or unit: Test Axle' }).waitFor()
       await expectAccessible(page)
     })
     await portal.visit({ as: 'owner', at: '#/calendar' }, async (page) => {
@@ -352,55 +390,3 @@ describeInBrowser('the calendar', () => {
     })
   })
 })
-
-function bar(page: Page, guest: string): Locator {
-  return page.getByRole('gridcell', { name: `${guest},` })
-}
-
-interface Point {
-  readonly x: number
-  readonly y: number
-}
-
-async function boxOf(locator: Locator): Promise<{ x: number; y: number; width: number; height: number }> {
-  await locator.waitFor()
-  const box = await locator.boundingBox()
-  if (box === null) throw new Error('Cannot find a place on the page: the element is not drawn')
-  return box
-}
-
-async function middle(locator: Locator): Promise<Point> {
-  const { x, y, width, height } = await boxOf(locator)
-  return { x: x + width / 2, y: y + height / 2 }
-}
-
-/** Where the column of a day crosses the row of a unit. */
-async function cell(page: Page, unit: string, day: number): Promise<Point> {
-  const row = await middle(page.locator('.chart-unit', { hasText: unit }))
-  const column = await middle(page.getByRole('columnheader', { name: dayName(day) }))
-  return { x: column.x, y: row.y }
-}
-
-/** As the chart's header says it, in the language of the tests' browser. */
-function dayName(day: number): RegExp {
-  const date = new Date(day * 86_400_000)
-  const part = (options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }).format(date)
-  return new RegExp(`${part({ weekday: 'long' })},? ${part({ day: 'numeric', month: 'long', year: 'numeric' })}$`)
-}
-
-async function drag(page: Page, from: Point, to: Point): Promise<void> {
-  await page.mouse.move(from.x, from.y)
-  await page.mouse.down()
-  await page.mouse.move(from.x + (to.x - from.x) / 3, from.y + (to.y - from.y) / 3, { steps: 3 })
-  await page.mouse.move(to.x, to.y, { steps: 5 })
-  await page.mouse.up()
-}
-
-async function tap(page: Page, { x, y }: Point): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('Emulation.setTouchEmulationEnabled', { enabled: true })
-  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] })
-  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
-  await session.detach()
-}

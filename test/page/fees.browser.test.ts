@@ -41,7 +41,7 @@ describeInBrowser('fees', () => {
       await expectAccessible(page)
       await snapshot(page, 'new-fee')
       await dialog.getByRole('button', { name: 'Add fee' }).click()
-      await page.getByText('Linen is added').waitFor()
+      await page.getByText('Linen has been added').waitFor()
       expect(await feesOf()).toEqual(['City tax', 'Service fee', 'Linen'])
 
       // The list says what the example's quote says.
@@ -61,7 +61,7 @@ describeInBrowser('fees', () => {
       await page.getByRole('button', { name: 'Edit Linen' }).click()
       await page.getByRole('dialog').getByLabel('Applies to').selectOption('Only on request')
       await page.getByRole('button', { name: 'Save fee' }).click()
-      await page.getByText('Linen is changed').waitFor()
+      await page.getByText('Linen has been saved').waitFor()
       expect(await feesOf()).toEqual(['City tax', 'Service fee'])
 
       await page.getByRole('button', { name: 'Switch off City tax' }).click()

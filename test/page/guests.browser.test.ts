@@ -46,7 +46,7 @@ describeInBrowser('guests', () => {
         await page.getByRole('main').getByRole('link', { name: 'Guests' }).click()
         expect(await page.getByLabel('Search').inputValue()).toBe('zuzan')
         await page.getByLabel('Search').fill('nobody at all')
-        await page.getByText('Nobody found for').waitFor()
+        await page.getByText('No guest matches').waitFor()
         await expectAccessible(page)
       })
     },
@@ -73,7 +73,7 @@ describeInBrowser('guests', () => {
         await snapshot(page, 'guest-edit')
         await dialog.getByLabel('E-mail').fill('noah@example.com')
         await dialog.getByRole('button', { name: 'Save' }).click()
-        await page.getByText('Noah de Vries is saved').waitFor()
+        await page.getByText('Noah de Vries has been saved').waitFor()
         await page.getByRole('link', { name: 'noah@example.com' }).waitFor()
         await eventually('the change is stored', async () => {
           const [changed] = await guestsNamed('noah')

@@ -56,7 +56,7 @@ describeInBrowser('API keys', () => {
       await snapshot(page, 'keys')
       await page.getByRole('button', { name: 'Revoke Harbour website' }).click()
       await page.getByRole('button', { name: 'Revoke key' }).click()
-      await page.getByText('Harbour website is revoked').waitFor()
+      await page.getByText('Harbour website has been revoked').waitFor()
       expect(await partnerStatus(secret)).toBe(401)
       await page.getByLabel('Show revoked and expired keys').check()
       await page.getByRole('row', { name: /Harbour website.*Revoked/ }).waitFor()

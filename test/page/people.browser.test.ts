@@ -22,16 +22,16 @@ describeInBrowser('people', () => {
       await page.getByRole('row', { name: /Demo owner.*You/ }).waitFor()
       await page.getByRole('button', { name: 'Add person' }).click()
       const dialog = page.getByRole('dialog')
-      await dialog.getByRole('button', { name: 'Create access' }).click()
-      await dialog.getByText('Enter the name of the person.').waitFor()
+      await dialog.getByRole('button', { name: 'Add person' }).click()
+      await dialog.getByText('Enter a name.').waitFor()
       await dialog.getByLabel('Name').fill('Maria Duarte')
       await dialog.getByRole('radio', { name: 'Manager' }).check()
       await dialog.getByLabel('Access ends').selectOption('In a year')
       await expectAccessible(page)
       await snapshot(page, 'new-person')
-      await dialog.getByRole('button', { name: 'Create access' }).click()
+      await dialog.getByRole('button', { name: 'Add person' }).click()
 
-      const shown = page.getByRole('dialog', { name: 'Maria Duarte can sign in' })
+      const shown = page.getByRole('dialog', { name: 'Maria Duarte can now sign in' })
       const secret = (await shown.locator('pre').first().textContent()) ?? ''
       expect(secret).toStartWith('hp_live_')
       expect((await whoIs(secret)).body.actor).toMatchObject({ name: 'Maria Duarte', role: 'manager' })
@@ -42,9 +42,9 @@ describeInBrowser('people', () => {
       await page.getByRole('row', { name: /Maria Duarte.*Manager/ }).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'people', { isWhole: true })
-      await page.getByRole('button', { name: 'Revoke access of Maria Duarte' }).click()
+      await page.getByRole('button', { name: 'Revoke Maria Duarte’s access' }).click()
       await page.getByRole('button', { name: 'Revoke access', exact: true }).click()
-      await page.getByText('The access of Maria Duarte is revoked').waitFor()
+      await page.getByText('Maria Duarte’s access has been revoked').waitFor()
       expect((await whoIs(secret)).status).toBe(401)
       await page.getByLabel('Show revoked and expired access').check()
       await page.getByRole('row', { name: /Maria Duarte.*Revoked/ }).waitFor()
@@ -53,7 +53,7 @@ describeInBrowser('people', () => {
 
   test('an owner is warned before shutting out the last owner, who is the owner', async () => {
     await portal.visit({ as: 'owner', at: '#/people' }, async (page) => {
-      await page.getByRole('button', { name: 'Revoke access of Demo owner' }).click()
+      await page.getByRole('button', { name: 'Revoke Demo owner’s access' }).click()
       await page.getByText('This is your own access').waitFor()
       await page.getByText('This is the last owner').waitFor()
       await expectAccessible(page)

@@ -189,6 +189,22 @@ describeInBrowser('rates', () => {
     })
   })
 
+  test('a unit with hundreds of seasons is saved like any other', async () => {
+    const day = (n: number) => new Date(Date.UTC(YEAR, 0, 1 + n)).toISOString().slice(0, 10)
+    const seasons = Array.from({ length: 400 }, (_, n) => ({
+      ...{ name: `Night ${n} of the long list`, from: day(n), to: day(n + 1), nightlyPrice: 10_000 + n },
+    }))
+    expect((await setRates('baixa-studio', { seasons })).status).toBe(200)
+    await portal.visit({ as: 'manager', at: `#/units/baixa-studio?from=${YEAR}-01-01` }, async (page) => {
+      await fields(page).getByLabel('Sat', { exact: true }).fill('20')
+      await saveBar(page).getByRole('button', { name: 'Save rates' }).click()
+      await page.getByText('Rates saved.').waitFor()
+      const saved = await savedRates('baixa-studio')
+      expect(saved.seasons).toHaveLength(400)
+      expect(saved.weekdayAdjustments).toContainEqual({ weekday: 6, pct: 20 })
+    })
+  })
+
   test('leaving with unsaved changes asks first', async () => {
     await portal.visit({ as: 'owner', at: '#/units' }, async (page) => {
       await page.getByRole('link', { name: /Belém Garden House/ }).click()

@@ -51,7 +51,7 @@ describeInBrowser('units', () => {
       await page.getByRole('button', { name: 'Edit details' }).click()
       await dialog.getByLabel('Bedrooms').fill('3')
       await dialog.getByRole('button', { name: 'Save unit' }).click()
-      await page.getByText('São Bento Attic is changed').waitFor()
+      await page.getByText('São Bento Attic has been saved').waitFor()
       expect(await partnerUnit('sao-bento-attic')).toMatchObject({ bedrooms: 3 })
 
       await page.getByRole('button', { name: 'Archive' }).click()
@@ -102,7 +102,7 @@ describeInBrowser('units', () => {
 
   test('an address without a unit says so', async () => {
     await portal.visit({ as: 'viewer', at: '#/units/gone' }, async (page) => {
-      await page.getByText('There is no such unit').waitFor()
+      await page.getByText('Unit not found').waitFor()
       await page.getByRole('link', { name: 'All units' }).click()
       await page.getByText('Alfama Loft').waitFor()
     })

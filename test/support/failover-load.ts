@@ -16,6 +16,8 @@ type Outcome = 'made' | 'refused' | 'open'
  */
 export class FailoverLoad {
   readonly outcomes = new Map<string, Outcome>()
+  /** Every answer by its status, and `none` for requests without one. */
+  readonly answers = new Map<number | 'none', number>()
   made = 0
   /** When the last booking was acknowledged, and the longest time without one since `watchGap`; milliseconds. */
   #lastAt = performance.now()
@@ -69,7 +71,10 @@ export class FailoverLoad {
       this.outcomes.set(sourceRef, 'open')
       let outcome: Outcome = 'open'
       while (outcome === 'open' && !this.#isStopping) {
-        outcome = await this.#ask(stay, agency).catch(() => 'open' as const)
+        outcome = await this.#ask(stay, agency).catch(() => {
+          this.#count('none')
+          return 'open' as const
+        })
         if (outcome === 'open') await Bun.sleep(20)
       }
       this.outcomes.set(sourceRef, outcome)
@@ -79,6 +84,7 @@ export class FailoverLoad {
   async #ask(stay: { sourceRef: string }, agency: number): Promise<Outcome> {
     const response = await this.#load.post('/bookings', stay, { 'idempotency-key': stay.sourceRef }, agency)
     const body = (await response.json()) as { title?: string }
+    this.#count(response.status)
     if (response.status === 201) {
       this.#noteMade()
       return 'made'
@@ -87,12 +93,24 @@ export class FailoverLoad {
     return response.status < 500 || body.title?.includes('othing was changed') ? 'refused' : 'open'
   }
 
+  #count(status: number | 'none'): void {
+    this.answers.set(status, (this.answers.get(status) ?? 0) + 1)
+  }
+
   #noteMade(): void {
     this.made += 1
     const now = performance.now()
     this.#gapMs = Math.max(this.#gapMs, now - this.#lastAt)
     this.#lastAt = now
   }
+}
+
+/** `201: 11472, 409: 284`. */
+export function answersText({ answers }: FailoverLoad): string {
+  return [...answers]
+    .toSorted(([a], [b]) => String(a).localeCompare(String(b)))
+    .map(([status, count]) => `${status}: ${count}`)
+    .join(', ')
 }
 
 /** Of what the clients were told, what is not so. */

@@ -69,7 +69,7 @@ export async function makeAccessToken(
   const { createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new AccessTokenCommands({ ...dependencies(ledger, now, {}), makeSecret: () => made })
   const asked = { name: `The ${role}`, role, expiresAt: null, ...draft }
-  const { token, secret } = await at(createdAt).create(agency, asked, FIXTURE)
+  const { token, secret } = settledValue(await at(createdAt).create(agency, asked, FIXTURE))
   return {
     token: revokedAt === null ? token : settledValue(await at(revokedAt).revoke(agency, token.id, FIXTURE)),
     secret,

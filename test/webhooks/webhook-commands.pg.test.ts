@@ -148,6 +148,7 @@ describe('registering', () => {
       consecutiveFailures: 0,
       previousSecretUntil: null,
       waitingEvents: 0,
+      waitingDeliveries: 0,
       createdAt: clock.now(),
       updatedAt: clock.now(),
     })
@@ -320,8 +321,8 @@ describe('a disabled endpoint', () => {
     for (let i = 0; i < 3; i++) await book()
     await sendDue()
     expect(await statuses(id)).toEqual(new Array(22).fill('held'))
-    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 3 })
-    expect(await commands.list(agency.id)).toMatchObject([{ waitingEvents: 3 }])
+    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 3, waitingDeliveries: 22 })
+    expect(await commands.list(agency.id)).toMatchObject([{ waitingEvents: 3, waitingDeliveries: 22 }])
     const [held] = (await commands.deliveries(agency.id, id, PAGE))?.rows ?? []
     expect(held?.nextAttemptAt).toBeNull()
   })
@@ -337,7 +338,7 @@ describe('a disabled endpoint', () => {
     await sendDue()
     expect(await statuses(id)).toEqual(new Array(25).fill('delivered'))
     expect(new Set(posted.slice(20).map(({ body }) => body)).size).toBe(25)
-    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 0 })
+    expect(await commands.find(agency.id, id)).toMatchObject({ waitingEvents: 0, waitingDeliveries: 0 })
   })
 
   test('enabled with drop, sends only later events', async () => {
@@ -345,7 +346,7 @@ describe('a disabled endpoint', () => {
     for (let i = 0; i < 3; i++) await book()
     answer = OK
     expect(await commands.change(agency.id, id, { pending: 'drop' }, line())).toMatchObject({
-      endpoint: { status: 'active', waitingEvents: 0 },
+      endpoint: { status: 'active', waitingEvents: 0, waitingDeliveries: 0 },
     })
     await book()
     await sendDue()
@@ -365,7 +366,7 @@ describe('a disabled endpoint', () => {
     await book()
     await commands.change(agency.id, endpoint.id, { pending: 'drop' }, line())
     expect(await statuses(endpoint.id)).toEqual(['pending'])
-    expect(await commands.find(agency.id, endpoint.id)).toMatchObject({ waitingEvents: 1 })
+    expect(await commands.find(agency.id, endpoint.id)).toMatchObject({ waitingEvents: 1, waitingDeliveries: 1 })
     await makeDeliveries(database.url, ledger.epoch)
     expect(await statuses(endpoint.id)).toEqual(['pending', 'pending'])
   })

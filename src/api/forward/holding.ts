@@ -48,7 +48,7 @@ export class Holding {
     const sinceMs = this.#clock.monotonicMs()
     try {
       const waitMs = Math.min(ms, patience.leftMs)
-      await (shard === null ? sleep(this.#clock, waitMs) : this.#owners.changed(shard, waitMs))
+      if (waitMs > 0) await (shard === null ? sleep(this.#clock, waitMs) : this.#owners.changed(shard, waitMs))
     } finally {
       this.#held -= 1
       // At least 1: nobody waits for ever on a source that tells of changes without end.

@@ -112,9 +112,17 @@ export class OwnerRoute {
         }
       }
       if (request.signal.aborted) return 'no_owner'
-      const waited = await this.#holding.wait(shard, patience, owner === null ? HOLD_MS_MAX : AGAIN_MS)
+      const waited = await this.#holding.wait(shard, patience, this.#pauseMs(owner, shard))
       if (waited !== 'waited') return isDoubtful && !isSafe(request) ? 'unknown' : waited
     }
+  }
+
+  /** How long to wait, at most, after this owner has not answered. */
+  #pauseMs(asked: ReturnType<Owners['ownerOf']>, shard: number): number {
+    const owner = this.#options.owners.ownerOf(shard)
+    if (owner === null) return HOLD_MS_MAX
+    const isSame = owner === asked || (owner !== 'self' && asked !== 'self' && owner.id === asked?.id)
+    return isSame ? AGAIN_MS : 0
   }
 
   /** The answer made here; null: the shard is not owned, or was lost before the request was decided. Nothing was done then. */

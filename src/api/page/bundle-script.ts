@@ -9,6 +9,9 @@ import type { BundledAsset } from './page-bundle.ts'
 const ENTRY = join(import.meta.dir, '../../page/main.tsx')
 const ICON = join(import.meta.dir, '../../page/icon.svg')
 
+/** 11 takes half a second at every start from source, and saves 5 KB of 83. */
+const BROTLI_QUALITY = 9
+
 const { outputs } = await Bun.build({
   entrypoints: [ENTRY],
   target: 'browser',
@@ -25,7 +28,9 @@ console.log(JSON.stringify([...bundled, asset('svg', await Bun.file(ICON).bytes(
 
 function asset(kind: BundledAsset['kind'], bytes: Uint8Array): BundledAsset {
   const hash = new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 16)
-  const brotli = { params: { [zlib.BROTLI_PARAM_QUALITY]: 11, [zlib.BROTLI_PARAM_SIZE_HINT]: bytes.length } }
+  const brotli = {
+    params: { [zlib.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [zlib.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+  }
   return {
     kind,
     name: `page-${hash}.${kind}`,

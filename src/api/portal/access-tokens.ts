@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { LIVE_TOKENS_MAX } from '../../admin/access-token-commands.ts'
 import { type AccessToken, ROLES } from '../../core/catalogue/access-token.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
@@ -39,7 +40,7 @@ const CREATE_ACCESS_TOKEN = {
   path: `${AGENCY_PATH}/access-tokens`,
   tag: 'Access',
   summary: 'Create an access token for a person of the agency',
-  description: 'The secret is shown only in this response.',
+  description: `The secret is shown only in this response. An agency has at most ${LIVE_TOKENS_MAX} that are neither revoked nor expired.`,
   body: Type.Object({
     name: label(120, 'Whose it is. The audit trail shows it.'),
     role: choice(ROLES, {
@@ -89,8 +90,8 @@ export const ACCESS_TOKENS = [
     const expiresAt = asked === null ? null : agencyInstant(agency, asked)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     const kept = keep.of((token: AccessToken) => ({ ...shown(token), secret: null }))
-    const { token, secret } = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller, kept)
-    return JSON.stringify({ ...shown(token), secret })
+    const outcome = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller, kept)
+    return settled(outcome, 'agency', ({ token, secret }) => ({ ...shown(token), secret }))
   }),
   agencyRoute(LIST_ACCESS_TOKENS, ({ ledger, agency, query }) => {
     const page = pageOf(query)

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
+import { ARRIVAL_ORDERS } from '../../core/bookings/agency-bookings.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus, type BookingType } from '../../core/domain/booking.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { nightOf } from '../json/stay-fields.ts'
 import { notFound } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
-import { dateText, text } from '../schema/text-schema.ts'
+import { choice, dateText, text } from '../schema/text-schema.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
@@ -17,18 +18,22 @@ const LIST_BOOKINGS = {
   method: 'GET',
   path: `${AGENCY_PATH}/bookings`,
   tag: 'Bookings',
-  summary: 'List bookings, newest arrival first',
+  summary: 'List bookings, by arrival',
   description: 'An unknown unit, status, type or guest gives an empty list.',
   query: Type.Object({
     ...PAGE_QUERY,
     from: Type.Optional(dateText('Only bookings departing on or after this date.')),
     to: Type.Optional(dateText('Only bookings arriving on or before this date.')),
+    departedBefore: Type.Optional(dateText('Only bookings departing before this date.')),
     status: Type.Optional(text({ description: 'Exact status.' })),
     type: Type.Optional(text({ description: 'Exact type.' })),
     unit: Type.Optional(text({ description: 'Unit slug; archived units are allowed.' })),
     source: Type.Optional(text({ description: 'Exact source.' })),
     sourceRef: Type.Optional(text({ description: "Exact reference in the source's system." })),
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
+    order: Type.Optional(
+      choice(ARRIVAL_ORDERS, { default: 'latest_first', description: 'Of the arrivals. Ties are ordered by id.' }),
+    ),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('bookings', AgencyBookingJson) },
 } as const satisfies PortalOperation
@@ -58,6 +63,7 @@ export const BOOKINGS = [
       {
         from: query.from === undefined ? null : nightOf(query.from),
         to: query.to === undefined ? null : nightOf(query.to),
+        departedBefore: query.departedBefore === undefined ? null : nightOf(query.departedBefore),
         status: (query.status ?? null) as BookingStatus | null,
         type: (query.type ?? null) as BookingType | null,
         unitId: unit?.id ?? null,
@@ -65,7 +71,7 @@ export const BOOKINGS = [
         sourceRef: query.sourceRef ?? null,
         guestId: query.guest ?? null,
       },
-      page,
+      { ...page, order: query.order ?? 'latest_first' },
     )
     // A unit may have been made since the inventory was read.
     const current = await ledger.catalogue.inventory(agency.id)

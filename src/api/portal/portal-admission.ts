@@ -21,7 +21,7 @@ import type { Tagged } from '../route/outcome.ts'
 import type { PathValues } from '../route/read-target.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { crossOriginProblem, noSessionCookie, sessionSecretIn } from './session-cookie.ts'
+import { crossOriginProblem, isAutomatic, isSafe, sessionSecretIn } from './session-cookie.ts'
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
@@ -61,7 +61,10 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   admit(request: Request, requestId: string): PortalAdmitted | null {
     const authorization = request.headers.get('authorization')
     const identity = authorization === null ? this.#ofSession(request) : this.#access.admit(authorization)
-    if (identity !== null) return { identity, refusal: this.#refusalOf(identity, request) }
+    if (identity !== null) {
+      const over = this.#access.take(identity)
+      return { identity, refusal: over === null ? this.#refusalOf(identity, request) : tooManyRequests(over) }
+    }
     // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
     const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
     if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
@@ -71,14 +74,6 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   refused(request: Request): Problem {
     const retryAfterS = this.#throttled(request)
     return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
-  }
-
-  /** A browser forgets the cookie of a session that is over, or is none. */
-  headersOfRefused(request: Request, requestId: string): Headers {
-    const headers = plainHeaders(requestId)
-    if (this.#access.sessions !== null && cookieOf(request) !== null)
-      headers.set('Set-Cookie', noSessionCookie(request))
-    return headers
   }
 
   readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
@@ -111,6 +106,11 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   recordRefusal(open: Open<PortalAdmitted>, { code }: Problem, path: PathValues): Promise<void> | null {
     const { identity } = open.admission
+    if (code === 'RATE_LIMITED') {
+      // Not a line each: that is what the limit bounds.
+      if (identity.kind === 'access_token') this.#count(identity, code, open.requestId)
+      return null
+    }
     const agency = identity.kind === 'operator' ? agencyIn(this.#ledger, path) : identity.agency
     if (agency === null) return null
     const { bookingId } = path
@@ -132,7 +132,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
    * is not even looked up.
    */
   #refusalOf(identity: PortalIdentity, request: Request): Problem | null {
-    if (identity.session !== null && !SAFE_METHODS.has(request.method)) {
+    if (identity.session !== null && !isSafe(request)) {
       const crossOrigin = crossOriginProblem(request)
       if (crossOrigin !== null) return crossOrigin
     }
@@ -140,12 +140,14 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
       const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
       if (decodeStrictly(segment) !== identity.agency.slug) return NO_SUCH_AGENCY
     }
-    return suffices(roleOf(identity), this.#role) ? null : roleMissing(this.#role)
+    const role = roleOf(identity)
+    return suffices(role, this.#role) ? null : roleMissing(this.#role, role)
   }
 
   #ofSession(request: Request): PortalIdentity | null {
     const secret = cookieOf(request)
-    return secret === null ? null : this.#access.admitSession(secret, { isUse: !this.#isAutomatic })
+    if (secret === null) return null
+    return this.#access.admitSession(secret, { isUse: !this.#isAutomatic && !isAutomatic(request) })
   }
 
   #count({ token, agency }: TokenHolder, code: CountedOutcome, requestId: string): void {
@@ -153,8 +155,6 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
 }
-
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** The secret that a request comes with; null when it has none, or a token, which takes precedence. */
 function cookieOf(request: Request): string | null {
@@ -167,14 +167,24 @@ export function tooManyWrongTokens(retryAfterS: number): Problem {
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
+/** The answer to a valid token that has used up its minute. */
+export function tooManyRequests({ limit, retryAfterS }: { limit: number; retryAfterS: number }): Problem {
+  const title = `Rate limit of ${limit} requests per minute of an access token exceeded: retry in ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
 const NO_SUCH_AGENCY = notFound('agency')
 
-function roleMissing(role: RequiredRole): Problem {
+function roleMissing(needed: RequiredRole, own: RequiredRole): Problem {
   const title =
-    role === 'operator'
-      ? 'This is for the operator only: an access token cannot do it'
-      : `The access token does not have the role ${role}`
-  return problem('ROLE_MISSING', title, { role })
+    needed === 'operator'
+      ? 'Only the operator can do this: no access token suffices'
+      : `This needs the role ${nameOf(needed)}${needed === 'owner' ? '' : ' or a higher one'}; yours is ${nameOf(own)}`
+  return problem('ROLE_MISSING', title, { role: needed })
+}
+
+function nameOf(role: RequiredRole): string {
+  return role.charAt(0).toUpperCase() + role.slice(1)
 }
 
 function actorOf(identity: PortalIdentity): Actor {

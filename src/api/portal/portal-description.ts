@@ -22,6 +22,16 @@ const PORTAL_PARAMETERS = {
     schema: { type: 'string' },
     example: '"3"',
   },
+  IfMatchRates: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `ETag` of the rates that the change is based on, or a list of them. If the unit has other rates by then, nothing is changed, and ' +
+      'the response is 412 `RATES_CHANGED`. `*`, or no header: whatever the unit has.',
+    schema: { type: 'string' },
+    example: '"Xk0m1yqCjfJ9bW2hA7sLrQ"',
+  },
 }
 
 /** What the OpenAPI document says about the portal as a whole. */
@@ -71,6 +81,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
     ...(operation.isConditional === true ? ['IfNoneMatch'] : []),
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
+    ...((operation.problems ?? []).includes('RATES_CHANGED') ? ['IfMatchRates'] : []),
   ],
   pathParameters: {
     agencySlug: { description: 'Slug of the agency.' },

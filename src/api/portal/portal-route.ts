@@ -139,7 +139,7 @@ export function settled<T>(
         email: refusal.email,
       })
     case 'RATES_CHANGED':
-      return problem('RATES_CHANGED', "The unit's rates have changed meanwhile", {})
+      return problem('RATES_CHANGED', "The unit's rates have changed since you read them", {})
     case 'VALIDATION':
       return invalid([{ field: refusal.field, message: refusal.message }])
     default:

@@ -42,13 +42,20 @@ export const slug = (description: string) =>
     (value) => value.length <= SLUG_LENGTH_MAX && SLUG.test(value),
   )
 
-/** A text for people: not blank, no line ends or other control characters. */
+/**
+ * Nobody sees them, or they turn the direction of the text (UAX #9): with them, one name looks like another. Joiners are no part of it:
+ * Persian and emoji are written with them.
+ */
+const UNSEEN = /[\p{Cc}\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/u
+/** Something that is seen. */
+const SEEN = /[\p{L}\p{N}\p{P}\p{S}]/u
+
+/** A text for people: not blank, on one line, without characters that nobody sees. */
 export const label = (maxLength: number, description: string) =>
   tested<string>(
     { type: 'string', minLength: 1, maxLength, description },
-    `a string of 1 to ${maxLength} characters on one line`,
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it matches
-    (value) => value.trim() !== '' && charactersOf(value) <= maxLength && !/[\u0000-\u001f\u007f]/.test(value),
+    `a string of 1 to ${maxLength} characters on one line, none of them invisible`,
+    (value) => SEEN.test(value) && charactersOf(value) <= maxLength && !UNSEEN.test(value),
   )
 
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/

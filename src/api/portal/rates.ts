@@ -13,9 +13,11 @@ import {
 import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
-import { ratesJson } from '../json/rates-json.ts'
+import { ifMatchOf } from '../http/entity-tag.ts'
+import { ratesJson, ratesTag } from '../json/rates-json.ts'
 import { nightOf } from '../json/stay-fields.ts'
-import { invalid, notFound } from '../problems/problems.ts'
+import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
+import { tagged, taggedUnlessHeld } from '../route/outcome.ts'
 import { dateText, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, settled } from './portal-route.ts'
@@ -80,6 +82,8 @@ const GET_RATES = {
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
   summary: "Get a unit's rates",
+  description: 'The `ETag` is that of the rates: send it as `If-Match` to replace these rates and no others.',
+  isConditional: true,
   answer: { status: 200, ...ratesAnswer },
 } as const satisfies PortalOperation
 
@@ -90,15 +94,10 @@ const SET_RATES = {
   path: `${UNIT_PATH}/rates`,
   tag: 'Units',
   summary: "Replace a unit's rates",
-  description: 'All rates take effect together with the next quote. Existing bookings keep their totals.',
-  body: Type.Object({
-    ...NEW_RATES.properties,
-    replaces: Type.Optional({
-      ...NEW_RATES,
-      description:
-        'The rates that the change is based on. If the unit has others, nothing changes: 409 `RATES_CHANGED`.',
-    }),
-  }),
+  description:
+    'All rates take effect together with the next quote. Existing bookings keep their totals. The `ETag` is that of the new rates.',
+  isTagged: true,
+  body: NEW_RATES,
   bodyExample: {
     seasons: [{ name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 18_000, minStay: 3 }],
     weekdayAdjustments: [{ weekday: 5, pct: 15 }],
@@ -111,19 +110,40 @@ const SET_RATES = {
 const shown = (unit: Unit) => ({ rates: ratesJson(unit.rules.rates) })
 
 export const RATES = [
-  agencyRoute(GET_RATES, async ({ ledger, agency, path }) => {
+  agencyRoute(GET_RATES, async ({ ledger, agency, path, request }) => {
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
-    return unit === null ? notFound('unit') : JSON.stringify({ rates: ratesJson(unit.rules.rates) })
+    if (unit === null) return notFound('unit')
+    return taggedUnlessHeld(request, ratesTag(unit.rules.rates), () => JSON.stringify(shown(unit)))
   }),
-  agencyRoute(SET_RATES, async ({ ledger, caller, keep, agency, path, body }) => {
+  agencyRoute(SET_RATES, async ({ ledger, caller, keep, agency, path, request, body }) => {
     const rates = ratesOf(body)
     const problems = ratesProblems(rates)
     if (problems.length > 0) return invalid(problems)
-    const replaces = body.replaces === undefined ? undefined : ratesOf(body.replaces)
-    const asked = { rates, replaces }
-    return settled(await ledger.units.setRates(agency, path.unitSlug, asked, caller, keep.of(shown)), 'unit', shown)
+    const seen = ratesSeen(request)
+    if ('code' in seen) return seen
+    const outcome = await ledger.units.setRates(agency, path.unitSlug, { rates, ...seen }, caller, keep.of(shown))
+    const answer = settled(outcome, 'unit', shown)
+    return outcome.kind === 'done' && typeof answer === 'string'
+      ? tagged(ratesTag(outcome.value.rules.rates), answer)
+      : answer
   }),
 ]
+
+/** Which rates the change is based on, if the request says it. */
+function ratesSeen(request: Request): { readonly isBasedOn?: (current: Rates) => boolean } | Problem {
+  const seen = ifMatchOf(request.headers.get('if-match'))
+  switch (seen.kind) {
+    case 'any':
+      return {}
+    case 'tags':
+      return { isBasedOn: (current) => seen.tags.includes(ratesTag(current)) }
+    case 'malformed':
+      return invalidField(
+        'If-Match',
+        'must be * or a list of entity tags in double quotes, such as the ETag of the rates',
+      )
+  }
+}
 
 export function ratesOf(body: Static<typeof NEW_RATES>): Rates {
   const { seasons = [], weekdayAdjustments = [], lengthOfStayDiscounts = [] } = body

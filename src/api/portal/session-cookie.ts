@@ -9,6 +9,9 @@ export const SESSION_COOKIE = 'nightledger_session'
 export const PAGE_HEADER = 'X-Nightledger-Page'
 const PAGE_HEADER_VALUE = '1'
 
+/** On a read that the page sends by itself. It does not show that a person is there, so the session's time to idle goes on. */
+export const AUTOMATIC_HEADER = 'X-Nightledger-Automatic'
+
 const ATTRIBUTES = 'HttpOnly; SameSite=Strict; Path=/portal'
 
 /**
@@ -46,6 +49,18 @@ export function crossOriginProblem({ headers }: Request): Problem | null {
   const origin = originOf(headers)
   const host = headers.get('host')
   return origin !== null && host !== null && origin.host === host.toLowerCase() ? null : CROSS_ORIGIN
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** Whether the request changes nothing. */
+export function isSafe({ method }: Request): boolean {
+  return SAFE_METHODS.has(method)
+}
+
+/** Whether the page sent the request by itself. Nothing is changed without a person, so a write is always a person's. */
+export function isAutomatic(request: Request): boolean {
+  return request.headers.get(AUTOMATIC_HEADER) === '1' && isSafe(request)
 }
 
 const CROSS_ORIGIN = problem(

@@ -3,15 +3,17 @@
  * session does: otherwise another site could sign somebody in as somebody else.
  */
 import { Type } from '@sinclair/typebox'
+import type { CountedOutcome } from '../../access/refusal-counter.ts'
 import { RevocationNotStoredError } from '../../admin/revocation-not-stored-error.ts'
+import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
 import { plainHeaders } from '../http/answer.ts'
-import type { BodyOf, Operation } from '../operation.ts'
+import { type BodyOf, type Operation, routeNameOf } from '../operation.ts'
 import { type Problem, problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from '../route/admission.ts'
 import { type Route, served } from '../route/route.ts'
 import { ActorJson, actorJson } from './me.ts'
-import { tooManyWrongTokens } from './portal-admission.ts'
-import type { PortalDependencies } from './portal-dependencies.ts'
+import { tooManyRequests, tooManyWrongTokens } from './portal-admission.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
 
 const TOKEN_CHARS_MAX = 1_024
@@ -74,15 +76,33 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
     operation: SIGN_IN,
     serve: (dependencies) =>
       served(servingOf(dependencies, SIGN_IN), FROM_THE_PAGE, async (open, _path, _query, body) => {
-        const { access, throttledSignIn } = dependencies
-        const { request } = open
+        const { ledger, access, throttledSignIn } = dependencies
+        const { request, requestId } = open
         // Copied tokens often come with a blank or a line break.
-        const signedIn = await access.signIn((body as BodyOf<typeof SIGN_IN>).token.trim())
-        if (signedIn === null) return refusal(throttledSignIn(request))
+        const token = (body as BodyOf<typeof SIGN_IN>).token.trim()
+        const holder = access.admitToken(token)
+        const over = holder === null ? null : access.take(holder)
+        if (over !== null) {
+          count(ledger, access.holderOfToken(token), 'RATE_LIMITED', requestId)
+          return tooManyRequests(over)
+        }
+        const signedIn = await access.signIn(token)
+        if (signedIn === null) {
+          count(ledger, access.holderOfToken(token), 'UNAUTHORIZED', requestId)
+          return refusal(throttledSignIn(request))
+        }
+        const { identity, secret } = signedIn
+        if (identity.kind === 'access_token')
+          await ledger.commands
+            .auditSuccess(identity.agency, lineOf(identity.token.id, SIGN_IN, requestId))
+            .catch((error: unknown) => {
+              // Nobody is signed in without a line.
+              access.sessions?.endBySecret(secret)
+              throw error
+            })
         const before = sessionSecretIn(request)
         if (before !== null) access.sessions?.endBySecret(before)
-        const actor = actorJson(signedIn.identity)
-        return answer(open, { actor }, sessionCookie(request, signedIn.secret))
+        return answer(open, { actor: actorJson(identity) }, sessionCookie(request, secret))
       }),
   },
   {
@@ -92,7 +112,7 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
         const { request } = open
         const secret = sessionSecretIn(request)
         if (secret !== null)
-          await dependencies.access.sessions?.endStored(secret).catch((cause: unknown) => {
+          await signOut(dependencies, secret, open.requestId).catch((cause: unknown) => {
             // The cookie stays, so that signing out can be repeated.
             throw new RevocationNotStoredError('session', { cause })
           })
@@ -100,6 +120,34 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
       }),
   },
 ]
+
+/**
+ * Ends the session at once, then stores that and leaves its line in the audit trail of the agency.
+ * @throws what the database rejects with. The line is then missing if the session had to be ended again.
+ */
+async function signOut({ access, ledger }: PortalDependencies, secret: string, requestId: string): Promise<void> {
+  const { sessions } = access
+  if (sessions === null) return
+  const holder = sessions.find(secret)?.holder
+  const ended = sessions.endStored(secret)
+  const agency = holder?.kind === 'access_token' ? ledger.catalogue.agencyById(holder.agencyId) : null
+  const isLined = holder?.kind === 'access_token' && agency !== null
+  await Promise.all([
+    ended,
+    isLined && ledger.commands.auditSuccess(agency, lineOf(holder.tokenId, SIGN_OUT, requestId)),
+  ])
+}
+
+/** Counts a refused sign-in in the audit trail of the agency, if it is known whose token it is. */
+function count(ledger: PortalLedger, holder: TokenHolder | null, code: CountedOutcome, requestId: string): void {
+  if (holder !== null)
+    ledger.refusals.count({ agencyId: holder.agency.id, code, ...lineOf(holder.token.id, SIGN_IN, requestId) })
+}
+
+/** Who signed in or out, as the audit trail names it. */
+function lineOf(tokenId: string, operation: Operation, requestId: string) {
+  return { actor: { kind: 'access_token', id: tokenId }, route: routeNameOf(operation), requestId } as const
+}
 
 function servingOf({ ledger, requestStats, onFailure }: PortalDependencies, operation: Operation) {
   return { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const

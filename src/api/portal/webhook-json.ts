@@ -24,6 +24,13 @@ export const WebhookEndpointJson = Type.Object(
         `Events that are not queued for delivery yet, counted up to ${WAITING_COUNTED_MAX}. Those of a disabled endpoint wait ` +
         'until it is re-enabled: `pending` decides whether they are sent.',
     }),
+    waitingDeliveries: Type.Integer({
+      minimum: 0,
+      maximum: WAITING_COUNTED_MAX,
+      description:
+        `Deliveries that are neither delivered nor given up, counted up to ${WAITING_COUNTED_MAX}. Those of a disabled endpoint are ` +
+        '`held` until it is re-enabled.',
+    }),
     createdAt: timestamp(),
     updatedAt: timestamp(),
   },
@@ -60,6 +67,7 @@ export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof We
     ...{ id, url, description, status, disabledReason, consecutiveFailures },
     previousSecretUntil: timestampOrNull(endpoint.previousSecretUntil),
     waitingEvents: endpoint.waitingEvents,
+    waitingDeliveries: endpoint.waitingDeliveries,
     createdAt: timestampOf(endpoint.createdAt),
     updatedAt: timestampOf(endpoint.updatedAt),
   }

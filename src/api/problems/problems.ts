@@ -89,7 +89,7 @@ export const PROBLEMS = {
     status: 403,
     when: 'The access token does not have the role that `role` names, or a higher one. `operator`: no access token suffices.',
     members: { role: stringOf([...ROLES, 'operator'], 'The least role that suffices.') },
-    example: { title: 'The access token does not have the role manager', role: 'manager' },
+    example: { title: 'This needs the role Manager or a higher one; yours is Desk', role: 'manager' },
   },
   CROSS_ORIGIN: {
     status: 403,
@@ -194,10 +194,10 @@ export const PROBLEMS = {
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
   },
   RATES_CHANGED: {
-    status: 409,
-    when: 'The rates of the unit are not those in `replaces`: someone else has changed them.',
+    status: 412,
+    when: 'The rates of the unit do not have an entity tag of `If-Match`: someone else has changed them.',
     members: {},
-    example: { title: "The unit's rates have changed meanwhile" },
+    example: { title: "The unit's rates have changed since you read them" },
   },
   QUOTE_CHANGED: {
     status: 412,

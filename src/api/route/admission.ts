@@ -21,9 +21,6 @@ export interface RouteAdmission<A> {
   /** The answer to a request that `admit` has just not admitted: 401, or 429 after too many of them. */
   refused(request: Request): Problem
 
-  /** The headers of an answer 401, or 429 in its place. Left out: those of any answer. */
-  headersOfRefused?(request: Request, requestId: string): Headers
-
   /** Checks again when a body has arrived, which may be long after the headers. Counts against no limit. Null: 401. */
   readmit(open: Open<A>): A | null
 

@@ -32,8 +32,6 @@ export function admitted<A>(
   decide: (open: Open<A>) => Outcome | Promise<Outcome>,
 ): Serve {
   const { unauthorized } = admission
-  const headersOfRefused = (request: Request, requestId: string) =>
-    admission.headersOfRefused?.(request, requestId) ?? plainHeaders(requestId)
   const watch = requestStats.route(name)
 
   function answer(open: Open<A>, outcome: Outcome): Response {
@@ -58,8 +56,8 @@ export function admitted<A>(
   }
 
   function refusal(open: Open<A>, problem: Problem): Response {
-    const { request, requestId } = open
-    const headers = problem === unauthorized ? headersOfRefused(request, requestId) : admission.headersOf(open)
+    const { requestId } = open
+    const headers = problem === unauthorized ? plainHeaders(requestId) : admission.headersOf(open)
     return problemAnswer(problem, requestId, headers)
   }
 
@@ -80,7 +78,7 @@ export function admitted<A>(
     if (found === null) {
       const refused = admission.refused(request)
       watch.answered({ arrivedMs, requestId, admission: null }, refused.status)
-      return problemAnswer(refused, requestId, headersOfRefused(request, requestId))
+      return problemAnswer(refused, requestId, plainHeaders(requestId))
     }
     const open = { request, arrivedMs, requestId, admission: found } as Open<A>
     try {

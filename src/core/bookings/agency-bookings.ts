@@ -10,12 +10,17 @@ export interface AgencyBooking {
   readonly notes: string | null
 }
 
+export const ARRIVAL_ORDERS = ['latest_first', 'earliest_first'] as const
+export type ArrivalOrder = (typeof ARRIVAL_ORDERS)[number]
+
 /** Null: any. */
 export interface AgencyBookingFilter {
   /** Departure on or after it. */
   readonly from: Night | null
   /** Arrival on or before it. */
   readonly to: Night | null
+  /** Departure before it. */
+  readonly departedBefore: Night | null
   readonly status: BookingStatus | null
   readonly type: BookingType | null
   readonly unitId: string | null
@@ -30,10 +35,10 @@ export interface AgencyBookings {
   find(agencyId: string, bookingId: string): Promise<AgencyBooking | null>
   /** By id; those that `find` finds. */
   findAll(agencyId: string, bookingIds: readonly string[]): Promise<ReadonlyMap<string, AgencyBooking>>
-  /** Newest arrival first, ties by id. */
+  /** By arrival, ties by id. */
   list(
     agencyId: string,
     filter: AgencyBookingFilter,
-    page: { offset: number; limit: number },
+    page: { offset: number; limit: number; order: ArrivalOrder },
   ): Promise<Listed<AgencyBooking>>
 }

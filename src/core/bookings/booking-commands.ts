@@ -17,7 +17,7 @@ import type { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import { type AuditSource, refusalLine, replayLine } from './audit-lines.ts'
+import { type AuditSource, refusalLine, replayLine, successLine } from './audit-lines.ts'
 import type { Listed } from './booking-list.ts'
 import {
   type BookingRequest,
@@ -254,6 +254,14 @@ export class BookingCommands {
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {
     return this.#record(agency, caller, replayLine(this.#audit, caller, bookingId))
+  }
+
+  /**
+   * Puts something that changes no data of the agency, such as a sign-in, into the audit trail; durable when it settles.
+   * @throws JournalError when the line is not written, or that is not known
+   */
+  auditSuccess(agency: Agency, caller: Caller): Promise<void> {
+    return this.#record(agency, caller, successLine(this.#audit, caller))
   }
 
   #record(agency: Agency, caller: Caller, line: AuditDraft): Promise<void> {

@@ -1,12 +1,16 @@
 /** The portal API, typed by its OpenAPI document. Requests carry the session's cookie. */
 import createClient from 'openapi-fetch'
 import { connection } from '../session/connection.ts'
-import { sessionEnded } from '../session/session.ts'
+import { isSomebodyThere } from '../session/presence.ts'
+import { sessionEnded, signedInAt } from '../session/session.ts'
 import type { paths } from './portal.gen.ts'
 import { noAnswer, Problem } from './problem.ts'
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
 const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
+
+/** A read that nobody has asked for does not keep the session alive. */
+const AUTOMATIC_HEADER = 'X-Nightledger-Automatic'
 
 const SESSION_PATH = '/portal/session'
 const TIMEOUT_MS = 30_000
@@ -35,8 +39,11 @@ async function send(request: Request): Promise<Response> {
 export const client = createClient<paths, 'application/json'>({
   baseUrl: location.origin,
   fetch: async (request) => {
+    if (!isSomebodyThere()) request.headers.set(AUTOMATIC_HEADER, '1')
+    const sentAt = performance.now()
     const response = await send(request)
-    if (response.status === 401) sessionEnded()
+    // One that went out with the cookie of before says nothing about the session of now.
+    if (response.status === 401 && sentAt >= signedInAt()) sessionEnded()
     return response
   },
   headers: PAGE_HEADER,
@@ -52,6 +59,17 @@ export async function answerOf<T>(
   const { data, error, response } = await call
   if (data === undefined || data === null) throw new Problem(response.status, sessionProblem(response) ?? bodyOf(error))
   return data
+}
+
+/**
+ * The body of an answer, with its entity tag: null for a write that was answered before.
+ * @throws Problem as `answerOf`
+ */
+export async function taggedAnswerOf<T>(
+  call: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<{ readonly body: NonNullable<T>; readonly tag: string | null }> {
+  const [body, { response }] = await Promise.all([answerOf(call), call])
+  return { body, tag: response.headers.get('etag') }
 }
 
 /** The service tells programs to send a token; people are to sign in. Signing in itself says what is wrong with the token. */

@@ -1,9 +1,12 @@
 /** What the chart needs of days beyond their format. The night of a day begins at its noon. */
 import { type Day, dayOf, isoOf } from '../format/days.ts'
 
-/** @param text `YYYY-MM-DD`; null when it is no such date */
+/**
+ * @param text `YYYY-MM-DD`; null when it is no such date, or none that the service takes: while a year is typed, a field of the
+ *   browser says 0002
+ */
 export function parseDay(text: string): Day | null {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null
+  if (!/^20\d{2}-\d{2}-\d{2}$/.test(text)) return null
   try {
     const day = dayOf(text)
     // The browser takes 31 June for 1 July.

@@ -3,9 +3,10 @@ import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
 import { sourceText } from '../stays/stay-name.ts'
-import { type ChartUnit, dueOn, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
+import { type ChartUnit, dueOn, isHold, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
 
 export const KIND_WORDS = {
+  draft: 'draft',
   hold: 'hold',
   confirmed: 'confirmed',
   'checked-in': 'checked in',
@@ -97,8 +98,9 @@ function sourceWords({ source, sourceRef }: Stay): string {
 export function barLabel(stay: Stay, words: DayWords, today: Day, nowS: number): string {
   const kind = kindOf(stay)
   const type = stay.type === 'guest' ? 'guest stay' : stay.type === 'owner_stay' ? 'owner stay' : stay.type
-  const status = kind === 'hold' ? (stay.status === 'draft' ? 'tentative' : 'hold') : stay.status.replace('_', ' ')
-  const said = [barText(stay), stay.type === 'guest' || kind === 'hold' ? `${type}, ${status}` : status]
+  const isHeld = isHold(stay.status)
+  const status = isHeld ? KIND_WORDS[kind] : stay.status.replace('_', ' ')
+  const said = [barText(stay), stay.type === 'guest' || isHeld ? `${type}, ${status}` : status]
   if (stay.holdExpiresAt !== null) said.push(`${timeLeft(stay.holdExpiresAt * 1_000, nowS * 1_000)} left`)
   const due = dueOn(stay, today)
   if (due !== null) said.push(due === 'arrival' ? 'to be checked in' : 'to be checked out')

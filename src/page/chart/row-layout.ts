@@ -23,7 +23,14 @@ export function barsOf(
   window: { readonly from: Day; readonly to: Day },
 ): Bar[] {
   const bars: Bar[] = []
-  for (let i = firstToDraw(stays, window.from); i < stays.length; i++) {
+  const first = firstToDraw(stays, window.from)
+  // An expected extension may reach beyond later stays.
+  for (let i = 0; i < first; i++) {
+    const stay = stays[i]
+    if (stay?.expectedUntil != null && stay.expectedUntil >= window.from)
+      bars.push(barOf(stay, stays[i + 1], turnoverNights))
+  }
+  for (let i = first; i < stays.length; i++) {
     const stay = stays[i]
     if (stay === undefined || stay.arrival >= window.to) break
     const next = stays[i + 1]

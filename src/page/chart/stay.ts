@@ -39,10 +39,10 @@ export interface Stay {
 }
 
 /** How a stay is drawn: each kind has an outline, a pattern or a mark of its own, beside its colour. */
-export type StayKind = 'hold' | 'confirmed' | 'checked-in' | 'checked-out' | 'owner' | 'maintenance' | 'block'
+export type StayKind = 'draft' | 'hold' | 'confirmed' | 'checked-in' | 'checked-out' | 'owner' | 'maintenance' | 'block'
 
 export function kindOf({ type, status }: Pick<Stay, 'type' | 'status'>): StayKind {
-  if (isHold(status)) return 'hold'
+  if (isHold(status)) return status === 'draft' ? 'draft' : 'hold'
   switch (type) {
     case 'owner_stay':
       return 'owner'

@@ -196,9 +196,15 @@ export function TapeChart(props: TapeChartProps) {
   const { rows, isComplete } = isMeasured
     ? plan.current.next(wanted, (index) => units[index]?.slug ?? '', { from: firstDay + dayFrom, to: firstDay + dayTo })
     : NOTHING_PLANNED
+  const draws = useRef(0)
+  draws.current += 1
   useEffect(() => {
     if (isComplete) return
-    const frame = requestAnimationFrame(() => drawAgain({}))
+    const drawn = draws.current
+    // Scrolling may have drawn the next few rows in this frame already.
+    const frame = requestAnimationFrame(() => {
+      if (draws.current === drawn) drawAgain({})
+    })
     return () => cancelAnimationFrame(frame)
   })
 

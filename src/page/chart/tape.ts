@@ -1,5 +1,6 @@
 import type { Tape } from '../api/tape.ts'
 import { type Day, dayOf } from '../format/days.ts'
+import { nameText } from '../format/name-text.ts'
 import type { ChartUnit, Stay } from './stay.ts'
 
 /** A page of the tape as the chart takes it. */
@@ -29,7 +30,7 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
       departure: from + departure,
       type: types[type] ?? 'block',
       status: statuses[status] ?? 'confirmed',
-      guest,
+      guest: guest === null ? null : nameText(guest),
       source: sources[source] ?? '',
       sourceRef,
       total,

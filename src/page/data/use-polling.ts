@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Calls `refresh` again and again while `isActive` and the page is seen. It keeps the session alive: for short waits only. */
+/** Calls `refresh` again and again while `isActive` and the page is seen. */
 export function usePolling(refresh: () => Promise<void>, { isActive, everyMs }: { isActive: boolean; everyMs: number }) {
   const latest = useRef(refresh)
   latest.current = refresh

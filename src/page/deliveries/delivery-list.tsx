@@ -98,7 +98,7 @@ function Resend({ delivery: { id, event, status } }: { delivery: Delivery }) {
       }),
   })
   if (event === 'ping') return null
-  if (!may('manager')) return <p class="muted delivery-role">Only a manager can send it again.</p>
+  if (!may('manager')) return <p class="muted delivery-role">Only managers and owners can send it again.</p>
   return (
     <Button size="s" icon="refresh" isBusy={isRunning} onClick={() => void run(id)}>
       {status === 'pending' ? 'Send now' : 'Send again'}

@@ -2,6 +2,7 @@ import './dialog.css'
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { IconButton } from './button.tsx'
+import { Toasts } from './toast.tsx'
 
 export interface DialogProps {
   title: string
@@ -76,6 +77,7 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
           {content}
         </form>
       )}
+      <Toasts />
     </dialog>
   )
 }

@@ -11,16 +11,21 @@ export function QuoteLines({
   lines,
   total,
   currency,
+  totalHead = 'Total',
+  isFaded = false,
   isMarked,
 }: {
   lines: readonly Line[]
   total: number
   currency: Currency
+  totalHead?: string
+  /** Another price is being worked out. */
+  isFaded?: boolean
   /** Lines to be looked at. */
   isMarked?: (line: Line) => boolean
 }) {
   return (
-    <div class="quote">
+    <div class={isFaded ? 'quote is-faded' : 'quote'} aria-busy={isFaded}>
       <table class="quote-lines">
         <caption class="visually-hidden">Price by line</caption>
         <tbody>
@@ -41,7 +46,7 @@ export function QuoteLines({
         </tbody>
         <tfoot>
           <tr>
-            <th scope="row">Total</th>
+            <th scope="row">{totalHead}</th>
             <td class="numeric">{money(total, currency)}</td>
           </tr>
         </tfoot>

@@ -1,5 +1,5 @@
 import './toast.css'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Store } from '../data/store.ts'
 import { useStore } from '../data/use-store.ts'
 import { IconButton } from './button.tsx'
@@ -23,19 +23,35 @@ const SHOWN_MS = { withUndo: 10_000, plain: 5_000 } as const
 const toasts = new Store<readonly ShownToast[]>([])
 let last = 0
 
+/** Where toasts can appear, the topmost place last. */
+const places = new Store<readonly object[]>([])
+
 /** Says what has just happened: `toast({ text: 'Moved to Sea View', undo })`. */
 export function toast(shown: Toast): void {
   last += 1
-  toasts.set([...toasts.value, { ...shown, id: last }].slice(-SHOWN_MAX))
+  const id = last
+  toasts.set([...toasts.value, { ...shown, id }].slice(-SHOWN_MAX))
+  if (shown.tone === 'bad') return
+  setTimeout(() => dismiss(id), shown.undo === undefined ? SHOWN_MS.plain : SHOWN_MS.withUndo)
 }
 
 function dismiss(id: number): void {
-  toasts.set(toasts.value.filter((shown) => shown.id !== id))
+  if (toasts.value.some((shown) => shown.id === id)) toasts.set(toasts.value.filter((shown) => shown.id !== id))
 }
 
-/** Where toasts appear. Drawn once. */
+/**
+ * Where toasts appear: drawn once for the page, and once in each dialog, because what is outside of an open dialog cannot be clicked.
+ * Those of the topmost place are shown.
+ */
 export function Toasts() {
-  const shown = useStore(toasts)
+  const [place] = useState({})
+  useLayoutEffect(() => {
+    places.set([...places.value, place])
+    return () => places.set(places.value.filter((other) => other !== place))
+  }, [place])
+  const isTopmost = useStore(places).at(-1) === place
+  const all = useStore(toasts)
+  const shown = isTopmost ? all : NO_TOASTS
   const section = useRef<HTMLElement>(null)
   const newest = shown.at(-1)?.id
   // A dialog that is open covers everything but what was put on top of it later.
@@ -53,13 +69,9 @@ export function Toasts() {
   )
 }
 
-function ToastCard({ shown }: { shown: ShownToast }) {
-  const { id, text, tone = 'plain', undo } = shown
-  useEffect(() => {
-    if (tone === 'bad') return
-    const timer = setTimeout(() => dismiss(id), undo === undefined ? SHOWN_MS.plain : SHOWN_MS.withUndo)
-    return () => clearTimeout(timer)
-  }, [id])
+const NO_TOASTS: readonly ShownToast[] = []
+
+function ToastCard({ shown: { id, text, tone = 'plain', undo } }: { shown: ShownToast }) {
   return (
     <div class={`toast toast-${tone}`}>
       {tone !== 'plain' && <Icon name={tone === 'bad' ? 'warning' : 'check'} />}

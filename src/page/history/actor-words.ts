@@ -1,4 +1,5 @@
 import type { Schema } from '../api/schema.ts'
+import { nameText } from '../format/name-text.ts'
 
 export type AuditEntry = Schema<'AuditEntry'>
 
@@ -12,9 +13,9 @@ export interface ActorWords {
 export function actorWords({ actor: { kind, name }, route }: Pick<AuditEntry, 'actor' | 'route'>): ActorWords {
   switch (kind) {
     case 'key':
-      return { name: name ?? 'A key without a name', kind: 'API key' }
+      return { name: nameText(name ?? 'A key without a name'), kind: 'API key' }
     case 'access_token':
-      return { name: name ?? 'Someone at the agency', kind: null }
+      return { name: nameText(name ?? 'Someone at the agency'), kind: null }
     case 'portal':
       return { name: 'The operator', kind: null }
     case 'system':

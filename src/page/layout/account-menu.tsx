@@ -3,6 +3,8 @@ import { useStore } from '../data/use-store.ts'
 import { Icon } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
 import { toast } from '../design/toast.tsx'
+import { nameText } from '../format/name-text.ts'
+import { roleLabel } from '../screens/people/roles.ts'
 import { leaveAgency, signOut } from '../session/sign-in.ts'
 import { type CurrentSession, useSession } from '../session/use-session.ts'
 import { theme, toggleTheme } from '../styles/theme.ts'
@@ -40,11 +42,11 @@ export function useAccountItems(): readonly MenuItem[] {
 }
 
 export function nameOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Operator' : (actor.name ?? 'Access token')
+  return actor.kind === 'operator' ? 'Operator' : nameText(actor.name ?? 'Access token')
 }
 
 export function roleOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Every agency' : actor.role
+  return actor.kind === 'operator' ? 'Every agency' : roleLabel(actor.role)
 }
 
 async function leave(): Promise<void> {

@@ -20,6 +20,18 @@ export type Session =
 
 export const session = new Store<Session>({ kind: 'opening' })
 
+let lastSignInAt = 0
+
+/** When somebody last signed in here, on the clock of `performance.now`. */
+export function signedInAt(): number {
+  return lastSignInAt
+}
+
+/** Somebody has signed in: the browser has another cookie from now on. */
+export function hasSignedIn(): void {
+  lastSignInAt = performance.now()
+}
+
 /** The service has answered 401. */
 export function sessionEnded(): void {
   const { value } = session

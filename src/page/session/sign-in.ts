@@ -2,7 +2,7 @@
 import { answerOf, client } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
 import { resources } from '../data/resources.ts'
-import { type Actor, type Agency, session } from './session.ts'
+import { type Actor, type Agency, hasSignedIn, session } from './session.ts'
 
 /** Of the operator: the agency that was chosen last. */
 const AGENCY_KEY = 'nightledger.agency'
@@ -24,6 +24,7 @@ export async function openSession(): Promise<void> {
  */
 export async function signIn(token: string): Promise<void> {
   const { actor } = await answerOf(client.POST('/portal/session', { body: { token } }))
+  hasSignedIn()
   await enter(actor)
 }
 

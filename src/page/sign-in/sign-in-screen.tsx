@@ -9,7 +9,7 @@ export function SignInScreen() {
     <Front title="Sign in">
       <TokenForm />
       <p class="front-help">
-        Ask the owner of your agency for an access token. The operator signs in with the portal token.
+        Ask an owner of your agency for an access token. The operator signs in with the portal token.
       </p>
     </Front>
   )

@@ -2,11 +2,12 @@
 import type { Schema } from '../api/schema.ts'
 import { TYPE_LOOKS } from '../design/status-looks.ts'
 import { dayOf, dayRange } from '../format/days.ts'
+import { nameText } from '../format/name-text.ts'
 
 export type Booking = Schema<'Booking'>
 
 export function guestName({ firstName, lastName }: Pick<Schema<'Guest'>, 'firstName' | 'lastName'>): string {
-  return `${firstName} ${lastName}`.trim()
+  return nameText(`${firstName} ${lastName}`).trim()
 }
 
 /** `Emma Lindqvist`, `Maintenance`, `Guest without a name`. */

@@ -6,15 +6,15 @@
  * whatever is sent on it later waits forever. A statement sent between the socket's error and its close is forgotten as well.
  * A client that was never cut has neither fault. porsager/postgres issues #1154, #1208 and #1193 describe it; pull requests #1209,
  * #1214 and #1215 would fix it (docs/decisions.md, "Our own pool over single postgres.js clients").
- *
- * `handler`, `resolve` and `reject` of a statement are internals of postgres.js: package.json pins its version exactly.
  */
 import type postgres from 'postgres'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { DeadlineError } from '../../lib/deadline.ts'
 import type { PoolStats } from '../../observability/service-stats.ts'
 import { classifyDatabaseError } from './database-error.ts'
+import { DiscardedClients } from './discarded-clients.ts'
+import { watchSilence } from './silence-watch.ts'
+import { isStatement, limitWait, refusal, type Statement } from './statement.ts'
 
 type Sql = postgres.Sql
 
@@ -35,16 +35,9 @@ export interface PoolOptions {
   readonly deadlineMs: number | null
   /** Called whenever a connection is lost; those that `end` closes are not. */
   readonly onLost?: (connection: { readonly isReplaced: boolean }) => void
-  /** Called every SLOW_MS while a connection settles nothing: its server may be mute. */
+  /** Called every half second while a connection settles nothing: its server may be mute. */
   readonly onSlow?: () => void
   readonly clock?: Clock
-}
-
-/** What postgres.js makes of a tagged template: `handler` is called once, when it is first awaited. */
-interface Statement {
-  handler: (statement: Statement) => void
-  resolve: (result: unknown) => void
-  reject: (error: unknown) => void
 }
 
 interface Waiting {
@@ -52,13 +45,6 @@ interface Waiting {
   readonly since: number
 }
 
-/**
- * A client that is ended while it has statements of its own queue opens one more connection, which is never used
- * (postgres.js 3.4.9). It is closed when it should be open, and again when it must be: after every connect_timeout, ms.
- */
-const REAP_AFTER_MS = [200, 6_000] as const
-/** A statement seldom takes longer. */
-const SLOW_MS = 500
 /** More than any load that is still answered in time. */
 export const WAITING_MAX = 20_000
 
@@ -125,8 +111,7 @@ class ClientPool {
   readonly #connections: Connection[] = []
   readonly #waiting = new BoundedQueue<Waiting>(WAITING_MAX)
   readonly #drained: (() => void)[] = []
-  /** Discarded clients, and what cancels the second attempt to end each. */
-  readonly #lost = new Map<Sql, () => void>()
+  readonly #discarded: DiscardedClients
   #lostCount = 0
   #refusedCount = 0
   #isEnding = false
@@ -135,6 +120,7 @@ class ClientPool {
     this.#open = open
     this.#options = options
     this.#clock = options.clock ?? systemClock
+    this.#discarded = new DiscardedClients(this.#clock)
   }
 
   get stats(): PoolStats {
@@ -153,26 +139,11 @@ class ClientPool {
   }
 
   #run(statement: Statement): void {
-    this.#limitWait(statement)
+    const { deadlineMs } = this.#options
+    if (deadlineMs !== null) limitWait(statement, { deadlineMs, clock: this.#clock })
     if (this.#isEnding) statement.reject(ended())
     else if (this.#waiting.push({ statement, since: this.#clock.monotonicMs() })) this.#sendNext()
     else this.#refuse(statement, 'CONNECTION_QUEUE_FULL', `${WAITING_MAX} statements already wait for a connection`)
-  }
-
-  /** Settling a statement twice has no effect, so the later one of deadline and answer is ignored. */
-  #limitWait(statement: Statement): void {
-    const { deadlineMs } = this.#options
-    if (deadlineMs === null) return
-    const { resolve, reject } = statement
-    const cancel = this.#clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
-    statement.resolve = (result) => {
-      cancel()
-      resolve(result)
-    }
-    statement.reject = (error) => {
-      cancel()
-      reject(error)
-    }
   }
 
   #sendNext(): void {
@@ -272,25 +243,10 @@ class ClientPool {
     connection.stopWatching()
     if (connection.running === 0 || !this.#connections.includes(connection)) return
     const { runMsMax, onSlow } = this.#options
-    const stopDeadline = runMsMax === null ? null : this.#clock.after(runMsMax, () => this.#lose(connection))
-    const stopSlow = onSlow === undefined ? null : this.#every(SLOW_MS, onSlow)
-    connection.stopWatching = () => {
-      stopDeadline?.()
-      stopSlow?.()
-    }
-  }
-
-  /** @returns what stops it */
-  #every(ms: number, task: () => void): () => void {
-    let stop = (): void => {}
-    const next = (): void => {
-      stop = this.#clock.after(ms, () => {
-        next()
-        task()
-      })
-    }
-    next()
-    return () => stop()
+    connection.stopWatching = watchSilence({
+      ...{ clock: this.#clock, silentMsMax: runMsMax, onSlow },
+      onSilent: () => this.#lose(connection),
+    })
   }
 
   /** Rejects every statement still on the connection; their outcomes are unknown. */
@@ -303,20 +259,10 @@ class ClientPool {
     void Promise.allSettled([client.end({ timeout: 0 })])
     if (!this.#isEnding) {
       this.#lostCount += 1
-      this.#reap(client)
+      this.#discarded.add(client)
       this.#options.onLost?.({ isReplaced: connection.trust === 'replaced' })
     }
     this.#sendNext()
-  }
-
-  #reap(client: Sql, [wait, ...later]: readonly number[] = REAP_AFTER_MS): void {
-    this.#lost.delete(client)
-    if (wait === undefined) return
-    const again = (): void => {
-      void Promise.allSettled([closeAgain(client)])
-      this.#reap(client, later)
-    }
-    this.#lost.set(client, this.#clock.after(wait, again))
   }
 
   /** @param timeout how long statements in progress may take to finish, seconds; without it, as long as it takes */
@@ -334,10 +280,7 @@ class ClientPool {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       next.statement.reject(ended())
     }
-    for (const [client, cancel] of this.#lost) {
-      cancel()
-      void Promise.allSettled([closeAgain(client)])
-    }
+    this.#discarded.end()
     const open = this.#connections.splice(0)
     for (const { stopWatching } of open) stopWatching()
     await Promise.all(open.map(({ client, running }) => client.end({ timeout: running > 0 ? 0 : 1 })))
@@ -350,20 +293,7 @@ function mustBeThrownAway(error: unknown): boolean {
   return of === 'connection' || of === 'unfit'
 }
 
-function isStatement(made: unknown): made is Statement {
-  return made instanceof Promise && 'handler' in made && 'resolve' in made && 'reject' in made
-}
-
-/** `close` exists, but not in the types of postgres.js. Unlike `end` it can be called twice. */
-function closeAgain(client: Sql): Promise<void> {
-  return (client as unknown as { close(): Promise<void> }).close()
-}
-
 /** The error that postgres.js gives. */
 function ended(): Error {
   return refusal('CONNECTION_ENDED', 'the client has ended')
-}
-
-function refusal(code: string, why: string): Error {
-  return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
 }

@@ -1,3 +1,4 @@
+import type { ArrivalOrder } from '../../core/bookings/agency-bookings.ts'
 import type { BookingFilter, Listed } from '../../core/bookings/booking-list.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
@@ -15,9 +16,10 @@ export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter)
 }
 
 /**
- * One page of bookings, newest arrival first, ties by id, with the count of all. One statement, so that both are of the same
+ * One page of bookings by arrival, ties by id, with the count of all. One statement, so that both are of the same
  * moment, and a page beyond the end still has a count. The rows of the page are selected first, and only they get their columns:
  * for the fiftieth page that is a tenth of the work.
+ * @param page.order left out: newest arrival first
  * @param columns what is selected of `booking` and `joined`; including the booking's id as "id" and its arrival as "arrival"
  * @param joined joins that return every booking exactly once
  */
@@ -25,9 +27,10 @@ export async function bookingPage<Row extends { id: string }>(
   lists: ListReads,
   agencyId: string,
   { columns, joined, wanted }: { columns: Fragment; joined?: Fragment; wanted: Fragment },
-  page: { offset: number; limit: number },
+  page: { offset: number; limit: number; order?: ArrivalOrder },
 ): Promise<Listed<Row>> {
   const { sql } = lists
+  const isEarliestFirst = page.order === 'earliest_first'
   const rows = await lists.read(
     agencyId,
     sql<(Row & { total: number })[]>`
@@ -37,12 +40,12 @@ export async function bookingPage<Row extends { id: string }>(
         select ${columns}
         from (
           select * from booking where ${wanted}
-          order by booking.arrival desc, booking.booking_id
+          order by ${isEarliestFirst ? sql`booking.arrival` : sql`booking.arrival desc`}, booking.booking_id
           offset ${page.offset}::text::bigint limit ${page.limit}
         ) booking
         ${joined ?? sql``}
       ) page on true
-      order by page."arrival" desc, page."id"`,
+      order by ${isEarliestFirst ? sql`page."arrival"` : sql`page."arrival" desc`}, page."id"`,
   )
   // Without a row on the page, the count comes alone.
   return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null) }

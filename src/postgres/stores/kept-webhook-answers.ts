@@ -10,14 +10,19 @@ import type { StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { ENDPOINT } from './tables.ts'
 
-export type EndpointRow = Stored<typeof ENDPOINT.fields> & { readonly waitingEvents: number }
+/** `waitingDeliveries` is missing from answers that an earlier version has kept. */
+export type EndpointRow = Stored<typeof ENDPOINT.fields> & {
+  readonly waitingEvents: number
+  readonly waitingDeliveries?: number
+}
 
 const NO_SECRETS = { secretSealed: '', previousSecretSealed: null }
 const encodeEndpoint = encoderOf(ENDPOINT.fields)
 const decodeEndpoint = decoderOf(ENDPOINT.fields)
 
 export function endpointOf(row: EndpointRow): StoredEndpoint {
-  return { ...decodeEndpoint(row), waitingEvents: row.waitingEvents }
+  const { waitingEvents, waitingDeliveries = 0 } = row
+  return { ...decodeEndpoint(row), waitingEvents, waitingDeliveries }
 }
 
 /** Of the row `changed`, an `EndpointRow`. */
@@ -27,12 +32,15 @@ export function keptEndpointRow(sql: Sql, at: Instant): Fragment {
 }
 
 /** Of an endpoint that was read before the change. */
-export function keptEndpointText({ waitingEvents, ...endpoint }: StoredEndpoint, at: Instant): string {
+export function keptEndpointText(
+  { waitingEvents, waitingDeliveries, ...endpoint }: StoredEndpoint,
+  at: Instant,
+): string {
   const row = {
     ...encodeEndpoint(endpoint),
     id: uuidOf(endpoint.id),
     agencyId: uuidOf(endpoint.agencyId),
-    waitingEvents,
+    ...{ waitingEvents, waitingDeliveries },
   }
   return JSON.stringify({ endpoint: { ...row, ...NO_SECRETS }, at })
 }

@@ -1,5 +1,12 @@
-import type { AgencyBooking, AgencyBookingFilter, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
+import type {
+  AgencyBooking,
+  AgencyBookingFilter,
+  AgencyBookings,
+  ArrivalOrder,
+} from '../../core/bookings/agency-bookings.ts'
 import type { Listed } from '../../core/bookings/booking-list.ts'
+import { addNights, formatNight, type Night } from '../../core/domain/night.ts'
+import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
 import type { Encoded } from '../../core/journal/fields.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
@@ -47,11 +54,13 @@ export class PostgresAgencyBookings implements AgencyBookings {
   async list(
     agencyId: string,
     filter: AgencyBookingFilter,
-    page: { offset: number; limit: number },
+    page: { offset: number; limit: number; order: ArrivalOrder },
   ): Promise<Listed<AgencyBooking>> {
     const { sql } = this.#lists
     const wanted = sql`
       ${bookingFilter(sql, agencyId, filter)}
+      ${filter.departedBefore === null ? sql`` : sql`and booking.departure < ${formatNight(filter.departedBefore)}::text::date`}
+      ${filter.from === null ? sql`` : sql`and booking.arrival >= ${formatNight(earliestArrival(filter.from))}::text::date`}
       ${filter.type === null ? sql`` : sql`and booking.type = ${filter.type}`}
       ${filter.source === null ? sql`` : sql`and booking.source = ${filter.source}`}
       ${filter.sourceRef === null ? sql`` : sql`and booking.source_ref = ${filter.sourceRef}`}
@@ -61,6 +70,11 @@ export class PostgresAgencyBookings implements AgencyBookings {
     const { total, rows } = await bookingPage<StoredAgencyBooking>(this.#lists, agencyId, selection, page)
     return { total, rows: rows.map(agencyBookingOf) }
   }
+}
+
+/** No stay that departs on `from` or later arrived earlier: the oldest part of the index need not be read. */
+function earliestArrival(from: Night): Night {
+  return addNights(from, -STAY_NIGHTS_MAX)
 }
 
 function guestJoin(sql: Sql) {

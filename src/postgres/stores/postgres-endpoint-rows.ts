@@ -112,7 +112,7 @@ export class PostgresEndpointRows implements EndpointRows {
         updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} then ${at}::timestamptz else e.updated_at end
       where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
         e.agency_id = ${agency} and e.endpoint_id = ${endpoint} and e.status <> 'deleted'
-      returning ${endpointColumns(sql)}`
+      returning ${endpointColumns(sql, isDropping ? sql`exists (select from off)` : undefined)}`
     const answerBody = keptEndpointRow(sql, change.at)
     const write = this.#endpointWrite({ agencyId, audit, change: update, before, alone: isDropping, answerBody })
     return isBegun ? begun(write) : write
@@ -305,11 +305,17 @@ function pageOfDeliveries(rows: readonly (StoredDelivery & { total: number })[])
   return { total: rows[0]?.total ?? 0, rows: rows.filter((row) => row.id !== null).map(deliveryOf) }
 }
 
-function endpointColumns(sql: Sql): Fragment {
+/** @param isDropped whether the same statement drops the deliveries that wait: it still sees them as they were */
+function endpointColumns(sql: Sql, isDropped: Fragment = sql`false`): Fragment {
   return sql`
     ${selected(sql, ENDPOINT, 'e')},
     (select count(*)::int
      from (select from journal j
            where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
-           limit ${WAITING_COUNTED_MAX}) waiting) as "waitingEvents"`
+           limit ${WAITING_COUNTED_MAX}) waiting) as "waitingEvents",
+    case when ${isDropped} then 0 else (
+      select count(*)::int
+      from (select from webhook_delivery d
+            where d.agency_id = e.agency_id and d.endpoint_id = e.endpoint_id and d.status = 'pending'
+            limit ${WAITING_COUNTED_MAX}) waiting) end as "waitingDeliveries"`
 }

@@ -3,7 +3,6 @@ import type { JournalStore, StoredUnit, WriterTerm } from '../../core/journal/jo
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
-import { appendBatch } from './append-batch.ts'
 import { assertHistory, assertNotArchived } from './archived-history.ts'
 import { entryOf, type LoadedRow, storedUnitOf } from './loaded-rows.ts'
 import { PostgresLane } from './postgres-lane.ts'
@@ -31,12 +30,9 @@ export class PostgresJournalStore implements JournalStore {
     return this.#lanes[lane] as PostgresLane
   }
 
-  /**
-   * Opens the connections of this many lanes, and appends nothing on each: a take-over finds them open, and the first booking after it
-   * does not wait until its backend has read the tables' descriptions and planned the statement.
-   */
+  /** Opens the connections of this many lanes, so that a take-over finds them open (PostgresLane.open). */
   async open(lanes: number): Promise<void> {
-    for (let lane = 0; lane < lanes; lane++) await appendBatch(this.lane(lane).client, { shards: [], records: [] })
+    for (let lane = 0; lane < lanes; lane++) await this.lane(lane).open()
   }
 
   async takeOver(holder: string): Promise<WriterTerm> {

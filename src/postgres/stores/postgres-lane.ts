@@ -55,6 +55,16 @@ export class PostgresLane implements LaneStore {
     return client
   }
 
+  /**
+   * Opens the connection and appends nothing, so that the first batch does not wait until the backend has read the tables' descriptions
+   * and planned the statement.
+   */
+  async open(): Promise<void> {
+    const unfit = await this.#unfit()
+    if (unfit !== null) throw unfit.cause
+    await appendBatch(this.#client, { shards: [], records: [] })
+  }
+
   async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
     const unfit = await this.#unfit()
     if (unfit !== null) return unfit

@@ -35,8 +35,9 @@ const ROWS_AT_ONCE = 1_000
 type StoredStay = { -readonly [N in keyof TapeStay]: TapeStay[N] }
 
 /**
- * Those that arrive in the window are found by the index on arrivals. Of those before, only the latest of each unit can reach into it,
- * because the stays of a unit do not overlap: one look into the index of each unit.
+ * Those that arrive in the window are found by the index on arrivals. Of those before, only the latest of each unit can reach into it
+ * with its nights or its cleaning, because the stays of a unit do not overlap: one look into the index of each unit. An expected
+ * extension may reach beyond later stays, and has an index of its own.
  */
 function staysOf({ sql }: ListReads, agencyId: string, { from, to, turnoverNightsMax, staysMax }: TapeWindow) {
   const first = sql`${formatNight(from)}::text::date`
@@ -56,8 +57,11 @@ function staysOf({ sql }: ListReads, agencyId: string, { from, to, turnoverNight
         where booking.unit_id = unit.unit_id and arrival < ${first} and booking.status <> 'cancelled' and booking.agency_id = ${agency}
         order by arrival desc limit 1
       ) latest
-      where unit.agency_id = ${agency}
-        and greatest(latest.departure + ${turnoverNightsMax}::int, latest.expected_until) >= ${first}
+      where unit.agency_id = ${agency} and latest.departure + ${turnoverNightsMax}::int >= ${first}
+        and (latest.expected_until is null or latest.expected_until < ${first})
+      union all
+      select booking.* from booking
+      where agency_id = ${agency} and expected_until >= ${first} and arrival < ${first} and status <> 'cancelled'
       limit ${staysMax}
     ) stay
     left join guest on guest.agency_id = stay.agency_id and guest.guest_id = stay.guest_id`

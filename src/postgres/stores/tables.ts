@@ -209,6 +209,6 @@ export const ENDPOINT = table(
     previousSecretUntil: nullable(instant()),
     createdAt: instant(),
     updatedAt: instant(),
-  } as const satisfies FieldsOf<Omit<StoredEndpoint, 'waitingEvents'>>,
+  } as const satisfies FieldsOf<Omit<StoredEndpoint, 'waitingEvents' | 'waitingDeliveries'>>,
   { id: 'endpoint_id' },
 )

@@ -126,6 +126,16 @@ describe('the window', () => {
     expect((await tape()).body.stays[0][10]).toBe(3)
   })
 
+  test('shows a stay whose expected extension reaches into it, even behind later stays that begin before it', async () => {
+    const inHouse = await book('2027-02-10', '2027-02-12', { status: 'checked_in', expectedUntil: '2027-03-04' })
+    await book('2027-02-14', '2027-02-16')
+    expect(idsIn(await tape())).toEqual([inHouse.id])
+    const next = await book('2027-02-26', '2027-03-02')
+    expect(idsIn(await tape()).toSorted()).toEqual([inHouse.id, next.id].toSorted())
+    await service.patch(`${path}/bookings/${inHouse.id}`, { expectedUntil: null })
+    expect(idsIn(await tape())).toEqual([next.id])
+  })
+
   test('has archived units last, and only those whose stays are shown', async () => {
     const first = await service.unit(agency, { slug: 'attic', name: 'Attic' })
     await service.unit(agency, { slug: 'barn', name: 'Barn', status: 'archived' })

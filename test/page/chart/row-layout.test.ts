@@ -28,6 +28,18 @@ describe('the bars of a row', () => {
     expect(barsOf(stays(104), 0, ALL)[0]).toMatchObject({ expectedUntil: 105, isExtensionInTheWay: true })
   })
 
+  test('an expected extension is drawn as far as it goes, past later stays', () => {
+    const stays = [
+      aStay({ status: 'checked_in', expectedUntil: 140 }),
+      aStay({ id: 'next', arrival: 110, departure: 112 }),
+      aStay({ id: 'later', arrival: 120, departure: 122 }),
+    ]
+    const ids = (from: number) => barsOf(stays, 0, { from, to: from + 10 }).map(({ stay }) => stay.id)
+    expect(ids(130)).toEqual(['bkg_1'])
+    expect(ids(118)).toEqual(['bkg_1', 'later'])
+    expect(ids(141)).toEqual([])
+  })
+
   test('only what touches the window is drawn, half a departure day and a tail included', () => {
     const stays = Array.from({ length: 50 }, (_, i) => aStay({ id: `${i}`, arrival: i * 10, departure: i * 10 + 4 }))
     const ids = (from: number, to: number, turnoverNights = 0) =>

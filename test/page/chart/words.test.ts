@@ -19,7 +19,7 @@ describe('days', () => {
 
   test('a text is a day only if the calendar has it', () => {
     expect(parseDay('2027-03-01')).toBe(MONDAY)
-    expect(['2027-06-31', '2027-3-1', '', 'today'].map(parseDay)).toEqual([null, null, null, null])
+    expect(['2027-06-31', '2027-3-1', '', 'today', '0002-03-01'].map(parseDay)).toEqual([null, null, null, null, null])
   })
 })
 
@@ -48,7 +48,8 @@ describe('what is said of a stay', () => {
   })
 
   test('every status and type has a look of its own', () => {
-    expect(kindOf({ type: 'owner_stay', status: 'draft' })).toBe('hold')
+    expect(kindOf({ type: 'owner_stay', status: 'option' })).toBe('hold')
+    expect(kindOf({ type: 'guest', status: 'draft' })).toBe('draft')
     expect(kindOf({ type: 'owner_stay', status: 'checked_in' })).toBe('owner')
     expect(kindOf({ type: 'guest', status: 'checked_in' })).toBe('checked-in')
     expect(kindOf({ type: 'block', status: 'confirmed' })).toBe('block')

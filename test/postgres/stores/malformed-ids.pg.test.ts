@@ -45,8 +45,16 @@ describe.each(OF_ANOTHER_FORM)('an id with %s', (_, changed) => {
     const { bookingList, sql, lists } = service.ledger
     const none = { rows: [], total: 0 }
     expect(await bookingList.list(agency.id, { ...filter, unitId: changed(booking.unitId) }, page)).toEqual(none)
-    const wanted = { ...filter, type: null, source: null, sourceRef: null, guestId: changed(booking.id) }
-    expect(await new PostgresAgencyBookings(sql, lists).list(agency.id, wanted, page)).toEqual(none)
+    const wanted = {
+      ...filter,
+      departedBefore: null,
+      type: null,
+      source: null,
+      sourceRef: null,
+      guestId: changed(booking.id),
+    }
+    const listed = new PostgresAgencyBookings(sql, lists).list(agency.id, wanted, { ...page, order: 'latest_first' })
+    expect(await listed).toEqual(none)
     expect(await bookingList.ofGuest(agency.id, changed(booking.id), 10)).toEqual([])
   })
 

@@ -32,7 +32,7 @@ export function AuditFilters({ filter }: { filter: AuditFilter }) {
         label="Who"
         value={who}
         onChange={change('who')}
-        options={isKnown ? people : [...people, { value: who, label: 'A deleted key or token' }]}
+        options={isKnown ? people : [...people, { value: who, label: 'Another key or token' }]}
       />
       <Select label="Outcome" value={outcome} onChange={change('outcome')} options={outcomes} />
       <DateInput label="From" value={from} max={to} onChange={change('from')} />

@@ -42,12 +42,12 @@ export function AuditTrail() {
           ) : (
             <EmptyState
               icon="audit"
-              title={isFiltered(filter) ? 'Nothing of that kind has happened' : 'Nothing has happened yet'}
+              title={isFiltered(filter) ? 'No entries match' : 'No entries yet'}
               action={isFiltered(filter) && <Button onClick={() => setQuery(NO_FILTER)}>Clear all filters</Button>}
             >
               {isFiltered(filter)
-                ? 'Change one of the filters, or see everything.'
-                : 'Each change appears here with who made it, and each attempt that was refused with the reason.'}
+                ? 'Change or clear the filters.'
+                : 'Every change appears here with who made it, and every refused attempt with the reason.'}
             </EmptyState>
           )}
           <Pager
@@ -80,7 +80,7 @@ function OfOneBooking({ filter: { booking: bookingId } }: { filter: AuditFilter 
   return (
     <Note>
       <p>
-        Only what concerns{' '}
+        Only entries about{' '}
         {booking === undefined ? (
           'one booking'
         ) : (

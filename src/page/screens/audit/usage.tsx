@@ -51,7 +51,7 @@ export function Usage() {
                 title="No requests yet"
                 action={<LinkButton href={hashOf('keys')}>See the API keys</LinkButton>}
               >
-                Give a partner an API key. What it asks is counted here.
+                Give a partner an API key, and its requests are counted here.
               </EmptyState>
             ) : (
               <Chart months={data.usage} />
@@ -110,24 +110,22 @@ function ThisMonth({ month: { month, used, quota, resetsAt }, now }: { month: Mo
           />
         )}
         <p class="muted">
-          {expected !== null && `At this pace about ${count(expected)} by the end of the month. `}
+          {expected !== null && `At this pace, about ${count(expected)} by the end of the month. `}
           Each key may make {count(requestsPerMinute)} requests a minute.
         </p>
         {!apiAccess && (
           <Note tone="warn">
-            <p>The plan does not include the API: partners are refused. The operator can change that.</p>
+            <p>The plan does not include the API, so partners are refused. The operator can change the plan.</p>
           </Note>
         )}
         {quota !== null && used >= quota && (
           <Note tone="bad">
-            <p>
-              The month’s requests are used up: partners are refused until the quota resets. The operator can raise it.
-            </p>
+            <p>This month’s quota is used up, so partners are refused until it resets. The operator can raise it.</p>
           </Note>
         )}
         {quota !== null && used < quota && expected !== null && expected > quota && (
           <Note tone="warn">
-            <p>At this pace the quota is used up before the month ends. The operator can raise it.</p>
+            <p>At this pace, the quota will be used up before the month ends. The operator can raise it.</p>
           </Note>
         )}
       </div>

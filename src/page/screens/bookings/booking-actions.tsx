@@ -9,7 +9,7 @@ import type { Booking } from '../../stays/stay-name.ts'
 import { CancelDialog, cancelWords } from './cancel-dialog.tsx'
 import { ExtensionDialog } from './extension-dialog.tsx'
 import { HoldDialog } from './hold-dialog.tsx'
-import { MoveDialog } from './move-dialog.tsx'
+import { MoveBooking } from './move-booking.tsx'
 import { type Step, StepDialog, stepAfter } from './step-dialog.tsx'
 
 const MOVE = 'Change dates or unit'
@@ -22,7 +22,7 @@ export function BookingActions({ booking }: { booking: Booking }) {
   const isPhone = useIsPhone()
   const [open, setOpen] = useState<Open | null>(null)
   if (booking.status === 'cancelled') return <RoleNote>Cancelled. The nights are free again.</RoleNote>
-  if (!may('desk')) return <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
+  if (!may('desk')) return <RoleNote>You can view this, but changing it needs the role Desk or a higher one.</RoleNote>
   const step = stepAfter(booking)
   const close = () => setOpen(null)
   return (
@@ -51,7 +51,7 @@ export function BookingActions({ booking }: { booking: Booking }) {
         />
       </span>
       {open === 'step' && step !== null && <StepDialog step={step} booking={booking} onClose={close} />}
-      {open === 'move' && <MoveDialog booking={booking} onClose={close} />}
+      {open === 'move' && <MoveBooking booking={booking} onClose={close} />}
       {open === 'hold' && <HoldDialog booking={booking} onClose={close} />}
       {open === 'extension' && <ExtensionDialog booking={booking} onClose={close} />}
       {open === 'cancel' && <CancelDialog booking={booking} onClose={close} />}

@@ -7,7 +7,7 @@ import { STATUS_LOOKS, TYPE_LOOKS } from '../../design/status-looks.ts'
 import { useIsPhone } from '../../design/use-media.ts'
 import { setQuery } from '../../route/router.ts'
 import { useUnits } from '../../stays/use-units.ts'
-import { type BookingFilter, filterCount, NO_FILTER } from './booking-filter.ts'
+import { type BookingFilter, dateOrNone, filterCount, NO_FILTER } from './booking-filter.ts'
 
 const ANY = { value: '', label: 'Any' }
 const STATUSES = [ANY, ...Object.entries(STATUS_LOOKS).map(([value, { label }]) => ({ value, label }))]
@@ -18,6 +18,12 @@ const SOURCES = ['portal', 'partner', 'website', 'airbnb', 'booking.com']
 /** A change of a filter shows the first page. It is no step of its own in the browser's history. */
 const change = (member: keyof BookingFilter) => (value: string) =>
   setQuery({ [member]: value === '' ? null : value, page: null }, { replace: true })
+
+/** Days that are asked for take the place of “upcoming” or “past”. A year that is still being typed is left alone. */
+const changeDay = (member: 'from' | 'to') => (value: string) => {
+  if (value !== '' && dateOrNone(value) === '') return
+  setQuery({ [member]: value === '' ? null : value, when: null, page: null }, { replace: true })
+}
 
 export function BookingFilters({ filter }: { filter: BookingFilter }) {
   const isPhone = useIsPhone()
@@ -41,8 +47,8 @@ export function BookingFilters({ filter }: { filter: BookingFilter }) {
           <Select label="Type" value={filter.type} onChange={change('type')} options={TYPES} />
           <UnitSelect unit={filter.unit} />
           <SourceInput key={filter.source} source={filter.source} />
-          <DateInput label="Stays from" value={filter.from} max={filter.to} onChange={change('from')} />
-          <DateInput label="Stays until" value={filter.to} min={filter.from} onChange={change('to')} />
+          <DateInput label="Stays from" value={filter.from} max={filter.to} onChange={changeDay('from')} />
+          <DateInput label="Stays until" value={filter.to} min={filter.from} onChange={changeDay('to')} />
           {isSet && (
             <Button tone="quiet" icon="close" onClick={() => setQuery(NO_FILTER, { replace: true })}>
               Clear

@@ -5,11 +5,23 @@ import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
 import { Pager } from '../../design/pager.tsx'
+import { Segments } from '../../design/segments.tsx'
 import { count, plural } from '../../format/count.ts'
+import { isoOf, todayIn } from '../../format/days.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
-import { type BookingFilter, filterCount, filterOf, listQuery, NO_FILTER } from './booking-filter.ts'
+import {
+  type BookingFilter,
+  filterCount,
+  filterOf,
+  listQuery,
+  NO_FILTER,
+  usualWhen,
+  WHENS,
+  type When,
+  whenQuery,
+} from './booking-filter.ts'
 import { BookingFilters } from './booking-filters.tsx'
 import { searchBookings } from './booking-search.ts'
 import { BookingTable } from './booking-table.tsx'
@@ -17,7 +29,7 @@ import { lastList } from './last-list.ts'
 
 const PAGE_SIZE = 50
 
-/** Every booking of the agency, newest arrival first. */
+/** The bookings of the agency: those to come, soonest first, unless another part of time is asked for. */
 export function BookingList() {
   const { may } = useSession()
   const route = useRoute()
@@ -47,7 +59,13 @@ export function BookingList() {
 
 function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
   const { path } = useSession()
-  const query = { ...listQuery(filter), page, pageSize: PAGE_SIZE }
+  const { agency } = useSession()
+  const query = {
+    ...listQuery(filter),
+    ...whenQuery(filter, isoOf(todayIn(agency.timezone))),
+    page,
+    pageSize: PAGE_SIZE,
+  }
   const { data, error, refresh } = useResource(`bookings?${JSON.stringify(query)}`, (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/bookings', { params: { path, query }, signal })),
   )
@@ -60,9 +78,11 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
         </Card>
       )}
       {data !== undefined && (
-        <Card title={plural(data.totalItems, 'booking')} aside="Newest arrival first" isFlush>
-          {data.bookings.length > 0 && <BookingTable bookings={data.bookings} caption="Bookings" />}
-          {data.bookings.length === 0 && <NothingFound isFiltered={filterCount(filter) > 0} page={page} />}
+        <Card title={titleOf(data.totalItems, filter.when)} aside={<WhenSegments filter={filter} />} isFlush>
+          {data.bookings.length > 0 && (
+            <BookingTable bookings={data.bookings} caption={`Bookings, ${ORDER_WORDS[query.order]}`} />
+          )}
+          {data.bookings.length === 0 && <NothingFound filter={filter} page={page} />}
           <Pager
             page={page}
             pageSize={PAGE_SIZE}
@@ -78,10 +98,39 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
   )
 }
 
+/** Whatever days were asked for are given up: they would contradict it. */
+function WhenSegments({ filter: { when, status } }: { filter: BookingFilter }) {
+  const usual = usualWhen({ from: '', to: '', status })
+  return (
+    <Segments
+      label="Which bookings"
+      value={when}
+      options={WHENS.map((value) => ({ value, label: WHEN_LABELS[value] }))}
+      onChange={(value) => setQuery({ when: value === usual ? null : value, from: null, to: null, page: null })}
+    />
+  )
+}
+
+const WHEN_LABELS = { upcoming: 'Upcoming', past: 'Past', all: 'All' } as const satisfies Record<When, string>
+
+const ORDER_WORDS = { earliest_first: 'soonest arrival first', latest_first: 'latest arrival first' } as const
+
+function titleOf(total: number, when: When): string {
+  switch (when) {
+    case 'upcoming':
+      return `${plural(total, 'booking')} in house or to come`
+    case 'past':
+      return plural(total, 'past booking')
+    case 'all':
+      return plural(total, 'booking')
+  }
+}
+
 function Found({ filter }: { filter: BookingFilter }) {
-  const { path } = useSession()
+  const { path, agency } = useSession()
+  const today = isoOf(todayIn(agency.timezone))
   const { data, error, refresh } = useResource(`bookings?search=${JSON.stringify(filter)}`, (signal) =>
-    searchBookings({ path, filter, signal }),
+    searchBookings({ path, filter, today, signal }),
   )
   if (data === undefined)
     return error === null ? (
@@ -108,7 +157,7 @@ function Found({ filter }: { filter: BookingFilter }) {
           <p>Only the newest stays of each guest are shown. The guest’s page has the rest.</p>
         </Note>
       )}
-      <Card title={`${plural(bookings.length, 'booking')} found`} aside="Newest arrival first" isFlush>
+      <Card title={`${plural(bookings.length, 'booking')} found`} aside="Those to come first" isFlush>
         {bookings.length > 0 ? (
           <BookingTable bookings={bookings} caption="Bookings found" />
         ) : (
@@ -123,7 +172,7 @@ function Found({ filter }: { filter: BookingFilter }) {
   )
 }
 
-function NothingFound({ isFiltered, page }: { isFiltered: boolean; page: number }) {
+function NothingFound({ filter, page }: { filter: BookingFilter; page: number }) {
   if (page > 1)
     return (
       <EmptyState
@@ -132,17 +181,23 @@ function NothingFound({ isFiltered, page }: { isFiltered: boolean; page: number 
         action={<Button onClick={() => setQuery({ page: null })}>Go to the first page</Button>}
       />
     )
-  if (isFiltered)
-    return (
+  const everything = <Button onClick={() => setQuery({ when: 'all' })}>Show all dates</Button>
+  if (filterCount(filter) > 0)
+    return filter.when === 'all' ? (
       <EmptyState icon="filter" title="No bookings match" action={<ClearButton />}>
         Change or clear the filters.
       </EmptyState>
+    ) : (
+      <EmptyState icon="filter" title={`No ${filter.when} bookings match`} action={everything}>
+        Others may match: look at all dates, or change the filters.
+      </EmptyState>
     )
+  if (filter.when === 'past') return <EmptyState icon="bookings" title="No past bookings" />
   return (
     <EmptyState
       icon="bookings"
-      title="No bookings yet"
-      action={<LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton>}
+      title={filter.when === 'all' ? 'No bookings yet' : 'No upcoming bookings'}
+      action={filter.when === 'all' ? <LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton> : everything}
     >
       Book a stay in the calendar, or give a partner an API key. Their bookings appear here immediately.
     </EmptyState>

@@ -4,7 +4,7 @@
 import { answerOf, client } from '../../api/client.ts'
 import { Problem } from '../../api/problem.ts'
 import { type Booking, guestName } from '../../stays/stay-name.ts'
-import { type BookingFilter, listQuery } from './booking-filter.ts'
+import { type BookingFilter, listQuery, soonestFirst } from './booking-filter.ts'
 
 /** Guests whose stays are shown; more than that are too many to mean one. */
 const GUESTS_MAX = 8
@@ -12,7 +12,7 @@ const STAYS_PER_GUEST = 25
 const SEARCH_LENGTH_MIN = 2
 
 export interface FoundBookings {
-  /** Newest arrival first, each once. */
+  /** Each once, by `soonestFirst`. */
   readonly bookings: readonly Booking[]
   /** Guests that the search means, and how many of them have their stays in `bookings`. */
   readonly guests: { readonly total: number; readonly shown: readonly { readonly id: string; readonly name: string }[] }
@@ -24,13 +24,15 @@ type Path = { readonly agencySlug: string }
 interface Asked {
   readonly path: Path
   readonly filter: BookingFilter
+  /** `YYYY-MM-DD`. */
+  readonly today: string
   readonly signal: AbortSignal
 }
 
 export async function searchBookings(asked: Asked): Promise<FoundBookings> {
   const [byId, byReference, byGuest] = await Promise.all([withId(asked), withReference(asked), ofGuests(asked)])
   const all = new Map([...byId, ...byReference, ...byGuest.bookings].map((booking) => [booking.id, booking]))
-  const bookings = [...all.values()].toSorted((a, b) => (a.arrival < b.arrival ? 1 : a.arrival > b.arrival ? -1 : 0))
+  const bookings = [...all.values()].toSorted(soonestFirst(asked.today))
   return { bookings, guests: byGuest.guests, hasMore: byGuest.hasMore }
 }
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { answerOf, client } from '../../api/client.ts'
 import { TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
+import { cancelBooking } from '../../stays/booking-writes.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { useVersionedWrite } from './versioned-write.ts'
@@ -16,12 +16,9 @@ export function cancelWords({ status, type }: Pick<Booking, 'status' | 'type'>):
 
 export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
   const [reason, setReason] = useState('')
-  const write = useVersionedWrite<{ reason: string | null }>({
+  const write = useVersionedWrite<string>({
     booking,
-    send: (body, path, header) =>
-      answerOf(
-        client.POST('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}/cancel', { params: { path, header }, body }),
-      ),
+    send: cancelBooking,
     onDone: (changed) => {
       toast({ tone: 'good', text: `${stayName(changed)} is cancelled. The nights are free.` })
       onClose()
@@ -35,7 +32,7 @@ export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: 
       action={action}
       tone="danger"
       write={write}
-      onSubmit={() => write.run({ reason: reason.trim() === '' ? null : reason.trim() })}
+      onSubmit={() => write.run(reason)}
       onClose={onClose}
     >
       <p>

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks'
 import { Checkbox, DateInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { dayOf, dayText, isoOf } from '../../format/days.ts'
+import { patchBooking } from '../../stays/booking-writes.ts'
 import { type Booking, stayName } from '../../stays/stay-name.ts'
 import { ActionDialog } from './action-dialog.tsx'
-import { patchBooking } from './patch-booking.ts'
 import { useVersionedWrite } from './versioned-write.ts'
 
 /** The guest in house is likely to stay on: partners are not sold the nights meanwhile. */

@@ -5,9 +5,9 @@ import { toast } from '../../design/toast.tsx'
 import { instantText, timeLeft } from '../../format/instants.ts'
 import { instantOf, localTime } from '../../format/local-time.ts'
 import { useSession } from '../../session/use-session.ts'
+import { patchBooking } from '../../stays/booking-writes.ts'
 import { type Booking, stayName } from '../../stays/stay-name.ts'
 import { ActionDialog } from './action-dialog.tsx'
-import { patchBooking } from './patch-booking.ts'
 import { useVersionedWrite } from './versioned-write.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { Note } from '../../design/feedback.tsx'
 import type { IconName } from '../../design/icon.tsx'
@@ -5,9 +6,10 @@ import { toast } from '../../design/toast.tsx'
 import { dayOf, dayText, todayIn } from '../../format/days.ts'
 import { money } from '../../format/money.ts'
 import { useSession } from '../../session/use-session.ts'
+import { type BookingPatch, patchBooking } from '../../stays/booking-writes.ts'
+import { checkOutPatch, EARLY_CHOICE, EarlyDeparture, earlyDeparture } from '../../stays/early-departure.tsx'
 import { type Booking, partyText, stayName } from '../../stays/stay-name.ts'
 import { ActionDialog } from './action-dialog.tsx'
-import { patchBooking } from './patch-booking.ts'
 import { useVersionedWrite } from './versioned-write.ts'
 
 /** The way of a booking from a hold to the departure. There is no way back, so each step is asked for. */
@@ -36,7 +38,8 @@ export function stepAfter({ status, type }: Booking): Step | null {
 
 export function StepDialog({ step, booking, onClose }: { step: Step; booking: Booking; onClose: () => void }) {
   const { currency, agency } = useSession()
-  const write = useVersionedWrite<{ status: Step['to'] }>({
+  const [early, setEarly] = useState(EARLY_CHOICE)
+  const write = useVersionedWrite<BookingPatch>({
     booking,
     send: patchBooking,
     onDone: (changed) => {
@@ -46,13 +49,19 @@ export function StepDialog({ step, booking, onClose }: { step: Step; booking: Bo
   })
   const { base } = write
   const { type, totalAmount, arrival, departure, unitName } = base
-  const warning = warningOf(step, base, todayIn(agency.timezone))
+  const today = todayIn(agency.timezone)
+  const warning = warningOf(step, base, today)
+  const stay = {
+    ...{ id: base.id, version: base.version, type, total: totalAmount },
+    ...{ arrival: dayOf(arrival), departure: dayOf(departure) },
+  }
+  const earlyDay = step.to === 'checked_out' ? earlyDeparture(stay, today) : null
   return (
     <ActionDialog
       title={`${step.action}: ${stayName(booking)}`}
       action={step.action}
       write={write}
-      onSubmit={() => write.run({ status: step.to })}
+      onSubmit={() => write.run(step.to === 'checked_out' ? checkOutPatch(stay, today, early) : { status: step.to })}
       onClose={onClose}
     >
       <DescriptionList
@@ -69,15 +78,14 @@ export function StepDialog({ step, booking, onClose }: { step: Step; booking: Bo
           <p>{warning}</p>
         </Note>
       )}
+      {earlyDay !== null && <EarlyDeparture stay={stay} day={earlyDay} choice={early} onChange={setEarly} />}
     </ActionDialog>
   )
 }
 
 /** What is unusual about taking the step today. */
-function warningOf({ to }: Step, { arrival, departure }: Booking, today: number): string | null {
+function warningOf({ to }: Step, { arrival }: Booking, today: number): string | null {
   if (to === 'checked_in' && dayOf(arrival) > today)
     return `The arrival is only on ${dayText(dayOf(arrival), 'long')}. Checking in cannot be taken back.`
-  if (to === 'checked_out' && dayOf(departure) > today)
-    return `The booked departure is only on ${dayText(dayOf(departure), 'long')}. The nights until then stay booked: change the dates first to free them.`
   return null
 }

@@ -5,6 +5,7 @@ import { type Problem, problemOf } from '../../api/problem.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
 import { type ActorWords, actorWords } from '../../history/actor-words.ts'
 import { useSession } from '../../session/use-session.ts'
+import type { BookingPath } from '../../stays/booking-writes.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
 /** What a colleague has done in the meantime. */
@@ -30,8 +31,6 @@ interface VersionedInput<Input> {
   readonly input: Input
   readonly version: number
 }
-
-type BookingPath = { readonly agencySlug: string; readonly bookingId: string }
 
 /** @param options.send the write itself, with the headers it is given */
 export function useVersionedWrite<Input>({

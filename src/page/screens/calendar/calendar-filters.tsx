@@ -40,12 +40,12 @@ export function CalendarFilters(props: {
       <DateInput
         label="Free from"
         value={isoOrNull(freeFrom) ?? ''}
-        onChange={(text) => onChange({ ...filter, freeFrom: parseDay(text) })}
+        onChange={(text) => isWhole(text) && onChange({ ...filter, freeFrom: parseDay(text) })}
       />
       <DateInput
         label="Free until"
         value={isoOrNull(freeTo) ?? ''}
-        onChange={(text) => onChange({ ...filter, freeTo: parseDay(text) })}
+        onChange={(text) => isWhole(text) && onChange({ ...filter, freeTo: parseDay(text) })}
         error={isBackwards ? 'Must be after “Free from”' : undefined}
       />
       <p class="calendar-shown" role="status">
@@ -55,4 +55,9 @@ export function CalendarFilters(props: {
       {isFiltering(filter) && <Button onClick={() => onChange(NO_FILTER)}>Clear</Button>}
     </section>
   )
+}
+
+/** A year that is still being typed is left alone. */
+function isWhole(text: string): boolean {
+  return text === '' || parseDay(text) !== null
 }

@@ -1,4 +1,5 @@
 const KINDS = [
+  ['draft', 'Draft'],
   ['hold', 'Hold'],
   ['confirmed', 'Confirmed'],
   ['checked-in', 'Checked in'],

@@ -1,30 +1,30 @@
 import './calendar.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Problem } from '../../api/problem.ts'
-import { DayWords } from '../../chart/labels.ts'
+import { barText, DayWords } from '../../chart/labels.ts'
 import type { Zoom } from '../../chart/scale.ts'
 import type { Stay } from '../../chart/stay.ts'
 import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { isFiltering, staysFound, type UnitFilter, unitsShown } from '../../chart/unit-filter.ts'
 import { useStore } from '../../data/use-store.ts'
-import { LinkButton } from '../../design/button.tsx'
-import { EmptyState, ErrorNote } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
-import { type Day, isoOf, monthStart, todayIn } from '../../format/days.ts'
-import { hashOf } from '../../route/route.ts'
+import { type Day, monthStart, todayIn } from '../../format/days.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
+import type { Pricing } from '../../stays/booking-writes.ts'
+import { MoveDialog, type Placement } from '../../stays/move-dialog.tsx'
 import { addressOf, filterQuery } from './calendar-address.ts'
 import { CalendarData, HORIZON_DAYS } from './calendar-data.ts'
 import { CalendarFilters } from './calendar-filters.tsx'
 import { CalendarLegend } from './calendar-legend.tsx'
+import { CalendarNotice, Refusal } from './calendar-notice.tsx'
 import { CalendarToolbar } from './calendar-toolbar.tsx'
-import { ChangeDialog } from './change-dialog.tsx'
 import { NewStayPanel } from './new-stay-panel.tsx'
 import { MissingStayPanel, StayPanel } from './stay-panel.tsx'
 import { useNowS } from './use-now.ts'
-import { type Placement, useStayChanges } from './use-stay-changes.ts'
+import { usePosition } from './use-position.ts'
+import { useStayChanges } from './use-stay-changes.ts'
 
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
@@ -46,7 +46,7 @@ export function CalendarScreen() {
   // The horizon stays where it was when the screen was opened: else all columns would move at midnight.
   const [opened] = useState(() => ({
     ...{ from: today - HORIZON_DAYS, to: today + HORIZON_DAYS + 1 },
-    ...{ day: clamped(address.from ?? today - BACK_DAYS, today), unit: address.unit },
+    day: clamped(address.from ?? today - BACK_DAYS, today),
   }))
   const data = useMemo(() => new CalendarData(path, opened, opened.day), [path.agencySlug])
   useEffect(() => () => data.close(), [data])
@@ -72,6 +72,10 @@ export function CalendarScreen() {
   )
   const found = useMemo(() => new Set(foundStays.map(({ id }) => id)), [foundStays])
   const [foundAt, setFoundAt] = useState(0)
+  const position = usePosition({
+    ...{ address, units, handle },
+    shown: (day) => clamped(day ?? today - BACK_DAYS, today),
+  })
 
   function show({ arrival, unit }: Pick<Stay, 'arrival' | 'unit'>): void {
     const row = units.findIndex(({ slug }) => slug === unit)
@@ -98,24 +102,13 @@ export function CalendarScreen() {
     if (stay !== undefined) show(stay)
   }
 
-  function jump(day: Day): void {
-    handle.current.scrollTo({ day: clamped(day, today), row: null })
-  }
-
-  async function move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<void> {
+  async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<void> {
     setOpen(null)
     const problem = await changes.move(stay, to, pricing)
     if (problem === null) return
     // Said in the dialog, with what was asked for: it can be tried again or changed.
     setOpen({ kind: 'change', id: stay.id, to, refusal: problem })
   }
-
-  // The unit of the address is known once the first page has come.
-  const isShowing = units.length > 0
-  useEffect(() => {
-    const row = units.findIndex(({ slug }) => slug === opened.unit)
-    if (row > 0) handle.current.scrollTo({ day: null, row })
-  }, [isShowing])
 
   const openStay = address.booking === null ? null : data.rows.stay(address.booking)
   const changing = open?.kind === 'change' ? data.rows.stay(open.id) : null
@@ -130,9 +123,9 @@ export function CalendarScreen() {
         found={search.trim() === '' ? null : { count: foundStays.length, at: foundAt }}
         filters={filterCount(filter)}
         onZoom={(zoom) => setQuery({ zoom }, { replace: true })}
-        onToday={() => jump(today - BACK_DAYS)}
-        onStep={(direction) => jump(stepped(leftDay, zoom, direction))}
-        onJump={jump}
+        onToday={() => position.jump(today - BACK_DAYS)}
+        onStep={(direction) => position.jump(stepped(leftDay, zoom, direction), { isStep: true })}
+        onJump={(day) => position.jump(day)}
         onSearch={(q) => setQuery({ q }, { replace: true })}
         onFound={goToFound}
         onFilter={() => setFilterOpen(!isFilterOpen)}
@@ -163,9 +156,9 @@ export function CalendarScreen() {
           inFlight={changes.inFlight}
           initial={{ day: opened.day, row: 0 }}
           onSeen={(days) => data.want(days)}
-          onSettled={({ leftDay, topRow }) => {
-            setLeftDay(leftDay)
-            setQuery({ from: isoOf(leftDay), unit: topRow === 0 ? null : units[topRow]?.slug }, { replace: true })
+          onSettled={(at) => {
+            setLeftDay(at.leftDay)
+            position.settled(at)
           }}
           onOpen={({ id }) => setQuery({ booking: id })}
           onCreate={({ slug }, { arrival, departure }) =>
@@ -176,7 +169,7 @@ export function CalendarScreen() {
           }
           onRefused={(text) => toast({ text })}
         />
-        <Notice
+        <CalendarNotice
           state={state}
           isReady={isReady}
           units={data.rows.units.length}
@@ -198,12 +191,14 @@ export function CalendarScreen() {
         />
       )}
       {open?.kind === 'change' && changing !== null && (
-        <ChangeDialog
+        <MoveDialog
           key={`${open.id} ${open.refusal === null}`}
           units={data.rows.units}
+          name={barText(changing)}
           stay={changing}
           to={open.to}
-          refusal={open.refusal}
+          notice={<Refusal problem={open.refusal} />}
+          isConflict={open.refusal?.code === 'VERSION_CHANGED'}
           onProposed={(to) => setOpen({ ...open, to })}
           onConfirm={(to, pricing) => void move(changing, to, pricing)}
           onClose={() => setOpen(null)}
@@ -226,41 +221,6 @@ export function CalendarScreen() {
       )}
       {open === null && address.booking !== null && openStay === null && isReady && !state.isLoading && (
         <MissingStayPanel onClose={() => setQuery({ booking: null })} />
-      )}
-    </div>
-  )
-}
-
-/** What stands on the chart while it cannot be shown whole. */
-function Notice(props: {
-  state: { readonly isLoading: boolean; readonly problem: Problem | null }
-  isReady: boolean
-  units: number
-  shown: number
-  onRetry: () => void
-}) {
-  const { state, isReady, units, shown, onRetry } = props
-  if (state.problem !== null && state.problem.status !== 401)
-    return (
-      <div class="calendar-notice">
-        <ErrorNote problem={state.problem} onRetry={onRetry} />
-      </div>
-    )
-  if (!isReady || shown > 0) return null
-  return (
-    <div class="calendar-notice">
-      {units === 0 ? (
-        <EmptyState
-          icon="units"
-          title="No units yet"
-          action={<LinkButton href={hashOf('units')}>Add a unit</LinkButton>}
-        >
-          Each unit that you rent out becomes a row here.
-        </EmptyState>
-      ) : (
-        <EmptyState icon="filter" title="No unit matches the filters">
-          Change or clear the filters.
-        </EmptyState>
       )}
     </div>
   )

@@ -2,8 +2,8 @@ import { parseDay } from '../../chart/day.ts'
 import type { Zoom } from '../../chart/scale.ts'
 import { Button, IconButton } from '../../design/button.tsx'
 import { DateInput, TextInput } from '../../design/inputs.tsx'
+import { Segments } from '../../design/segments.tsx'
 import { type Day, isoOf } from '../../format/days.ts'
-import { Segments } from './segments.tsx'
 
 const ZOOMS = [
   { value: 'week', label: 'Week' },

@@ -1,24 +1,9 @@
-/** The requests with which the calendar changes bookings, and the dry runs that say beforehand what would come of them. */
+/** How the calendar makes stays, and the dry run that says beforehand what one would cost. */
 import { answerOf, client } from '../../api/client.ts'
-import type { Schema } from '../../api/schema.ts'
 import type { WriteHeaders } from '../../data/use-mutation.ts'
 import { type Day, isoOf } from '../../format/days.ts'
-
-export type Booking = Schema<'Booking'>
-
-export interface Tried {
-  readonly booking: Booking
-  /** Null when nobody pays for the stay. */
-  readonly quote: Quote | null
-}
-
-export interface Quote {
-  readonly nights: number
-  readonly total: number
-  readonly lines: readonly QuoteLine[]
-}
-
-export type QuoteLine = Schema<'QuoteLine'>
+import type { Tried } from '../../stays/booking-writes.ts'
+import type { Booking } from '../../stays/stay-name.ts'
 
 interface Path {
   readonly agencySlug: string
@@ -43,16 +28,6 @@ export interface NewStay {
   } | null
 }
 
-export interface Change {
-  readonly status?: Booking['status']
-  readonly arrival?: string
-  readonly departure?: string
-  readonly unit?: string
-  readonly holdExpiresAt?: string
-  readonly expectedUntil?: string | null
-  readonly pricing?: 'reprice' | 'keep'
-}
-
 /** @throws Problem */
 export async function createStay(path: Path, stay: NewStay, headers: WriteHeaders): Promise<Booking> {
   const body = bodyOf(stay)
@@ -66,38 +41,6 @@ export async function tryStay(path: Path, stay: NewStay, signal: AbortSignal): P
   const params = { path, query: { dryRun: 'true' as const } }
   const body = bodyOf(stay)
   return (await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings', { params, body, signal }))) as Tried
-}
-
-/** @throws Problem */
-export async function changeStay(path: Path, bookingId: string, body: Change, headers: WriteHeaders): Promise<Booking> {
-  const params = { path: { ...path, bookingId }, header: headers }
-  const { booking } = await answerOf(
-    client.PATCH('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}', { params, body }),
-  )
-  return booking
-}
-
-/** @throws Problem the refusal that the write would get */
-export async function tryChange(path: Path, bookingId: string, body: Change, signal: AbortSignal): Promise<Tried> {
-  const params = { path: { ...path, bookingId }, query: { dryRun: 'true' as const } }
-  return (await answerOf(
-    client.PATCH('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}', { params, body, signal }),
-  )) as Tried
-}
-
-/** @throws Problem */
-export async function cancelStay(
-  path: Path,
-  bookingId: string,
-  reason: string,
-  headers: WriteHeaders,
-): Promise<Booking> {
-  const params = { path: { ...path, bookingId }, header: headers }
-  const body = reason.trim() === '' ? {} : { reason: reason.trim() }
-  const { booking } = await answerOf(
-    client.POST('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}/cancel', { params, body }),
-  )
-  return booking
 }
 
 function bodyOf({ unit, arrival, departure, type, status, adults, children, extraBed, ...stay }: NewStay) {

@@ -16,14 +16,15 @@ import {
   TextArea,
   TextInput,
 } from '../../design/inputs.tsx'
+import { QuoteLines } from '../../design/quote-lines.tsx'
+import { Segments } from '../../design/segments.tsx'
 import { plural } from '../../format/count.ts'
 import { type Day, isoOf } from '../../format/days.ts'
 import { money } from '../../format/money.ts'
 import { useSession } from '../../session/use-session.ts'
-import { type Booking, createStay, type NewStay, tryStay } from './calendar-writes.ts'
-import { PriceLines } from './price-lines.tsx'
-import { Segments } from './segments.tsx'
-import { useTried } from './use-tried.ts'
+import type { Booking } from '../../stays/stay-name.ts'
+import { useTried } from '../../stays/use-tried.ts'
+import { createStay, type NewStay, tryStay } from './calendar-writes.ts'
 
 const KINDS = [
   { value: 'booking', label: 'Booking', action: 'Create booking' },
@@ -220,7 +221,13 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       ) : tried?.quote == null ? (
         !isLoading && <p class="muted">No charge for these nights.</p>
       ) : (
-        <PriceLines quote={tried.quote} isFaded={isLoading} />
+        <QuoteLines
+          lines={tried.quote.lines}
+          total={tried.quote.total}
+          totalHead={`Total, ${plural(tried.quote.nights, 'night')}`}
+          currency={currency}
+          isFaded={isLoading}
+        />
       )}
       {creation.problem !== null && problem === null && <ErrorNote problem={creation.problem} />}
       {kind === 'hold' && holdHours === null && (

@@ -10,12 +10,14 @@ import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { type Day, isoOf } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
-import { type Booking, type Change, cancelStay, changeStay } from './calendar-writes.ts'
+import { type BookingPatch, cancelBooking, patchBooking } from '../../stays/booking-writes.ts'
+import { checkOutPatch, EARLY_CHOICE, EarlyDeparture, earlyDeparture } from '../../stays/early-departure.tsx'
+import type { Booking } from '../../stays/stay-name.ts'
 
 type Action =
-  | { readonly kind: 'change'; readonly change: Change }
+  | { readonly kind: 'change'; readonly change: BookingPatch }
   | { readonly kind: 'cancel'; readonly reason: string }
-type Form = 'extend-hold' | 'expect' | 'cancel' | null
+type Form = 'extend-hold' | 'expect' | 'check-out' | 'cancel' | null
 
 const HOLD_EXTENSIONS = [
   { value: '24', label: '24 hours from now' },
@@ -41,18 +43,18 @@ export function StayActions({
   const write = useMutation({
     send: ({ action }: { action: Action; said: string }, headers: WriteHeaders) =>
       action.kind === 'cancel'
-        ? cancelStay(path, stay.id, action.reason, headers)
-        : changeStay(path, stay.id, action.change, headers),
+        ? cancelBooking(action.reason, { ...path, bookingId: stay.id }, headers)
+        : patchBooking(action.change, { ...path, bookingId: stay.id }, headers),
     version: () => stay.version,
     report: 'inline',
-    onDone: (booking, { said }) => {
+    onDone: ({ booking }, { said }) => {
       setForm(null)
       onTook(booking)
       toast({ tone: 'good', text: `${said}: ${barText(stay)}` })
     },
   })
   const run = (action: Action, said: string) => void write.run({ action, said })
-  const set = (change: Change, said: string) => run({ kind: 'change', change }, said)
+  const set = (change: BookingPatch, said: string) => run({ kind: 'change', change }, said)
   const open = (wanted: Form) => {
     write.reset()
     setForm(form === wanted ? null : wanted)
@@ -60,6 +62,7 @@ export function StayActions({
   const { status, type } = stay
   const isPerson = type === 'guest' || type === 'owner_stay'
   const due = dueOn(stay, today)
+  const earlyDay = earlyDeparture(stay, today)
   const isBusy = write.isRunning
 
   return (
@@ -86,9 +89,10 @@ export function StayActions({
             tone={due === 'departure' ? 'primary' : 'plain'}
             icon="depart"
             isBusy={isBusy}
-            onClick={() => set({ status: 'checked_out' }, 'Checked out')}
+            {...(earlyDay === null ? {} : { 'aria-expanded': form === 'check-out' })}
+            onClick={() => (earlyDay === null ? set({ status: 'checked_out' }, 'Checked out') : open('check-out'))}
           >
-            Check out
+            {earlyDay === null ? 'Check out' : 'Check out early…'}
           </Button>
         )}
         <Button onClick={onMove} icon="edit">
@@ -124,6 +128,9 @@ export function StayActions({
             set({ expectedUntil: until }, until === null ? 'No longer expected to extend' : 'Expected extension saved')
           }
         />
+      )}
+      {form === 'check-out' && earlyDay !== null && (
+        <CheckOutEarly {...{ stay, today, isBusy }} day={earlyDay} onSubmit={(change) => set(change, 'Checked out')} />
       )}
       {form === 'cancel' && (
         <Cancel
@@ -167,6 +174,27 @@ function Expect(props: { stay: Stay; isBusy: boolean; onSubmit: (until: string |
         {stay.expectedUntil !== null && <Button onClick={() => onSubmit(null)}>Clear extension</Button>}
         <Button type="submit" tone="primary" isBusy={isBusy} disabled={parseDay(until) === null}>
           Save extension
+        </Button>
+      </div>
+    </StayForm>
+  )
+}
+
+function CheckOutEarly(props: {
+  stay: Stay
+  day: Day
+  today: Day
+  isBusy: boolean
+  onSubmit: (change: BookingPatch) => void
+}) {
+  const { stay, day, today, isBusy, onSubmit } = props
+  const [choice, setChoice] = useState(EARLY_CHOICE)
+  return (
+    <StayForm onSubmit={() => onSubmit(checkOutPatch(stay, today, choice))}>
+      <EarlyDeparture {...{ stay, day, choice }} onChange={setChoice} />
+      <div class="stay-form-buttons">
+        <Button type="submit" tone="primary" isBusy={isBusy}>
+          Check out now
         </Button>
       </div>
     </StayForm>

@@ -1,6 +1,7 @@
 import type { Schema } from '../../api/schema.ts'
 import type { ChartUnit, Stay } from '../../chart/stay.ts'
 import { dayOf } from '../../format/days.ts'
+import { guestName } from '../../stays/stay-name.ts'
 
 /** A booking as the chart has it. */
 export function stayOfBooking(booking: Schema<'Booking'>): Stay {
@@ -10,7 +11,7 @@ export function stayOfBooking(booking: Schema<'Booking'>): Stay {
     unit: unitSlug,
     arrival: dayOf(booking.arrival),
     departure: dayOf(booking.departure),
-    guest: guest === null ? null : `${guest.firstName} ${guest.lastName}`.trim(),
+    guest: guest === null ? null : guestName(guest),
     total: totalAmount,
     holdExpiresAt: booking.holdExpiresAt === null ? null : Math.floor(Date.parse(booking.holdExpiresAt) / 1_000),
     expectedUntil: booking.expectedUntil === null ? null : dayOf(booking.expectedUntil),

@@ -8,6 +8,7 @@ import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/description-list.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
+import { QuoteLines } from '../../design/quote-lines.tsx'
 import { mailLink, phoneLink } from '../../format/contact.ts'
 import { plural } from '../../format/count.ts'
 import { type Day, dayText } from '../../format/days.ts'
@@ -15,12 +16,11 @@ import { instantText, timeLeft } from '../../format/instants.ts'
 import { money } from '../../format/money.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
-import { partyText, sourceText } from '../../stays/stay-name.ts'
+import { tryPatch } from '../../stays/booking-writes.ts'
+import { type Booking, partyText, sourceText } from '../../stays/stay-name.ts'
+import { useTried } from '../../stays/use-tried.ts'
 import { getBooking } from './calendar-data.ts'
-import { type Booking, tryChange } from './calendar-writes.ts'
-import { PriceLines } from './price-lines.tsx'
 import { StayActions } from './stay-actions.tsx'
-import { useTried } from './use-tried.ts'
 
 export interface StayPanelProps {
   readonly stay: Stay
@@ -96,7 +96,7 @@ function StayPrice({ stay }: { stay: Stay }) {
   const { path, currency, may } = useSession()
   const isAsked = may('desk')
   const { tried } = useTried(isAsked ? { lines: stay.id, version: stay.version } : null, (signal) =>
-    tryChange(path, stay.id, {}, signal),
+    tryPatch({}, { ...path, bookingId: stay.id }, signal),
   )
   const quote = tried?.quote ?? null
   const isSame = quote !== null && quote.total === stay.total
@@ -109,7 +109,14 @@ function StayPrice({ stay }: { stay: Stay }) {
         </p>
       )}
       {quote !== null && !isSame && <p class="muted">At today’s rates and fees the stay would cost:</p>}
-      {quote !== null && <PriceLines quote={quote} />}
+      {quote !== null && (
+        <QuoteLines
+          lines={quote.lines}
+          total={quote.total}
+          totalHead={`Total, ${plural(quote.nights, 'night')}`}
+          currency={currency}
+        />
+      )}
     </section>
   )
 }

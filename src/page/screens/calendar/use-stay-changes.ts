@@ -7,24 +7,19 @@ import { isHold, type Stay } from '../../chart/stay.ts'
 import { newIdempotencyKey } from '../../data/idempotency-key.ts'
 import { resources } from '../../data/resources.ts'
 import { toast } from '../../design/toast.tsx'
-import { type Day, dayRange, isoOf } from '../../format/days.ts'
+import { dayRange, isoOf } from '../../format/days.ts'
 import { money } from '../../format/money.ts'
 import { useSession } from '../../session/use-session.ts'
+import { cancelBooking, type Pricing, patchBooking } from '../../stays/booking-writes.ts'
+import type { Placement } from '../../stays/move-dialog.tsx'
+import type { Booking } from '../../stays/stay-name.ts'
 import { getBooking } from './calendar-data.ts'
-import { type Booking, cancelStay, changeStay } from './calendar-writes.ts'
 import { stayOfBooking } from './stay-of-booking.ts'
-
-export interface Placement {
-  /** Slug. */
-  readonly unit: string
-  readonly arrival: Day
-  readonly departure: Day
-}
 
 export interface StayChanges {
   readonly inFlight: ReadonlySet<string>
   /** @returns why it was refused, or null */
-  move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Problem | null>
+  move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null>
   /** Shows a booking that a write has answered with. */
   took(booking: Booking): void
   /** Says that a stay was entered; what nobody pays for can be undone. */
@@ -42,13 +37,13 @@ export function useStayChanges(rows: ChartRows): StayChanges {
     resources.invalidate('bookings')
   }
 
-  async function write(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Booking | Problem> {
+  async function write(stay: Stay, to: Placement, pricing: Pricing): Promise<Booking | Problem> {
     const change = { unit: to.unit, arrival: isoOf(to.arrival), departure: isoOf(to.departure), pricing }
     const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
     rows.expect({ ...stay, ...to })
     setInFlight((ids) => new Set([...ids, stay.id]))
     try {
-      const booking = await changeStay(path, stay.id, change, headers)
+      const { booking } = await patchBooking(change, { ...path, bookingId: stay.id }, headers)
       took(booking)
       return booking
     } catch (error) {
@@ -73,7 +68,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
 
   const nameOf = (slug: string) => rows.units.find((unit) => unit.slug === slug)?.name ?? slug
 
-  async function move(stay: Stay, to: Placement, pricing: 'reprice' | 'keep'): Promise<Problem | null> {
+  async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null> {
     const moved = await write(stay, to, pricing)
     if (!('id' in moved)) return moved
     const where = to.unit === stay.unit ? '' : ` to ${nameOf(to.unit)}`
@@ -85,7 +80,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
     return null
   }
 
-  async function undo(before: Stay, moved: Stay, pricing: 'reprice' | 'keep'): Promise<void> {
+  async function undo(before: Stay, moved: Stay, pricing: Pricing): Promise<void> {
     const { unit, arrival, departure } = before
     const back = await write(rows.stored(moved.id) ?? moved, { unit, arrival, departure }, pricing)
     if (!('id' in back)) return toast({ tone: 'bad', text: `Could not undo: ${back.message}` })
@@ -105,7 +100,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   async function remove(stay: Stay): Promise<void> {
     const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
     try {
-      took(await cancelStay(path, stay.id, '', headers))
+      took((await cancelBooking('', { ...path, bookingId: stay.id }, headers)).booking)
       toast({ tone: 'good', text: `${barText(stay)} removed` })
     } catch (error) {
       toast({ tone: 'bad', text: `Could not undo: ${problemOf(error).message}` })

@@ -50,7 +50,10 @@ export function FeeDialog({
           ),
     invalidates: ['fees'],
     onDone: ({ feeType }) => {
-      toast({ tone: 'good', text: fee === null ? `${feeType.label} is added` : `${feeType.label} is changed` })
+      toast({
+        tone: 'good',
+        text: fee === null ? `${feeType.label} has been added` : `${feeType.label} has been saved`,
+      })
       onClose()
     },
     report: 'inline',

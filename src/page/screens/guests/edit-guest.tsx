@@ -29,7 +29,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
     invalidates: ['guests', 'bookings', 'tape', 'overview', 'audit'],
     report: 'inline',
     onDone: (answer) => {
-      toast({ tone: 'good', text: `${guestName(answer.guest)} is saved` })
+      toast({ tone: 'good', text: `${guestName(answer.guest)} has been saved` })
       onClose()
     },
   })
@@ -48,7 +48,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
       }}
       footer={
         <>
-          <Button onClick={onClose}>Back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" isBusy={isRunning}>
             Save
           </Button>

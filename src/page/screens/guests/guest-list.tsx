@@ -107,10 +107,10 @@ function Nothing({ search }: { search: string }) {
     return (
       <EmptyState
         icon="search"
-        title={`Nobody found for “${search}”`}
+        title={`No guest matches “${search}”`}
         action={<Button onClick={() => setQuery({ search: null, page: null })}>Clear the search</Button>}
       >
-        Any part of a name, e-mail address or phone number finds a guest.
+        Search for any part of a name, e-mail address or phone number.
       </EmptyState>
     )
   return (
@@ -119,7 +119,7 @@ function Nothing({ search }: { search: string }) {
       title="No guests yet"
       action={<LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton>}
     >
-      Book a stay in the calendar: its guest appears here, with every stay of theirs.
+      Book a stay in the calendar, and its guest appears here with all of their stays.
     </EmptyState>
   )
 }

@@ -43,7 +43,7 @@ export function GuestPage({ guestId }: { guestId: string }) {
         <Card>
           <EmptyState
             icon="search"
-            title="There is no such guest"
+            title="Guest not found"
             action={<LinkButton href={hashOf('guests')}>See all guests</LinkButton>}
           />
         </Card>
@@ -73,7 +73,7 @@ function Known({ guest }: { guest: Guest }) {
               Edit contact details
             </Button>
           ) : (
-            <RoleNote>You can view this. Changing it requires the desk role.</RoleNote>
+            <RoleNote>You can view this, but changing it needs the role Desk or a higher one.</RoleNote>
           )
         }
       />

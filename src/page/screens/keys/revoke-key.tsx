@@ -17,7 +17,7 @@ export function RevokeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
       ),
     invalidates: ['keys'],
     onDone: () => {
-      toast({ tone: 'good', text: `${keyName(apiKey)} is revoked` })
+      toast({ tone: 'good', text: `${keyName(apiKey)} has been revoked` })
       onClose()
     },
     report: 'inline',

@@ -13,7 +13,7 @@ export const SCOPES: readonly {
     scope: 'read:units',
     label: 'Read units',
     short: 'Units',
-    hint: 'Names, locations, capacity and photos',
+    hint: 'Names, locations, sizes and base prices',
   },
   { scope: 'read:availability', label: 'Read availability', short: 'Availability', hint: 'Which nights are free' },
   { scope: 'read:rates', label: 'Read prices', short: 'Prices', hint: 'Rates, fees and quotes' },
@@ -24,7 +24,7 @@ export const SCOPES: readonly {
     short: 'Guests',
     hint: 'Personal data: names, e-mail addresses and phone numbers',
   },
-  { scope: 'write:bookings', label: 'Make bookings', short: 'Make bookings', hint: 'Make, change and cancel bookings' },
+  { scope: 'write:bookings', label: 'Make bookings', short: 'Make bookings', hint: 'Make bookings and cancel them' },
 ]
 
 /** As the service pre-selects them: everything read-only except guests. */

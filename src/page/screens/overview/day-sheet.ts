@@ -1,6 +1,7 @@
 /** What the overview says of a tape: who comes, goes and stays today, and how the months go. Pure. */
 import type { Schema } from '../../api/schema.ts'
 import { type Day, dayOf, monthStart } from '../../format/days.ts'
+import { nameText } from '../../format/name-text.ts'
 
 type Tape = Schema<'Tape'>
 type StayType = Tape['types'][number]
@@ -97,7 +98,7 @@ function readStay({ types, statuses, units }: Tape, from: Day, row: Tape['stays'
     departure: from + departure,
     type: types[type] ?? 'block',
     status: statuses[status] ?? 'draft',
-    guest,
+    guest: guest === null ? null : nameText(guest),
     total,
     holdExpiresAt: holdExpiresAt === null ? null : holdExpiresAt * 1_000,
     guests: adults + children,

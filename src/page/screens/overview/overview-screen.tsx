@@ -30,7 +30,7 @@ export function OverviewScreen() {
 
 function Sheet({ sheet }: { sheet: DaySheet }) {
   const { may } = useSession()
-  const { units, arrivals, departures, inHouse, holds, months } = sheet
+  const { today, units, arrivals, departures, inHouse, holds, months } = sheet
   if (units === 0) {
     return (
       <Card>
@@ -58,6 +58,7 @@ function Sheet({ sheet }: { sheet: DaySheet }) {
           title="Arrivals"
           icon="arrive"
           stays={arrivals}
+          today={today}
           empty="No arrivals today"
           when={({ departure }) => `until ${dayText(departure, 'short')}`}
         />
@@ -65,6 +66,7 @@ function Sheet({ sheet }: { sheet: DaySheet }) {
           title="Departures"
           icon="depart"
           stays={departures}
+          today={today}
           empty="No departures today"
           when={({ arrival }) => `since ${dayText(arrival, 'short')}`}
         />
@@ -72,12 +74,13 @@ function Sheet({ sheet }: { sheet: DaySheet }) {
           title="In house tonight"
           icon="home"
           stays={inHouse}
+          today={today}
           empty="Nobody in house tonight"
           when={({ departure }) => `until ${dayText(departure, 'short')}`}
         />
         <Holds holds={holds} />
       </div>
-      <MonthCharts months={months} today={sheet.today} />
+      <MonthCharts months={months} today={today} />
     </>
   )
 }

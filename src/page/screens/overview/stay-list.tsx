@@ -3,20 +3,25 @@ import { Card } from '../../design/card.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import type { IconName } from '../../design/icon.tsx'
 import { count } from '../../format/count.ts'
+import { type Day, isoOf } from '../../format/days.ts'
 import { hashOf } from '../../route/route.ts'
 import type { SheetStay } from './day-sheet.ts'
+
+const SHOWN_MAX = 5
 
 /** Stays of today, each a link to its booking. */
 export function StayList({
   title,
   icon,
   stays,
+  today,
   empty,
   when,
 }: {
   title: string
   icon: IconName
   stays: readonly SheetStay[]
+  today: Day
   empty: string
   when: (stay: SheetStay) => string
 }) {
@@ -26,7 +31,7 @@ export function StayList({
         <EmptyState icon={icon} title={empty} />
       ) : (
         <ul class="stay-list">
-          {stays.map((stay) => (
+          {stays.slice(0, SHOWN_MAX).map((stay) => (
             <li key={stay.id}>
               <a class="stay" href={hashOf(['bookings', stay.id])}>
                 <span class="stay-who">{stay.guest ?? 'Guest without a name'}</span>
@@ -39,6 +44,11 @@ export function StayList({
             </li>
           ))}
         </ul>
+      )}
+      {stays.length > SHOWN_MAX && (
+        <a class="stay-more" href={hashOf('bookings', { type: 'guest', from: isoOf(today), to: isoOf(today) })}>
+          {count(stays.length - SHOWN_MAX)} more: see the guests of today
+        </a>
       )}
     </Card>
   )

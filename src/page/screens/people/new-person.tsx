@@ -13,9 +13,9 @@ import { ROLES, type Role, roleLabel, type Token } from './roles.ts'
 const LIFETIMES = [
   { value: 'never', label: 'Never' },
   { value: '30', label: 'In 30 days' },
-  { value: '183', label: 'In half a year' },
+  { value: '183', label: 'In 6 months' },
   { value: '365', label: 'In a year' },
-  { value: 'date', label: 'On a date …' },
+  { value: 'date', label: 'On a date…' },
 ] as const
 
 type Lifetime = (typeof LIFETIMES)[number]['value']
@@ -38,14 +38,14 @@ export function NewPerson({ onClose }: { onClose: () => void }) {
   if (secret === null) return <SecretMissed name={accessToken.name} onClose={onClose} />
   return (
     <SecretDialog
-      title={`${accessToken.name} can sign in`}
-      label={`Access token of ${accessToken.name}`}
+      title={`${accessToken.name} can now sign in`}
+      label={`Access token for ${accessToken.name}`}
       secret={secret}
       onStored={onClose}
     >
       <p>
-        Pass it on in person or by a password manager, not by e-mail. {accessToken.name} signs in with it as{' '}
-        {roleLabel(accessToken.role).toLowerCase()}:
+        Pass it on in person or through a password manager, not by e-mail. It has the role {roleLabel(accessToken.role)}
+        .
       </p>
       <CodeBlock label="Where to sign in" text={`${location.origin}/portal/`} />
     </SecretDialog>
@@ -66,7 +66,7 @@ function PersonForm({
   const [date, setDate] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
   const today = todayIn(agency.timezone)
-  const nameError = isSubmitted && name.trim() === '' ? 'Enter the name of the person.' : undefined
+  const nameError = isSubmitted && name.trim() === '' ? 'Enter a name.' : undefined
   const dateError = isSubmitted && lifetime === 'date' && date === '' ? 'Choose a date.' : undefined
 
   const submit = () => {
@@ -84,14 +84,14 @@ function PersonForm({
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" isBusy={isRunning}>
-            Create access
+            Add person
           </Button>
         </>
       }
     >
       <TextInput
         label="Name"
-        hint="The audit trail shows it beside everything the person does."
+        hint="The audit trail shows it next to everything this person does."
         autocomplete="off"
         autofocus
         value={name}
@@ -102,14 +102,14 @@ function PersonForm({
       <Select label="Access ends" value={lifetime} onChange={setLifetime} options={LIFETIMES} />
       {lifetime === 'date' && (
         <DateInput
-          label="Ends at the start of"
+          label="Access ends at the start of"
           min={isoOf(today + 1)}
           value={date}
           onChange={setDate}
           error={dateError ?? problem?.of('expiresAt')}
         />
       )}
-      <ErrorNote problem={problem} />
+      <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
     </Dialog>
   )
 }
@@ -147,7 +147,7 @@ function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) =
 function SecretMissed({ name, onClose }: { name: string; onClose: () => void }) {
   return (
     <Dialog
-      title="The access was created, but not received"
+      title="The person was added, but the token was lost"
       width="s"
       onClose={onClose}
       footer={
@@ -157,8 +157,8 @@ function SecretMissed({ name, onClose }: { name: string; onClose: () => void }) 
       }
     >
       <Note tone="warn">
-        The connection broke before the token arrived, and it cannot be shown again. Revoke the access of {name} and add
-        the person again.
+        The connection broke before the token arrived, and it cannot be shown again. Revoke {name}’s access, then add
+        them again.
       </Note>
     </Dialog>
   )

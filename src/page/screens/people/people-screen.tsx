@@ -13,7 +13,19 @@ import { PeopleTable } from './people-table.tsx'
 import { RevokeAccess } from './revoke-access.tsx'
 import { ROLES, type Token, tokenState } from './roles.ts'
 
-const TOKENS_MAX = 200
+const PAGE_SIZE = 200
+
+/** All of them: those that have ended never go, so an old agency has several pages. */
+async function allTokens(path: { readonly agencySlug: string }, signal: AbortSignal): Promise<Token[]> {
+  const tokens: Token[] = []
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const params = { path, query: { page, pageSize: PAGE_SIZE } }
+    const read = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', { params, signal }))
+    tokens.push(...read.accessTokens)
+    pages = read.pageCount
+  }
+  return tokens
+}
 
 /** The people of the agency, each with an access token of their own. */
 export function PeopleScreen() {
@@ -24,7 +36,7 @@ export function PeopleScreen() {
       <PageHeader title="People" />
       <Card>
         <EmptyState icon="user" title="For owners only">
-          An owner of the agency decides who may sign in, and what they may do. Ask one if you need more access.
+          Only owners can see who has access and change it. Ask an owner if you need to do more.
         </EmptyState>
       </Card>
     </>
@@ -36,17 +48,10 @@ function People() {
   const { query } = useRoute()
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Token | null>(null)
-  const { data, error, refresh } = useResource('people', (signal) =>
-    answerOf(
-      client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', {
-        params: { path, query: { pageSize: TOKENS_MAX } },
-        signal,
-      }),
-    ),
-  )
+  const { data, error, refresh } = useResource('people', (signal) => allTokens(path, signal))
   const showsAll = query['all'] === 'true'
   const now = Date.now()
-  const tokens = data?.accessTokens ?? []
+  const tokens = data ?? []
   const active = tokens.filter((token) => tokenState(token, now) === 'active')
   const ended = tokens.length - active.length
   const add = (
@@ -58,7 +63,7 @@ function People() {
     <>
       <PageHeader
         title="People"
-        description={`Who may sign in to ${agency.name}. Give everyone an access token of their own: the audit trail then names them, and one can be revoked without touching the others.`}
+        description={`Who can sign in to ${agency.name}. Give each person an access token of their own, so that the audit trail names them and their access can be revoked without affecting anyone else.`}
         actions={add}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -67,7 +72,7 @@ function People() {
         <Card isFlush>
           {active.length === 0 && !showsAll ? (
             <EmptyState icon="user" title="Nobody has access yet" action={add}>
-              Add the first person, and give them the token to sign in with.
+              Add the first person and give them the token to sign in with.
             </EmptyState>
           ) : (
             <PeopleTable tokens={showsAll ? tokens : active} now={now} onRevoke={setRevoking} />

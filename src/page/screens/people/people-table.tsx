@@ -52,7 +52,7 @@ export function PeopleTable({
       isActions: true,
       cell: (token) =>
         tokenState(token, now) === 'active' && (
-          <Button tone="quiet" size="s" aria-label={`Revoke access of ${token.name}`} onClick={() => onRevoke(token)}>
+          <Button tone="quiet" size="s" aria-label={`Revoke ${token.name}’s access`} onClick={() => onRevoke(token)}>
             Revoke
           </Button>
         ),

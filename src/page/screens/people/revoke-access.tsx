@@ -27,14 +27,14 @@ export function RevokeAccess({
       ),
     invalidates: ['people'],
     onDone: () => {
-      toast({ tone: 'good', text: `The access of ${token.name} is revoked` })
+      toast({ tone: 'good', text: `${token.name}’s access has been revoked` })
       onClose()
     },
     report: 'inline',
   })
   return (
     <ConfirmDialog
-      title={`Revoke the access of ${token.name}?`}
+      title={`Revoke ${token.name}’s access?`}
       action="Revoke access"
       isBusy={isRunning}
       problem={problem}
@@ -42,8 +42,8 @@ export function RevokeAccess({
       onClose={onClose}
     >
       <p>
-        {isOwn ? 'You are' : `${token.name} is`} signed out immediately, and the token stops working. It cannot be
-        restored, but you can create a new one.
+        {isOwn ? 'You are' : `${token.name} is`} signed out immediately, and the token stops working. A revoked token
+        cannot be restored, but you can create a new one.
       </p>
       {isOwn && <Note tone="warn">This is your own access: you will not be able to sign in with it again.</Note>}
       {isLastOwner && (

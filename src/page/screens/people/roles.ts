@@ -5,17 +5,17 @@ export type Role = Token['role']
 
 /** What each role lets a person do, the least first. Each includes those before it. */
 export const ROLES: readonly { readonly role: Role; readonly label: string; readonly hint: string }[] = [
-  { role: 'viewer', label: 'Viewer', hint: 'Can see everything except secrets, and change nothing.' },
+  { role: 'viewer', label: 'Viewer', hint: 'Can see everything except secrets, but cannot change anything.' },
   { role: 'desk', label: 'Desk', hint: 'Can also make, change and cancel bookings, and edit guests.' },
   { role: 'manager', label: 'Manager', hint: 'Can also change units, rates and fees, and resend webhooks.' },
   {
     role: 'owner',
     label: 'Owner',
-    hint: 'Can do everything, including API keys, webhook endpoints and this list of people.',
+    hint: 'Can do everything, including API keys, webhook endpoints and who has access.',
   },
 ]
 
-export function roleLabel(role: Role): string {
+export function roleLabel(role: Role | 'operator'): string {
   return ROLES.find((known) => known.role === role)?.label ?? role
 }
 

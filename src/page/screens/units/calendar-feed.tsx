@@ -18,8 +18,8 @@ export function CalendarFeedCard({ unit }: { unit: Unit }) {
     <Card title="Calendar for channels">
       <div class="form">
         <p class="units-text">
-          Channels such as Airbnb and Booking.com can import the booked nights from this iCalendar address. It shows no
-          guests.
+          Channels such as Airbnb and Booking.com can import the booked nights from this iCalendar address. It does not
+          say who booked them.
         </p>
         {unit.status === 'archived' ? (
           <Note>An archived unit has no calendar. Reactivate the unit to use its address again.</Note>
@@ -27,8 +27,8 @@ export function CalendarFeedCard({ unit }: { unit: Unit }) {
           <Feed unit={unit} />
         ) : (
           <Note>
-            The address is for managers and owners: whoever has it can read the calendar without signing in. Ask one of
-            them for it.
+            Only managers and owners can see the address, because anyone who has it can read the calendar without
+            signing in. Ask one of them for it.
           </Note>
         )}
       </div>
@@ -85,8 +85,8 @@ function Feed({ unit }: { unit: Unit }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            The old address stops working immediately. Until you enter the new one at every channel, they do not learn
-            which nights are taken, and may sell them twice.
+            The old address stops working immediately. Until you have entered the new one at every channel, channels do
+            not learn which nights are taken and may sell them again.
           </p>
         </ConfirmDialog>
       )}

@@ -27,7 +27,7 @@ export function EditUnit({ unit, onClose }: { unit: Unit; onClose: () => void })
       ),
     invalidates: ['units'],
     onDone: ({ unit: changed }) => {
-      toast({ tone: 'good', text: `${changed.name} is changed` })
+      toast({ tone: 'good', text: `${changed.name} has been saved` })
       onClose()
       if (changed.slug !== unit.slug) navigate(['units', changed.slug], { tab: 'details' })
     },

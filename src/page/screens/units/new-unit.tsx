@@ -24,7 +24,7 @@ export function NewUnit({ onClose }: { onClose: () => void }) {
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/units', { params: { path, header }, body })),
     invalidates: ['units'],
     onDone: ({ unit }) => {
-      toast({ tone: 'good', text: `${unit.name} is added. Its seasons come next.` })
+      toast({ tone: 'good', text: `${unit.name} has been added. Set its rates next.` })
       onClose()
       navigate(['units', unit.slug])
     },

@@ -56,7 +56,7 @@ export function UnitFields({
           <NumberInput label="Bedrooms" {...number('bedrooms')} />
           <NumberInput label="Beds" {...number('beds')} />
           <NumberInput label="Bathrooms" step={0.5} {...number('bathrooms')} />
-          <NumberInput label="Area, m²" step={0.1} {...number('sizeSqm')} />
+          <NumberInput label="Floor area, m²" step={0.1} {...number('sizeSqm')} />
         </div>
       </FieldSet>
       <FieldSet legend="Check-in and check-out">

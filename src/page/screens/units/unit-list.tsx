@@ -69,8 +69,8 @@ export function UnitList() {
           {units.length === 0 ? (
             <EmptyState icon="units" title="No units yet" action={create}>
               {may('manager')
-                ? 'Add the first flat, house or room that you rent out. Its prices come next.'
-                : 'A manager or owner can add them.'}
+                ? 'Add the first flat, house or room that you rent out. You set its prices next.'
+                : 'Managers and owners can add them.'}
             </EmptyState>
           ) : shown.length === 0 ? (
             <EmptyState

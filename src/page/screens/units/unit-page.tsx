@@ -60,12 +60,8 @@ export function UnitPage({ slug }: { slug: string }) {
       </div>
       {unit === undefined && error?.status === 404 ? (
         <Card>
-          <EmptyState
-            icon="units"
-            title="There is no such unit"
-            action={<LinkButton href="#/units">All units</LinkButton>}
-          >
-            Its slug may have been changed.
+          <EmptyState icon="units" title="Unit not found" action={<LinkButton href="#/units">All units</LinkButton>}>
+            Its slug may have changed.
           </EmptyState>
         </Card>
       ) : (
@@ -80,7 +76,7 @@ export function UnitPage({ slug }: { slug: string }) {
       {unit !== undefined && isEditing && <EditUnit unit={unit} onClose={() => setEditing(false)} />}
       <LeaveGuard
         isUnsaved={isUnsaved}
-        what={`The rates of ${unit?.name ?? 'the unit'} have changes that are not saved. They are lost when you leave.`}
+        what={`The rates of ${unit?.name ?? 'the unit'} have unsaved changes, which are lost if you leave.`}
       />
     </>
   )

@@ -76,8 +76,8 @@ export function UnitStatusButtons({ unit }: { unit: Unit }) {
           onClose={() => setAsking(false)}
         >
           <p>
-            {UNIT_STATUSES.archived.hint} Bookings that exist stay as they are, and so do its rates. Channels no longer
-            get its calendar. You can reactivate it at any time.
+            {UNIT_STATUSES.archived.hint} Its bookings and rates stay as they are. Channels no longer get its calendar.
+            You can reactivate it at any time.
           </p>
         </ConfirmDialog>
       )}

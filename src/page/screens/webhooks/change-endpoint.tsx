@@ -29,7 +29,7 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
     invalidates: ['webhooks', 'audit'],
     report: 'inline',
     onDone: (answer) => {
-      toast({ tone: 'good', text: `${endpointName(answer.webhookEndpoint)} is saved` })
+      toast({ tone: 'good', text: `${endpointName(answer.webhookEndpoint)} has been saved` })
       onClose()
     },
   })

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { useSession } from '../../session/use-session.ts'
-import { waitingText } from './endpoint-state.tsx'
+import { isWaiting, waitingText } from './endpoint-state.tsx'
 
 export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
@@ -18,7 +18,7 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
         }),
       ),
     onDone: () => {
-      toast({ tone: 'good', text: `${endpointName(endpoint)} is deleted` })
+      toast({ tone: 'good', text: `${endpointName(endpoint)} has been deleted` })
       resources
         .of<{ webhookEndpoints: Endpoint[] }>('webhooks')
         .change((list) => ({ ...list, webhookEndpoints: list.webhookEndpoints.filter(({ id }) => id !== endpoint.id) }))
@@ -38,8 +38,8 @@ export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       onClose={onClose}
     >
       <p>
-        It receives nothing more, and unsent messages are dropped
-        {endpoint.waitingEvents > 0 && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
+        It receives no more messages, and unsent ones are dropped
+        {isWaiting(endpoint) && ` (${waitingText(endpoint)})`}. Its secret is erased. This cannot be undone.
       </p>
     </ConfirmDialog>
   )

@@ -9,7 +9,7 @@ import { Table } from '../../design/table.tsx'
 import { relativeTime } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
 import { useSession } from '../../session/use-session.ts'
-import { EndpointState, waitingText } from './endpoint-state.tsx'
+import { EndpointState, isWaiting, waitingText } from './endpoint-state.tsx'
 import { RegisterEndpoint } from './register-endpoint.tsx'
 
 /** The addresses that are told of every booking. */
@@ -52,7 +52,7 @@ export function EndpointList() {
           {endpoints.length === 0 ? (
             <EmptyState icon="webhooks" title="No endpoints yet" action={register}>
               {isOwner
-                ? 'Register the address that the other system gave you. Its first message comes with the next booking.'
+                ? 'Register the address that the other system gave you. It gets its first message with the next booking.'
                 : 'An owner of the agency can register one.'}
             </EmptyState>
           ) : (
@@ -74,7 +74,7 @@ export function EndpointList() {
                   key: 'waiting',
                   head: 'Waiting',
                   cell: (endpoint) =>
-                    endpoint.waitingEvents === 0 ? <span class="muted">nothing</span> : waitingText(endpoint),
+                    isWaiting(endpoint) ? waitingText(endpoint) : <span class="muted">nothing</span>,
                 },
                 {
                   key: 'since',

@@ -17,7 +17,7 @@ import { useSession } from '../../session/use-session.ts'
 import { ChangeEndpoint } from './change-endpoint.tsx'
 import { DeleteEndpoint } from './delete-endpoint.tsx'
 import { EndpointDeliveries } from './endpoint-deliveries.tsx'
-import { EndpointState, FAILURES_IN_A_ROW_MAX, waitingText } from './endpoint-state.tsx'
+import { EndpointState, FAILURES_IN_A_ROW_MAX, isWaiting, waitingText } from './endpoint-state.tsx'
 import { Ping } from './ping.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
 import { SwitchOn } from './switch-on.tsx'
@@ -45,7 +45,7 @@ export function EndpointPage({ endpointId }: { endpointId: string }) {
         <Card>
           <EmptyState
             icon="webhooks"
-            title="There is no such endpoint"
+            title="Endpoint not found"
             action={<LinkButton href={hashOf('webhooks')}>See all endpoints</LinkButton>}
           >
             It may have been deleted.
@@ -100,7 +100,9 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
               )}
             </>
           ) : (
-            <RoleNote>You can view this. Only a manager can send a test, and only an owner can make changes.</RoleNote>
+            <RoleNote>
+              You can view this. Managers and owners can send a test, and only owners can make changes.
+            </RoleNote>
           )
         }
       />
@@ -128,9 +130,7 @@ function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() 
             {endpoint.disabledReason ?? 'Too many deliveries in a row failed'}.
           </p>
           <p>
-            {endpoint.waitingEvents === 0
-              ? 'No events are waiting.'
-              : `${waitingText(endpoint)} ${endpoint.waitingEvents === 1 ? 'is' : 'are'} waiting.`}{' '}
+            {isWaiting(endpoint) ? `Waiting to be sent: ${waitingText(endpoint)}.` : 'Nothing is waiting to be sent.'}{' '}
             {onSwitchOn === undefined
               ? 'An owner of the agency can switch it on again.'
               : 'Fix the receiver, send a test, then switch the endpoint on again.'}
@@ -163,7 +163,7 @@ function Facts({ endpoint }: { endpoint: Endpoint }) {
                 ? consecutiveFailures
                 : `${consecutiveFailures}. It is switched off after ${FAILURES_IN_A_ROW_MAX}.`,
           ],
-          ['Waiting', endpoint.waitingEvents === 0 ? 'Nothing' : waitingText(endpoint)],
+          ['Waiting', isWaiting(endpoint) ? waitingText(endpoint) : 'Nothing'],
           ...(hasOldSecret
             ? [['Old secret', `Also signs until ${instantText(previousSecretUntil, timezone)}`] as const]
             : []),

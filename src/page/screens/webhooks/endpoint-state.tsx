@@ -13,8 +13,22 @@ export function EndpointState({ endpoint: { status, consecutiveFailures } }: { e
   return <Badge tone="good">Active</Badge>
 }
 
-/** `12 events`, `10,000 events or more`. */
-export function waitingText({ waitingEvents }: Pick<Endpoint, 'waitingEvents'>): string {
-  const isMore = waitingEvents >= WAITING_COUNTED_MAX
-  return isMore ? `${count(WAITING_COUNTED_MAX)} events or more` : plural(waitingEvents, 'event')
+type Waiting = Pick<Endpoint, 'waitingEvents' | 'waitingDeliveries'>
+
+/** Whether anything is not done: what has been tried, and events that nothing has been made of yet. */
+export function isWaiting({ waitingEvents, waitingDeliveries }: Waiting): boolean {
+  return waitingEvents > 0 || waitingDeliveries > 0
+}
+
+/** `22 messages and 3 later events`, `10,000 messages or more`. Only where something waits. */
+export function waitingText({ waitingEvents, waitingDeliveries }: Waiting): string {
+  const parts = [
+    ...(waitingDeliveries > 0 ? [countedText(waitingDeliveries, 'message')] : []),
+    ...(waitingEvents > 0 ? [countedText(waitingEvents, waitingDeliveries > 0 ? 'later event' : 'event')] : []),
+  ]
+  return parts.join(' and ')
+}
+
+function countedText(counted: number, what: string): string {
+  return counted >= WAITING_COUNTED_MAX ? `${count(WAITING_COUNTED_MAX)} ${what}s or more` : plural(counted, what)
 }

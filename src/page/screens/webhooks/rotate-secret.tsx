@@ -13,7 +13,7 @@ const OVERLAPS = [
   { value: '24', label: 'For 24 hours' },
   { value: '4', label: 'For 4 hours' },
   { value: '1', label: 'For an hour' },
-  { value: '0', label: 'Not at all: it may have leaked' },
+  { value: '0', label: 'Stop now: it may have leaked' },
 ] as const
 
 interface Rotated {
@@ -39,10 +39,12 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClos
     report: 'inline',
   })
   if (rotated !== null)
-    return <SigningSecret title={`New secret of ${endpointName(endpoint)}`} secret={rotated.secret} onClose={onClose} />
+    return (
+      <SigningSecret title={`New secret for ${endpointName(endpoint)}`} secret={rotated.secret} onClose={onClose} />
+    )
   return (
     <Dialog
-      title={`Rotate the secret of ${endpointName(endpoint)}`}
+      title={`Rotate the secret for ${endpointName(endpoint)}`}
       width="s"
       onClose={onClose}
       onSubmit={() => void run({ overlapHours: Number(overlap) })}
@@ -50,7 +52,7 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClos
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" isBusy={isRunning}>
-            Rotate the secret
+            Rotate secret
           </Button>
         </>
       }

@@ -27,7 +27,7 @@ export function SigningSecret({
       >
         <Note tone="warn">
           <p>
-            The connection broke before the secret arrived, and it is not shown again. Rotate it to get another one.
+            The connection broke before the secret arrived, and it cannot be shown again. Rotate it to get a new one.
           </p>
         </Note>
       </Dialog>

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { useResource } from '../../data/use-resource.ts'
 import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
@@ -9,28 +8,16 @@ import { ErrorNote } from '../../design/feedback.tsx'
 import { FieldSet } from '../../design/inputs.tsx'
 import { Radio } from '../../design/radio.tsx'
 import { toast } from '../../design/toast.tsx'
-import { plural } from '../../format/count.ts'
 import { useSession } from '../../session/use-session.ts'
-import { waitingText } from './endpoint-state.tsx'
+import { isWaiting, waitingText } from './endpoint-state.tsx'
 
 type Pending = 'resend' | 'drop'
-
-/** Deliveries looked at for those that wait half sent. */
-const LOOKED_AT = 200
 
 /** Switches a disabled endpoint on, after asking what becomes of all that has waited. */
 export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
   const [pending, setPending] = useState<Pending>('resend')
   const endpointPath = { ...path, endpointId: endpoint.id }
-  const { data } = useResource(`webhooks/${endpoint.id}/deliveries?held`, (signal) =>
-    answerOf(
-      client.GET('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}/deliveries', {
-        params: { path: endpointPath, query: { pageSize: LOOKED_AT } },
-        signal,
-      }),
-    ),
-  )
   const { run, isRunning, problem } = useMutation({
     send: (body: { status: 'active'; pending: Pending }, header) =>
       answerOf(
@@ -47,8 +34,6 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
       onClose()
     },
   })
-  const held = data?.deliveries.filter(({ status }) => status === 'held').length
-  const waits = waitingWords(endpoint, held)
   return (
     <Dialog
       title={`Switch on ${endpointName(endpoint)}`}
@@ -63,7 +48,11 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
         </>
       }
     >
-      <p>{waits}</p>
+      <p>
+        {isWaiting(endpoint)
+          ? `Waiting to be sent: ${waitingText(endpoint)}.`
+          : 'Nothing is waiting to be sent. It will receive the next change.'}
+      </p>
       <FieldSet legend="Waiting messages">
         <div class="webhooks-choice">
           <Radio
@@ -85,15 +74,4 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
       <ErrorNote problem={problem} />
     </Dialog>
   )
-}
-
-function waitingWords(endpoint: Endpoint, held: number | undefined): string {
-  const { waitingEvents } = endpoint
-  if (held === undefined) return 'Counting waiting messages…'
-  if (waitingEvents === 0 && held === 0) return 'No messages are waiting. It will receive the next change.'
-  const parts = [
-    ...(waitingEvents > 0 ? [`${waitingText(endpoint)} not sent yet`] : []),
-    ...(held > 0 ? [`${plural(held, 'message')} that could not be delivered`] : []),
-  ]
-  return `Waiting: ${parts.join(', and ')}.`
 }

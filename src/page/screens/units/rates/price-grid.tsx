@@ -237,7 +237,7 @@ function Readout({
 }
 
 function nightText({ season, minStay }: NightPrice, price: string): string {
-  return [price, season ?? 'outside of seasons', `at least ${plural(minStay, 'night')}`].join(' · ')
+  return [price, season ?? 'outside seasons', `at least ${plural(minStay, 'night')}`].join(' · ')
 }
 
 /** Without its sign and without zero cents, which a cell has no room for. */

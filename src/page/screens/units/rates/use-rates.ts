@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { answerOf, client } from '../../../api/client.ts'
+import { answerOf, client, taggedAnswerOf } from '../../../api/client.ts'
 import type { Problem } from '../../../api/problem.ts'
 import { resources } from '../../../data/resources.ts'
 import { useMutation } from '../../../data/use-mutation.ts'
@@ -43,8 +43,13 @@ export interface RatesEditing {
   keepMine(): void
 }
 
+/** As the service has them. `tag`: the entity tag of the rates, null while it is not known. */
+interface Read extends Saved {
+  readonly tag: string | null
+}
+
 interface Editing {
-  readonly base: Saved
+  readonly base: Read
   readonly draft: RatesDraft
 }
 
@@ -64,31 +69,34 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
     error,
     refresh,
     change: show,
-  } = useResource(`units/${slug}/rates`, (signal) =>
-    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })),
-  )
+  } = useResource(`units/${slug}/rates`, async (signal) => {
+    const read = client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })
+    const { body, tag } = await taggedAnswerOf(read)
+    return { rates: body.rates, tag }
+  })
   const [state, setState] = useState<Editing | null>(null)
   const rates = data?.rates
+  const tag = data?.tag ?? null
   const prices = unit === undefined ? undefined : pricesOf(unit)
 
   // Only when something has been read that is different: the two are not read at the same moment.
   useEffect(() => {
     if (rates === undefined || prices === undefined) return
-    setState((now) => followed(now, { rates, prices }))
-  }, [rates && canonical(rates), JSON.stringify(prices)])
+    setState((now) => followed(now, { rates, prices, tag }))
+  }, [rates && canonical(rates), tag, JSON.stringify(prices)])
 
   const setRates = useMutation({
-    send: ({ body, replaces }: { body: Rates; replaces: Rates }, header) =>
-      answerOf(
-        client.PUT('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', {
-          params: { ...params, header },
-          body: { ...body, replaces },
-        }),
-      ),
-    onDone: (saved) => {
+    send: ({ body, basedOn }: { body: Rates; basedOn: string | null }, headers) => {
+      const header = basedOn === null ? headers : { ...headers, 'If-Match': basedOn }
+      return taggedAnswerOf(
+        client.PUT('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params: { ...params, header }, body }),
+      )
+    },
+    onDone: ({ body, tag }) => {
+      const saved = { rates: body.rates, tag }
       // At once: else it would look for a moment as if a colleague had saved the rates of before.
       show(() => saved)
-      setState((now) => now && { ...now, base: { ...now.base, rates: saved.rates } })
+      setState((now) => now && { ...now, base: { ...now.base, ...saved } })
     },
     report: 'inline',
   })
@@ -109,7 +117,7 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
     // Rates first: only they can be refused because of a colleague, and then nothing has been written.
     const body = ratesOf(draft)
     if (canonical(body) !== canonical(base.rates)) {
-      const saved = await setRates.run({ body, replaces: base.rates })
+      const saved = await setRates.run({ body, basedOn: base.tag })
       if (saved === undefined) {
         void refresh()
         return
@@ -121,9 +129,9 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
     toast({ tone: 'good', text: 'Rates saved. They apply from the next quote.' })
   }
   const isStale = rates !== undefined && canonical(rates) !== canonical(base.rates)
-  const rebase = (take: (now: Editing, theirs: Saved) => Editing) => {
+  const rebase = (take: (now: Editing, theirs: Read) => Editing) => {
     setRates.reset()
-    if (rates !== undefined) setState((now) => now && take(now, { ...now.base, rates }))
+    if (rates !== undefined) setState((now) => now && take(now, { ...now.base, rates, tag }))
   }
   const problem = setRates.problem?.code === 'RATES_CHANGED' ? null : setRates.problem
   return {
@@ -143,7 +151,9 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
         setRates.reset()
         setPrices.reset()
         setState(
-          isStale ? { base: { ...base, rates }, draft: draftOf({ ...base, rates }) } : { base, draft: draftOf(base) },
+          isStale
+            ? { base: { ...base, rates, tag }, draft: draftOf({ ...base, rates }) }
+            : { base, draft: draftOf(base) },
         )
       },
       save: () => void save(),
@@ -156,14 +166,15 @@ export function useRates(slug: string, unit: Unit | undefined): UsedRates {
 }
 
 /** What was read anew. Without a draft it is shown; else the person decides (`theirs`), but for prices that they have not changed. */
-function followed(now: Editing | null, read: Saved): Editing {
+function followed(now: Editing | null, read: Read): Editing {
+  const isSame = now !== null && canonical(now.base.rates) === canonical(read.rates)
   if (now === null || !isChanged(now.base, now.draft)) {
-    const isSame = now !== null && canonical(now.base.rates) === canonical(read.rates)
     // The fields keep their place while nothing is different.
     const draft = isSame ? { ...now.draft, prices: read.prices } : draftOf(read)
     return { base: read, draft }
   }
   const prices = { ...now.draft.prices }
   for (const field of PRICE_FIELDS) if (prices[field] === now.base.prices[field]) prices[field] = read.prices[field]
-  return { base: { ...now.base, prices: read.prices }, draft: { ...now.draft, prices } }
+  const base = isSame ? read : { ...now.base, prices: read.prices }
+  return { base, draft: { ...now.draft, prices } }
 }

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks'
-import type { Problem } from '../../api/problem.ts'
-import { useResource } from '../../data/use-resource.ts'
-import type { Tried } from './calendar-writes.ts'
+import type { Problem } from '../api/problem.ts'
+import { useResource } from '../data/use-resource.ts'
+import type { Tried } from './booking-writes.ts'
 
 export interface UsedTried {
   /** The last that is known; of other input while `isLoading`. */

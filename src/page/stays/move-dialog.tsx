@@ -1,0 +1,184 @@
+import './move-dialog.css'
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { parseDay } from '../chart/day.ts'
+import { useSettled } from '../data/use-settled.ts'
+import { Button } from '../design/button.tsx'
+import { Dialog } from '../design/dialog.tsx'
+import { ErrorNote } from '../design/feedback.tsx'
+import { DateInput, FieldRow, Select } from '../design/inputs.tsx'
+import { QuoteLines } from '../design/quote-lines.tsx'
+import { plural } from '../format/count.ts'
+import { type Day, dayRange, isoOf } from '../format/days.ts'
+import { money } from '../format/money.ts'
+import { useSession } from '../session/use-session.ts'
+import { type Pricing, tryPatch } from './booking-writes.ts'
+import { PriceChoice } from './price-choice.tsx'
+import { useTried } from './use-tried.ts'
+
+/** Where and when a stay is. */
+export interface Placement {
+  /** Slug. */
+  readonly unit: string
+  readonly arrival: Day
+  readonly departure: Day
+}
+
+export interface MovedStay extends Placement {
+  readonly id: string
+  readonly version: number
+  readonly type: 'guest' | 'owner_stay' | 'maintenance' | 'block'
+  /** Minor units; null where the service gives no price. */
+  readonly total: number | null
+}
+
+export interface MoveDialogProps {
+  readonly units: readonly { readonly slug: string; readonly name: string; readonly isArchived: boolean }[]
+  readonly name: string
+  /** As it is now. */
+  readonly stay: MovedStay
+  readonly to: Placement
+  readonly onProposed: (to: Placement) => void
+  readonly onConfirm: (to: Placement, pricing: Pricing) => void
+  readonly onClose: () => void
+  readonly isBusy?: boolean
+  /** Why an earlier attempt changed nothing. */
+  readonly notice?: ComponentChildren
+  /** The stay was changed by somebody else in the meantime, as `notice` tells. */
+  readonly isConflict?: boolean
+}
+
+/** Other dates or another unit: before and after, and whether the price changes too. Nothing is written before it is confirmed. */
+export function MoveDialog(props: MoveDialogProps) {
+  const { units, name, stay, to, onProposed, onConfirm, onClose, isConflict = false } = props
+  const { path, currency } = useSession()
+  const [pricing, setPricing] = useState<Pricing>('reprice')
+  const isSame = to.unit === stay.unit && to.arrival === stay.arrival && to.departure === stay.departure
+  // Nothing has been dragged: what is wanted is entered here.
+  const [areFieldsOpen] = useState(isSame)
+  const change = { unit: to.unit, arrival: isoOf(to.arrival), departure: isoOf(to.departure) }
+  const asked = useSettled(isSame ? null : JSON.stringify(change))
+  const isSettled = asked === (isSame ? null : JSON.stringify(change))
+  const { tried, problem, isLoading } = useTried(
+    asked === null ? null : { id: stay.id, version: stay.version, asked },
+    (signal) => tryPatch(JSON.parse(asked ?? '{}'), { ...path, bookingId: stay.id }, signal),
+  )
+  const isWaiting = !isSame && (isLoading || !isSettled)
+  const nameOf = (slug: string) => units.find((unit) => unit.slug === slug)?.name ?? slug
+  const isPriced = stay.type === 'guest'
+  const before = stay.total ?? 0
+  const after = isSame ? before : problem !== null ? null : (tried?.booking.totalAmount ?? null)
+  const priceText = () => {
+    if (after === null) return problem === null ? 'Calculating…' : '—'
+    return money(pricing === 'keep' ? before : after, currency)
+  }
+  const nights = (placement: Placement) => plural(placement.departure - placement.arrival, 'night')
+  const title = isSame ? 'Change dates or unit' : to.unit === stay.unit ? 'Change dates' : 'Move stay'
+
+  const fields = (
+    <div class="form">
+      <Select
+        label="Unit"
+        value={to.unit}
+        options={units
+          .filter(({ slug, isArchived }) => !isArchived || slug === stay.unit)
+          .map((unit) => ({ value: unit.slug, label: unit.name }))}
+        onChange={(unit) => onProposed({ ...to, unit })}
+      />
+      <FieldRow>
+        <DateInput
+          label="Arrival"
+          value={isoOf(to.arrival)}
+          onChange={(text) => {
+            const day = parseDay(text)
+            // The stay keeps its length until the departure is changed too.
+            if (day !== null) onProposed({ ...to, arrival: day, departure: day + to.departure - to.arrival })
+          }}
+        />
+        <DateInput
+          label="Departure"
+          value={isoOf(to.departure)}
+          min={isoOf(to.arrival + 1)}
+          onChange={(text) => {
+            const day = parseDay(text)
+            if (day !== null) onProposed({ ...to, departure: day, arrival: Math.min(to.arrival, day - 1) })
+          }}
+        />
+      </FieldRow>
+    </div>
+  )
+
+  return (
+    <Dialog
+      title={`${title}: ${name}`}
+      onClose={onClose}
+      onSubmit={() => !isSame && onConfirm(to, isPriced && after !== before ? pricing : 'reprice')}
+      footer={
+        <>
+          <Button onClick={onClose}>{isConflict ? 'Discard' : 'Cancel'}</Button>
+          <Button
+            type="submit"
+            tone="primary"
+            isBusy={props.isBusy === true}
+            disabled={isSame || (problem !== null && isSettled)}
+          >
+            {isSame ? 'Change stay' : isConflict ? `${title} anyway` : title}
+          </Button>
+        </>
+      }
+    >
+      {props.notice}
+      {areFieldsOpen && fields}
+      <table class="move-table">
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">Now</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Compared
+            name="Dates"
+            before={dayRange(stay.arrival, stay.departure)}
+            after={dayRange(to.arrival, to.departure)}
+          />
+          <Compared name="Nights" before={nights(stay)} after={nights(to)} />
+          <Compared name="Unit" before={nameOf(stay.unit)} after={nameOf(to.unit)} />
+          {isPriced && (
+            <Compared name="Price" before={money(before, currency)} after={priceText()} isFaded={isWaiting} />
+          )}
+        </tbody>
+      </table>
+      {!isSame && !isWaiting && problem === null && <p class="move-free">The nights are free.</p>}
+      {isPriced && after !== null && (
+        <PriceChoice before={before} after={after} pricing={pricing} onChoose={setPricing} />
+      )}
+      {!isSame && tried?.quote != null && pricing === 'reprice' && (
+        <details class="move-lines">
+          <summary>The new price by line</summary>
+          <QuoteLines lines={tried.quote.lines} total={tried.quote.total} currency={currency} isFaded={isWaiting} />
+        </details>
+      )}
+      {!isSame && <ErrorNote problem={problem} />}
+      {!areFieldsOpen && (
+        <details class="move-fields">
+          <summary>Other dates or another unit</summary>
+          {fields}
+        </details>
+      )}
+    </Dialog>
+  )
+}
+
+function Compared(props: { name: string; before: string; after: string; isFaded?: boolean }) {
+  const { name, before, after, isFaded = false } = props
+  const names = [before === after ? 'muted' : 'move-new', isFaded ? 'is-faded' : ''].join(' ')
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td class="numeric">{before}</td>
+      <td class={`numeric ${names}`}>{after}</td>
+    </tr>
+  )
+}
