@@ -63,6 +63,7 @@ describeWithEtcd('a cluster of processes', () => {
     c.kill('SIGKILL')
     await settled(a, 1)
     console.log('replaced', performance.now() - killed)
-    await Bun.write('/tmp/t/cl-etcd/a.log', a.log()); await Bun.write('/tmp/t/cl-etcd/b.log', b.log())
+    await Bun.write('/tmp/t/cl-etcd/a.log', a.log())
+    await Bun.write('/tmp/t/cl-etcd/b.log', b.log())
   }, 120_000)
 })

@@ -28,8 +28,8 @@ export interface ClusterOptions {
   readonly isCluster?: boolean
   /** Further variables of every node. */
   readonly env?: Readonly<Record<string, string>>
-  /** CPUs of each of the three hosts; null: as many as there are. */
-  readonly cpus?: number | null
+  /** CPUs that each node gets at most; null: as many as there are. */
+  readonly nodeCpus?: number | null
   /** Nodes that are started; the others wait for `startNode`. */
   readonly nodes?: readonly string[]
 }
@@ -49,10 +49,11 @@ export class Cluster {
     this.#options = options
     chmodSync(this.#folder, 0o755)
     this.#network = new Network([...this.names, ENTRANCE])
-    const host = (name: string, cpus: number | null) =>
-      new Host(name, this.#network, join(this.#folder, name), { cpus })
-    this.hosts = this.names.map((name) => host(name, options.cpus ?? null))
-    this.entrance = host(ENTRANCE, null)
+    const { nodeCpus = null } = options
+    const cpus = nodeCpus === null ? {} : { nightledger: nodeCpus }
+    const folder = (name: string) => join(this.#folder, name)
+    this.hosts = this.names.map((name) => new Host(name, this.#network, folder(name), cpus))
+    this.entrance = new Host(ENTRANCE, this.#network, folder(ENTRANCE))
   }
 
   /** Returns when etcd, Postgres with a synchronous standby, the wanted nodes and HAProxy serve. `prepare` runs before the first node, on an empty database. */

@@ -29,14 +29,15 @@ interface Running {
  */
 export class Host {
   readonly #running = new Map<string, Running>()
-  readonly #cgroup: string | null = null
+  readonly #cgroups = new Map<string, string>()
   #isUp = true
 
   constructor(
     readonly name: string,
     readonly network: Network,
     readonly root: string,
-    { cpus = null }: { cpus?: number | null } = {},
+    /** Of each unit, how many CPUs it gets at most. */
+    cpus: Readonly<Record<string, number>> = {},
   ) {
     for (const folder of ['etc', 'run', 'usr/local/bin', 'var/lib', 'log'])
       mkdirSync(join(root, folder), { recursive: true })
@@ -52,7 +53,8 @@ export class Host {
       const { uid, gid } = accountOf(account)
       chownSync(join(root, path), uid, gid)
     }
-    if (cpus !== null) this.#cgroup = makeCgroup(`${network.namespace(name)}`, cpus)
+    for (const [unit, share] of Object.entries(cpus))
+      this.#cgroups.set(unit, makeCgroup(`${network.namespace(name)}-${unit}`, share))
   }
 
   get address(): string {
@@ -152,14 +154,7 @@ export class Host {
     this.#isUp = false
     for (const running of this.#running.values()) running.isWanted = false
     for (const pid of this.network.pids(this.name)) killQuietly(pid)
-    if (this.#cgroup === null) return
-    for (let attempt = 0; existsSync(this.#cgroup) && attempt < 50; attempt++) {
-      try {
-        rmdirSync(this.#cgroup)
-      } catch {
-        Bun.sleepSync(20)
-      }
-    }
+    for (const cgroup of this.#cgroups.values()) removeCgroup(cgroup)
   }
 
   #spawn(
@@ -170,7 +165,7 @@ export class Host {
   ): Bun.Subprocess {
     appendFileSync(this.#logPath(unit), `--- started ${new Date().toISOString()}\n`)
     const log = `exec >>'${this.#logPath(unit)}' 2>&1`
-    return Bun.spawn(['sh', '-c', `${log}; ${this.#entering(command, user)}`], {
+    return Bun.spawn(['sh', '-c', `${log}; ${this.#entering(command, user, this.#cgroups.get(unit))}`], {
       env: this.#environment(environment),
       stdio: ['ignore', 'ignore', 'ignore'],
       cwd: '/',
@@ -182,14 +177,14 @@ export class Host {
   }
 
   /** Every step replaces the one before, so that the process that is started is the program. */
-  #entering(command: readonly string[], user: string | null): string {
+  #entering(command: readonly string[], user: string | null, cgroup?: string): string {
     const mounts = [
       `mount -t overlay overlay -o lowerdir=${this.root}/etc:/etc /etc`,
       ...['run', 'usr/local', 'var/lib'].map((path) => `mount --bind ${this.root}/${path} /${path}`),
     ]
     const account = user === null ? '' : `setpriv --reuid=${user} --regid=${groupOf(user)} --init-groups `
     const inside = [...mounts, `exec ${account}${command.map(quoted).join(' ')}`].join(' && ')
-    const join = this.#cgroup === null ? '' : `echo $$ >${this.#cgroup}/cgroup.procs; `
+    const join = cgroup === undefined ? '' : `echo $$ >${cgroup}/cgroup.procs; `
     return `${join}exec ip netns exec ${this.network.namespace(this.name)} sh -c ${quoted(inside)}`
   }
 
@@ -235,4 +230,15 @@ function makeCgroup(name: string, cpus: number): string {
     writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(Math.round(cpus * periodUs)))
   } else writeFileSync(join(folder, 'cpu.max'), `${Math.round(cpus * periodUs)} ${periodUs}`)
   return folder
+}
+
+/** Once its processes have ended. */
+function removeCgroup(folder: string): void {
+  for (let attempt = 0; existsSync(folder) && attempt < 50; attempt++) {
+    try {
+      rmdirSync(folder)
+    } catch {
+      Bun.sleepSync(20)
+    }
+  }
 }

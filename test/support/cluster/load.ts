@@ -128,7 +128,7 @@ export class ClusterLoad {
     agency: LoadAgency,
     key: string,
   ): Promise<{ outcome: 'made' | 'refused'; id: string } | null> {
-    const request = this.writes.begin()
+    const request = this.writes.begin(`write of shard ${agency.shard}`)
     try {
       for (let attempt = 0; ; attempt++) {
         if (attempt > 0) {
@@ -190,7 +190,7 @@ export class ClusterLoad {
   }
 
   async #readThere(booking: Acknowledged, since: number): Promise<void> {
-    const request = this.reads.begin()
+    const request = this.reads.begin(`read of shard ${booking.agency.shard}`)
     for (let attempt = 0; !this.#isStopping; attempt++) {
       if (attempt > 0) {
         this.reads.repeat()

@@ -4,27 +4,37 @@ export interface Window {
   /** From the first attempt of a request to its final answer, milliseconds; one that is still open counts up to now. */
   readonly longestMs: number
   readonly p99Ms: number
+  /** Which requests these were, the slowest first. */
+  readonly slowest: readonly string[]
   /** What was answered or happened other than success and refusals by a rule, with how often. */
   readonly failed: Readonly<Record<string, number>>
   /** How often a client had to send a request again. */
   readonly repeated: number
 }
 
+interface Request {
+  readonly since: number
+  /** For people. */
+  readonly what: string
+}
+
+const SLOWEST = 3
+
 export class Waits {
-  readonly #open = new Set<{ readonly since: number }>()
-  #took: number[] = []
+  readonly #open = new Set<Request>()
+  #took: { ms: number; request: Request }[] = []
   #failed = new Map<string, number>()
   #repeated = 0
 
-  begin(): { readonly since: number } {
-    const request = { since: performance.now() }
+  begin(what: string): Request {
+    const request = { since: performance.now(), what }
     this.#open.add(request)
     return request
   }
 
-  end(request: { readonly since: number }): void {
+  end(request: Request): void {
     this.#open.delete(request)
-    this.#took.push(performance.now() - request.since)
+    this.#took.push({ ms: performance.now() - request.since, request })
   }
 
   fail(what: string): void {
@@ -38,11 +48,16 @@ export class Waits {
   /** What happened since the last call. */
   take(): Window {
     const now = performance.now()
-    const took = [...this.#took, ...[...this.#open].map(({ since }) => now - since)].toSorted((a, b) => a - b)
+    const open = [...this.#open].map((request) => ({ ms: now - request.since, request }))
+    const took = [...this.#took, ...open].toSorted((a, b) => b.ms - a.ms)
     const window = {
       requests: this.#took.length,
-      longestMs: took.at(-1) ?? 0,
-      p99Ms: took[Math.floor(took.length * 0.99)] ?? 0,
+      longestMs: took[0]?.ms ?? 0,
+      p99Ms: took[Math.floor(took.length * 0.01)]?.ms ?? 0,
+      slowest: took.slice(0, SLOWEST).map(({ ms, request: { what, since } }) => {
+        const at = new Date(performance.timeOrigin + since).toISOString().slice(11, 23)
+        return `${what} from ${at} for ${ms.toFixed(0)} ms`
+      }),
       failed: Object.fromEntries(this.#failed),
       repeated: this.#repeated,
     }
@@ -53,7 +68,7 @@ export class Waits {
   }
 }
 
-export function described({ requests, longestMs, p99Ms, failed, repeated }: Window): string {
+export function described({ requests, longestMs, p99Ms, slowest, failed, repeated }: Window): string {
   const kinds = Object.entries(failed).map(([kind, count]) => `${count} × ${kind}`)
-  return `${requests} requests, longest ${longestMs.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${repeated} sent again${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`
+  return `${requests} requests, longest ${longestMs.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${repeated} sent again (${slowest.join(', ')})${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`
 }
