@@ -41,11 +41,13 @@ begin
   order by s.shard;
 end $$;
 
--- Nobody has to be waited for: the writer has given these shards up. Those that another one has taken meanwhile stay as they are.
+-- Nobody has to be waited for: the writer has given these shards up. Those that another one has taken, or is just taking, stay as they
+-- are.
 create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql as $$
 begin
-  perform from shard s where s.shard = any (shards) order by s.shard for update;
-  update shard s set writer_id = null where s.shard = any (shards) and s.writer_id = of_writer;
+  update shard s set writer_id = null
+  from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
+  where s.shard = given.shard;
 end $$;
 
 -- Which of these shards another writer has taken. It writes, so that a primary that was replaced and is cut off from its standby does
@@ -122,11 +124,12 @@ begin
   if not exists (select from sending_node n where n.tenure = claiming) then
     raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
   end if;
+  -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
   insert into sending (shard, tenure)
-  select s.shard, claiming from (
-    select s.shard, s.epoch, w.epoch as claimed from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard
-    order by s.shard for share of s) s
-  where s.epoch = s.claimed
+  select s.shard, claiming from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch
+  -- A row that conflicts is locked even if it stays as it is, and claims in progress hold theirs.
+  where not exists (select from sending o where o.shard = s.shard and o.tenure = claiming)
+  order by s.shard
   on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
   delete from sending s where s.tenure = claiming and s.shard <> all (wanted);
   return array(select s.shard from sending s where s.tenure = claiming order by s.shard);

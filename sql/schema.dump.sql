@@ -310,6 +310,19 @@ create table secret_key_check (
   constraint secret_key_check_is_only_check CHECK (is_only)
 );
 
+create table sending (
+  shard smallint not null,
+  tenure bigint not null,
+  constraint sending_pkey PRIMARY KEY (shard),
+  constraint sending_shard_fkey FOREIGN KEY (shard) REFERENCES shard(shard)
+);
+
+create table sending_node (
+  tenure bigint not null,
+  taken_at timestamp with time zone default clock_timestamp() not null,
+  constraint sending_node_pkey PRIMARY KEY (tenure)
+);
+
 create table shard (
   shard smallint not null,
   epoch bigint default 0 not null,
@@ -507,6 +520,8 @@ CREATE INDEX journal_of_agency ON ONLY public.journal USING btree (agency_id, se
 CREATE INDEX journal_of_other_unit ON ONLY public.journal USING btree (other_unit_id, seq) WHERE (other_unit_id IS NOT NULL);
 
 CREATE INDEX journal_of_unit ON ONLY public.journal USING btree (unit_id, seq);
+
+CREATE INDEX sending_of ON public.sending USING btree (tenure);
 
 CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
 
@@ -867,13 +882,10 @@ CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until ti
 AS $function$
 #variable_conflict use_column
 declare
+  held  constant smallint[] := sent_shards(claiming);
   since date;
   until date;
 begin
-  perform from webhook_sender s where s.tenure = claiming for share;
-  if not found then
-    raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
-  end if;
   select p.since, p.until into since, until from pending_months() p;
   if since is null then
     return;
@@ -894,6 +906,7 @@ begin
         and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
+    where held is null or shard_of(w.agency_id) = any (held)
     order by turn, due.next_attempt_at
     limit room
   ), claimed as (
@@ -996,8 +1009,9 @@ CREATE OR REPLACE FUNCTION public.give_up_shards(shards smallint[], of_writer uu
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform from shard s where s.shard = any (shards) order by s.shard for update;
-  update shard s set writer_id = null where s.shard = any (shards) and s.writer_id = of_writer;
+  update shard s set writer_id = null
+  from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
+  where s.shard = given.shard;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, email text, phone text)
@@ -1005,6 +1019,20 @@ CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, em
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $function$;
+
+CREATE OR REPLACE FUNCTION public.join_sending()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  taken bigint;
+begin
+  update webhook_sender set tenure = webhook_sender.tenure + 2, taken_at = clock_timestamp() returning tenure - 1 into taken;
+  insert into sending_node (tenure) values (taken);
+  delete from sending_node n where n.taken_at < clock_timestamp() - interval '1 day' and n.tenure <> taken
+    and not exists (select from sending s where s.tenure = n.tenure);
+  return taken;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_answer(answer idempotency_row, answer_body text)
  RETURNS boolean
@@ -1215,18 +1243,17 @@ CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies json
 AS $function$
 #variable_conflict use_column
 declare
+  held         constant smallint[] := sent_shards(claiming);
   agency_ids   uuid[];
   endpoint_ids uuid[];
   rooms        integer[];
 begin
-  perform from webhook_sender s where s.tenure = claiming for share;
-  if not found then
-    raise exception 'Cannot make deliveries: tenure % is over', claiming using errcode = 'NL004';
-  end if;
   if agencies is null then
-    select array_agg(distinct e.agency_id) into agency_ids from webhook_endpoint e where e.status = 'active';
+    select array_agg(distinct e.agency_id) into agency_ids from webhook_endpoint e
+    where e.status = 'active' and (held is null or shard_of(e.agency_id) = any (held));
   else
-    select array_agg(distinct a.id::uuid) into agency_ids from jsonb_array_elements_text(agencies) as a (id);
+    select array_agg(distinct a.id::uuid) into agency_ids from jsonb_array_elements_text(agencies) as a (id)
+    where held is null or shard_of(a.id::uuid) = any (held);
   end if;
 
   -- The endpoints that have anything new: one index probe each.
@@ -1353,6 +1380,8 @@ CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+declare
+  held smallint[];
 begin
   perform from webhook_endpoint e
   join jsonb_to_recordset(content -> 'endpoints') as r (agency_id uuid, endpoint_id uuid)
@@ -1379,8 +1408,13 @@ begin
   join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
   on conflict do nothing;
 
+  -- A sender that was replaced leaves the endpoints alone; what it has sent was sent.
   perform from webhook_sender s where s.tenure = claiming for share;
-  if found then
+  if not found then
+    select coalesce(array_agg(s.shard), '{}') into held
+    from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
+  end if;
+  if held is null or cardinality(held) > 0 then
     update webhook_endpoint e set
       consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
       updated_at = case when e.status = r.status then e.updated_at else r.at end
@@ -1388,7 +1422,7 @@ begin
       agency_id uuid, endpoint_id uuid, revision integer, consecutive_failures integer, status text,
       disabled_reason text, at timestamptz)
     where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
-      and e.status <> 'deleted';
+      and e.status <> 'deleted' and (held is null or shard_of(e.agency_id) = any (held));
   end if;
 end $function$;
 
@@ -1560,6 +1594,42 @@ begin
   insert into secret_key_check (hmac) values (new_hmac) on conflict (is_only) do update set hmac = excluded.hmac;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.send_for(claiming bigint, wanted smallint[], epochs bigint[])
+ RETURNS smallint[]
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from sending_node n where n.tenure = claiming) then
+    raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
+  insert into sending (shard, tenure)
+  select s.shard, claiming from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch
+  order by s.shard
+  on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
+  delete from sending s where s.tenure = claiming and s.shard <> all (wanted);
+  return array(select s.shard from sending s where s.tenure = claiming order by s.shard);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.sent_shards(claiming bigint)
+ RETURNS smallint[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held smallint[];
+begin
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if found then
+    return null;
+  end if;
+  select coalesce(array_agg(s.shard), '{}') into held
+  from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
+  if cardinality(held) = 0 and not exists (select from sending_node n where n.tenure = claiming) then
+    raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  return held;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.shard_of(agency uuid)
  RETURNS smallint
  LANGUAGE sql
@@ -1616,18 +1686,21 @@ begin
   perform check_fence(0::smallint, writer_epoch);
   update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
     returning tenure into taken;
+  -- Those of nodes are replaced too.
+  delete from sending;
+  delete from sending_node;
   return taken;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.take_shards(shards smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
+CREATE OR REPLACE FUNCTION public.take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
  RETURNS TABLE(shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
  LANGUAGE plpgsql
 AS $function$
 #variable_conflict use_column
 begin
-  perform from shard s where s.shard = any (shards) order by s.shard for update;
+  perform from shard s where s.shard = any (wanted) order by s.shard for update;
   update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null
-  where s.shard = any (shards);
+  where s.shard = any (wanted);
   insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
   on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
   delete from writer w
@@ -1639,7 +1712,7 @@ begin
   from ledger l cross join shard s
   left join lateral (
     select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
-  where s.shard = any (shards)
+  where s.shard = any (wanted)
   order by s.shard;
 end $function$;
 

@@ -221,7 +221,7 @@ export class NodeShards implements ShardHost {
   async #release(shards: ReadonlySet<number>): Promise<void> {
     const engine = this.#enginePart
     const isAsked = ofShards(shards)
-    const snapshots = engine.directory.snapshotAll(isAsked)
+    const snapshots = engine.directory.snapshotAll(isAsked).catch(this.#options.onFailure)
     this.#stopDeciding(shards)
     const settled = engine.directory.left(isAsked).then(() => engine.journal.settled(shards))
     await this.#within(SETTLE_MS_MAX, [settled])

@@ -39,12 +39,13 @@ export interface Entry {
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
 }
 
-export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding): Entry {
+/** @param leaving aborted when the process stops */
+export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding, leaving: AbortSignal): Entry {
   const { sql, clock, newId, sessions } = ledger
   const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
   const sessionRows = new PostgresSessionRows(sql)
   const requests = new RequestEntry({
-    ...{ owners, clock, newId, hops: new Hops(secret) },
+    ...{ owners, clock, newId, leaving, hops: new Hops(secret) },
     termOf: (shard) => shards.termOf(shard),
     refreshSession: async (request) => {
       const cookie = sessionSecretIn(request)

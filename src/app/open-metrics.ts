@@ -6,6 +6,7 @@ import type { ClusterStats } from '../cluster/cluster-status.ts'
 import { EventLoopDelay } from '../lib/event-loop-delay.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
+import { CLUSTER_METRICS } from '../observability/cluster-metrics.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
 import { readProcess } from '../observability/process-stats.ts'
 import type { RequestStats } from '../observability/request-stats.ts'
@@ -31,9 +32,10 @@ export interface MetricsOptions {
 export function openMetrics(options: MetricsOptions): MetricsPage {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
+  const metrics = options.cluster === null ? ALL_METRICS : [...ALL_METRICS, ...CLUSTER_METRICS]
   return {
     contentType: METRICS_CONTENT_TYPE,
-    text: async () => metricsText(ALL_METRICS, await read(options, eventLoop)),
+    text: async () => metricsText(metrics, await read(options, eventLoop)),
   }
 }
 

@@ -24,7 +24,8 @@ export async function openNode(options: { cluster: ClusterConfig; ledger: Ledger
     ...{ clock, host: shards, isOver },
     watch: {
       onJoined: () => log.info({ node: cluster.nodeId }, 'joined the cluster'),
-      onLeaseLost: (fields) => log.error(fields, 'lease lost: this node serves no shard until it has a new one'),
+      onLeaseLost: (fields) =>
+        log.error(fields, 'lease lost: this node serves only what PostgreSQL confirms until it has another'),
       onNodeIdTaken: ({ id, url }) => log.warn({ node: id, url }, 'another process has this NODE_ID'),
       onEtcdFailure: (err) => log.error({ err }, 'etcd does not answer'),
       onEtcdBack: () => log.info({}, 'etcd answers again'),

@@ -78,7 +78,7 @@ function joined(inner: Wrap, outer: Wrap): Wrap {
 
 function makeSurfaces(options: SurfaceOptions) {
   const { config, secrets, log, listeners, service, ledger, webhooks, node, forwarding } = options
-  const entry = forwarding === null ? null : openEntry(ledger, forwarding)
+  const entry = forwarding === null ? null : openEntry(ledger, forwarding, service.draining)
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -134,7 +134,7 @@ function makeSurfaces(options: SurfaceOptions) {
   const operating = [
     healthRoutes(
       {
-        epoch: () => (ledger.shards === null ? ledger.journal.epoch : null),
+        epoch: () => ledger.journal.epoch,
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
         nodeFaults: node === null ? undefined : () => node.faults,

@@ -68,13 +68,14 @@ export class ClusterNode {
       {
         ...{ etcd, clock, keys, confirmation: this.confirmation, isOver },
         watch: {
-          onGranted: (member) => {
+          onGranted: async (member) => {
             this.view.apply([member])
-            this.#renewed()
+            await this.#read()
+            this.moves.dropClaimed()
           },
           onLost: () => {
-            watch.onLeaseLost({ shards: this.moves.dropAll() })
-            this.owners.tell()
+            watch.onLeaseLost({ shards: host.owned.size })
+            void this.#askPostgres()
           },
           onRenewed: () => this.#renewed(),
           onFailure: (error) => this.#etcdFailed(error),
@@ -136,7 +137,7 @@ export class ClusterNode {
     await this.#keeper.register({ isFirst: true })
     if (this.#closing.signal.aborted) return
     this.#options.watch.onJoined()
-    await this.#compare().catch(() => {})
+    this.#changed()
     void this.#keeper.run()
     void this.#keepComparing()
     void this.#keepWatching()
@@ -208,6 +209,15 @@ export class ClusterNode {
    * @throws EtcdError when etcd does not answer
    */
   async #compare(): Promise<void> {
+    await this.#read()
+    if (this.#behind >= BEHIND_MAX) {
+      this.#behind = 0
+      this.#watching.abort()
+    }
+    this.#changed()
+  }
+
+  async #read(): Promise<void> {
     const { etcd, keys } = this.#options
     try {
       const reading = await etcd.read(keys.prefix)
@@ -218,11 +228,6 @@ export class ClusterNode {
       throw error
     }
     this.#etcdAnswered()
-    if (this.#behind >= BEHIND_MAX) {
-      this.#behind = 0
-      this.#watching.abort()
-    }
-    this.#changed()
   }
 
   async #keepComparing(): Promise<void> {
@@ -247,17 +252,23 @@ export class ClusterNode {
   }
 
   async #keepAskingPostgres(): Promise<void> {
-    const { clock, host } = this.#options
+    const { clock } = this.#options
     while (!this.#closing.signal.aborted) {
       await sleep(clock, ASK_POSTGRES_EVERY_MS)
-      const askedAt = clock.monotonicMs()
-      if (host.owned.size === 0 || askedAt - this.#renewedAt < LATE_RENEWAL_MS) continue
-      // When Postgres does not answer either, the time of the last confirmation runs out.
-      const lost = await withDeadline(host.confirm(), ANSWER_MS_MAX).catch(() => null)
-      if (lost === null || this.#keeper.lease === null) continue
-      this.confirmation.byPostgres(askedAt)
-      this.owners.tell()
+      const isLate = clock.monotonicMs() - this.#renewedAt >= LATE_RENEWAL_MS
+      if (isLate || this.#keeper.lease === null) await this.#askPostgres()
     }
+  }
+
+  /** What Postgres says is lost, the engine drops. When it does not answer, the time of its last confirmation runs out. */
+  async #askPostgres(): Promise<void> {
+    const { clock, host } = this.#options
+    if (host.owned.size === 0) return
+    const askedAt = clock.monotonicMs()
+    const lost = await withDeadline(host.confirm(), ANSWER_MS_MAX).catch(() => null)
+    if (lost === null) return
+    this.confirmation.byPostgres(askedAt)
+    this.owners.tell()
   }
 
   #addressOf(id: string): NodeAddress | null {

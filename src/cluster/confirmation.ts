@@ -50,9 +50,8 @@ export class Confirmation {
     this.#postgresUntil = Math.max(this.#postgresUntil, askedAt + FAILSAFE_MS)
   }
 
-  /** The lease is gone: whatever was confirmed, others may claim. */
-  revoke(): void {
+  /** The lease is gone: others may claim. What Postgres has confirmed holds for its time. */
+  endLease(): void {
     this.#leaseUntil = 0
-    this.#postgresUntil = 0
   }
 }

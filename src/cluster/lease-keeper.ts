@@ -20,10 +20,14 @@ export class ClusterError extends Error {
 }
 
 export interface LeaseWatch {
-  /** The member key of this node is made, on the lease that everything else is to hang on. */
-  onGranted(member: Entry): void
+  /**
+   * The member key of this node is made, on the lease that everything else is to hang on. The lease confirms nothing until this has
+   * read what others claimed while there was none.
+   */
+  onGranted(member: Entry): Promise<void>
   /** The lease is gone: others may have claimed everything already. */
   onLost(): void
+  /** Also after `onGranted`. */
   onRenewed(): void
   /** etcd did not answer. It is asked again. */
   onFailure(error: unknown): void
@@ -45,6 +49,8 @@ export class LeaseKeeper {
   readonly #options: LeaseOptions
   #member: Member
   #lease: string | null = null
+  /** Leases of attempts to register. */
+  readonly #tried = new Set<string>()
   #isStopped = false
 
   constructor(member: Member, options: LeaseOptions) {
@@ -105,7 +111,7 @@ export class LeaseKeeper {
         confirmation.byLease(askedAt, ttlS)
         watch.onRenewed()
       } else {
-        confirmation.revoke()
+        confirmation.endLease()
         this.#lease = null
         watch.onLost()
         await this.register({ isFirst: false })
@@ -134,10 +140,11 @@ export class LeaseKeeper {
     const { etcd, clock, keys, isOver } = this.#options
     const askedAt = clock.monotonicMs()
     const lease = await etcd.grant(LEASE_TTL_S)
+    this.#tried.add(lease)
     const entry = { key: keys.member(this.#member.id), value: memberText(this.#member), lease }
     const { revision, done } = await etcd.commit([{ ...entry, condition: 'absent' }])
     if (done[0] === true) {
-      this.#registered({ ...entry, revision }, askedAt)
+      await this.#registered({ ...entry, revision }, askedAt)
       return null
     }
     const { entries } = await etcd.read(keys.prefix)
@@ -145,19 +152,24 @@ export class LeaseKeeper {
     if (holder?.value == null) throw new EtcdError('The member key was removed meanwhile', false)
     if (holder.lease === lease) {
       // The first answer was lost, and the call repeated.
-      this.#registered(holder, askedAt)
+      await this.#registered(holder, askedAt)
       return null
     }
     const member = memberOf(this.#member.id, holder.value)
     // A process of this machine that was killed: there is no need to wait until its lease ends.
-    if (member.run !== null && isOver(member.run)) await etcd.revoke(holder.lease)
+    const isOfDead = member.run !== null && isOver(member.run)
+    const isOurs = this.#tried.has(holder.lease)
+    if (isOfDead || isOurs) await etcd.revoke(holder.lease)
     await etcd.revoke(lease)
-    return member
+    return isOurs ? this.#tryToRegister() : member
   }
 
-  #registered(member: Entry, askedAt: number): void {
+  async #registered(member: Entry, askedAt: number): Promise<void> {
+    const { confirmation, watch } = this.#options
+    await watch.onGranted(member)
+    this.#tried.clear()
     this.#lease = member.lease
-    this.#options.confirmation.byLease(askedAt, LEASE_TTL_S)
-    this.#options.watch.onGranted(member)
+    confirmation.byLease(askedAt, LEASE_TTL_S)
+    watch.onRenewed()
   }
 }

@@ -80,7 +80,7 @@ export class ShardMoves {
 
   /** Begins what is to be done. Synchronous; every task that ends calls `onChanged`, which calls it again. */
   act(): void {
-    const { self, clock, view, host, watch, wanted } = this.#options
+    const { self, clock, view, host, wanted } = this.#options
     const lease = this.#options.lease()
     if (lease === null) return
     const now = clock.monotonicMs()
@@ -95,11 +95,7 @@ export class ShardMoves {
       moving: this.#moving.size + this.releasing,
       isLeaving: this.isLeaving,
     })
-    if (steps.drop.length > 0) {
-      host.drop(steps.drop)
-      this.counts.dropped += steps.drop.length
-      watch.onDropped({ shards: steps.drop.length })
-    }
+    this.#drop(steps.drop)
     this.#begin('acquire', steps.claim, async (shards) => this.#acquire(await this.#claim(shards, lease), lease))
     this.#begin('acquire', steps.acquire, (shards) => this.#acquire(shards, lease))
     this.#begin('release', steps.release, (shards) => this.#release(shards, lease))
@@ -107,13 +103,10 @@ export class ShardMoves {
     this.#begin('other', steps.unclaim, (shards) => this.#unclaim(shards, lease))
   }
 
-  /** The lease is gone: others may have claimed everything already. @returns how many shards this node had */
-  dropAll(): number {
-    const { host } = this.#options
-    const shards = [...host.owned]
-    host.drop(shards)
-    this.counts.dropped += shards.length
-    return shards.length
+  /** Stops serving what other nodes have claimed. */
+  dropClaimed(): void {
+    const { self, view, host } = this.#options
+    this.#drop([...host.owned].filter((shard) => (view.claims[shard]?.node ?? self) !== self))
   }
 
   /** Makes the changes whose condition holds. @returns which; the view has them */
@@ -122,6 +115,13 @@ export class ShardMoves {
     const { revision, done } = await etcd.commit(changes)
     view.apply(changes.filter((_, index) => done[index] === true).map((change) => ({ ...change, revision })))
     return done
+  }
+
+  #drop(shards: readonly number[]): void {
+    if (shards.length === 0) return
+    this.#options.host.drop(shards)
+    this.counts.dropped += shards.length
+    this.#options.watch.onDropped({ shards: shards.length })
   }
 
   #begin(move: Move, shards: readonly number[], task: (shards: readonly number[]) => Promise<void>): void {

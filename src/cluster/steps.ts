@@ -66,7 +66,8 @@ function stepOf(shard: number, { self, lease, claims, wanted, owned, isLeaving }
   const isWanted = !isLeaving && (wanted[shard] ?? self) === self
   const isMine = claim !== null && claim.node === self && claim.lease === lease
   if (owned.has(shard)) {
-    if (claim !== null && !isMine) return 'drop'
+    // On a lease of ours that is over: the next reading will tell whose it is.
+    if (claim !== null && !isMine) return claim.node === self ? null : 'drop'
     if (!isWanted) return claim === null ? 'drop' : 'release'
     return claim?.isServing === true ? null : 'announce'
   }

@@ -1,4 +1,3 @@
-import { CLUSTER_METRICS } from './cluster-metrics.ts'
 import { LEDGER_METRICS } from './ledger-metrics.ts'
 import type { Metric } from './metric.ts'
 import { PROCESS_METRICS } from './process-metrics.ts'
@@ -11,6 +10,5 @@ export const ALL_METRICS: readonly Metric<ServiceStats>[] = [
   ...REQUEST_METRICS,
   ...LEDGER_METRICS,
   ...WEBHOOK_METRICS,
-  ...CLUSTER_METRICS,
   ...PROCESS_METRICS,
 ]

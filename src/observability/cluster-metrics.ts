@@ -36,9 +36,9 @@ export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_cluster_moves_total',
     type: 'counter',
     help: 'Shards that this node has acquired, released, dropped because another node had them, or lost to a fence.',
-    labels: ['kind'],
+    labels: ['action'],
     read: ofCluster(({ moves: { acquired, released, dropped, fenced } }) =>
-      byLabel('kind', { acquired, released, dropped, fenced }),
+      byLabel('action', { acquired, released, dropped, fenced }),
     ),
   },
   {

@@ -102,11 +102,12 @@ describe('C6: a node is confirmed', () => {
     await clock.advance(3_900)
     expect(confirmation.isConfirmed).toBe(true)
   })
-  test('no more when the lease is lost, whatever Postgres said before', () => {
+  test('by Postgres alone when the lease is lost', () => {
     const confirmation = new Confirmation(clock)
     confirmation.byLease(0, 5)
-    confirmation.byPostgres(0)
-    confirmation.revoke()
+    confirmation.endLease()
     expect(confirmation.isConfirmed).toBe(false)
+    confirmation.byPostgres(0)
+    expect(confirmation.isConfirmed).toBe(true)
   })
 })

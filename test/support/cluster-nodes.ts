@@ -1,6 +1,6 @@
 import { ClusterKeys } from '../../src/cluster/cluster-keys.ts'
 import { ClusterNode } from '../../src/cluster/cluster-node.ts'
-import type { Etcd } from '../../src/cluster/etcd/etcd.ts'
+import type { Etcd, Reading } from '../../src/cluster/etcd/etcd.ts'
 import { EtcdClient } from '../../src/cluster/etcd/etcd-client.ts'
 import { parseEtcdEndpoints } from '../../src/cluster/etcd/etcd-endpoints.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -12,6 +12,8 @@ export interface TestNode {
   readonly host: MemoryShardHost
   /** Cuts it off from etcd, or heals that. */
   cut(isCut: boolean): void
+  /** Its watch tells nothing any more. */
+  mute(): void
 }
 
 /** Nodes in this process, with engines in memory, on a real etcd. */
@@ -20,7 +22,7 @@ export class TestCluster {
   readonly nodes: TestNode[] = []
   readonly log: string[] = []
   readonly #url: string
-  readonly #keys = new ClusterKeys(`/nightledger/${crypto.randomUUID()}/`)
+  readonly keys = new ClusterKeys(`/nightledger/${crypto.randomUUID()}/`)
 
   constructor(etcdUrl: string) {
     this.#url = etcdUrl
@@ -38,7 +40,10 @@ export class TestCluster {
     return made
   }
 
-  make(id: string): TestNode {
+  make(
+    id: string,
+    { run = null, isOver = () => false }: { run?: string | null; isOver?: (run: string) => boolean } = {},
+  ): TestNode {
     const etcd = new CuttableEtcd(this.client())
     const host = new MemoryShardHost(this.epochs)
     const note = (what: string) => (fields?: unknown) =>
@@ -46,8 +51,8 @@ export class TestCluster {
         `${performance.now().toFixed(0)} ${id} ${what} ${fields instanceof Error ? fields.message : JSON.stringify(fields)}`,
       )
     const node = new ClusterNode({
-      self: { id, url: `http://${id}`, version: 'test', run: null, startedAt: Date.now() },
-      ...{ etcd, clock: systemClock, keys: this.#keys, host, isOver: () => false },
+      self: { id, url: `http://${id}`, version: 'test', run, startedAt: Date.now() },
+      ...{ etcd, clock: systemClock, keys: this.keys, host, isOver },
       watch: {
         onJoined: note('joined'),
         onLeaseLost: note('lease lost'),
@@ -61,7 +66,7 @@ export class TestCluster {
         onMoveFailure: note('move failure'),
       },
     })
-    const made = { id, node, host, cut: (isCut: boolean) => etcd.cut(isCut) }
+    const made = { id, node, host, cut: (isCut: boolean) => etcd.cut(isCut), mute: () => etcd.mute() }
     this.nodes.push(made)
     return made
   }
@@ -85,6 +90,11 @@ export class TestCluster {
 
   async close(): Promise<void> {
     await Promise.all(this.nodes.map(({ node }) => node.close()))
+  }
+
+  /** Every lease, claim and mark, as etcd has them. */
+  read(): Promise<Reading> {
+    return this.client().read(this.keys.prefix)
   }
 
   /** By shard: the nodes that say that they serve it. */
@@ -118,6 +128,7 @@ class CuttableEtcd implements Etcd {
   readonly #etcd: Etcd
   #cut = new AbortController()
   #isCut = false
+  #isMute = false
 
   constructor(etcd: Etcd) {
     this.#etcd = etcd
@@ -127,6 +138,12 @@ class CuttableEtcd implements Etcd {
     this.#isCut = isCut
     if (isCut) this.#cut.abort()
     else this.#cut = new AbortController()
+  }
+
+  mute(): void {
+    this.#isMute = true
+    this.#cut.abort()
+    this.#cut = new AbortController()
   }
 
   grant(ttlS: number) {
@@ -146,6 +163,7 @@ class CuttableEtcd implements Etcd {
   }
   async watch(asked: Parameters<Etcd['watch']>[0], onEvents: Parameters<Etcd['watch']>[1]) {
     if (this.#isCut) return
+    if (this.#isMute) return new Promise<void>((resolve) => asked.signal.addEventListener('abort', () => resolve()))
     await this.#etcd.watch({ ...asked, signal: AbortSignal.any([asked.signal, this.#cut.signal]) }, onEvents)
   }
 

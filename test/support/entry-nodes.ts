@@ -30,6 +30,8 @@ export interface EntryNode {
   term: number
   /** How it sees the owner of a shard, if not as it is. */
   readonly sees: Map<number, string | null>
+  /** Begins to stop. */
+  leave(): void
   close(): Promise<void>
 }
 
@@ -45,6 +47,7 @@ export class EntryCluster {
     const asked: Request[] = []
     const sees = new Map<number, string | null>()
     const state = { term: 1 }
+    const leaving = new AbortController()
     const owners: Owners = {
       self: { id, url: '' },
       ownerOf: (shard) => {
@@ -64,7 +67,7 @@ export class EntryCluster {
         }),
     }
     const entry = new RequestEntry({
-      ...{ owners, clock: systemClock, newId: systemIds, hops: new Hops(CLUSTER_SECRET) },
+      ...{ owners, clock: systemClock, newId: systemIds, hops: new Hops(CLUSTER_SECRET), leaving: leaving.signal },
       termOf: () => state.term,
       refreshSession: async () => {},
     })
@@ -95,6 +98,7 @@ export class EntryCluster {
       set term(term) {
         state.term = term
       },
+      leave: () => leaving.abort(),
       close: () => server.stop(true),
     }
     Object.assign(owners.self, { url })

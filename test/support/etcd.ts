@@ -1,10 +1,13 @@
 import { describe } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** `etcd` (Debian: etcd-server). */
 const PROGRAM = Bun.which('etcd')
+
+/** etcd syncs every change to its disk, which on a busy machine takes longer than a lease. */
+const MEMORY = '/dev/shm'
 
 /** Skipped where there is no etcd; under CI it has to be there. */
 export function describeWithEtcd(name: string, body: () => void): void {
@@ -33,7 +36,7 @@ export class EtcdServers {
 
   static async start(count = 1, { args = [] }: { args?: readonly string[] } = {}): Promise<EtcdServers> {
     if (PROGRAM === null) throw new Error('There is no etcd on this machine (Debian: etcd-server)')
-    const folder = mkdtempSync(join(tmpdir(), 'nightledger-etcd-'))
+    const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'nightledger-etcd-'))
     const members = Array.from({ length: count }, (_, index) => ({
       name: `m${index}`,
       folder: join(folder, `m${index}`),

@@ -13,6 +13,7 @@ const GRACE_MS = 100
  * Runs a call, and ends it when it is no use to wait any longer: the shard has another owner, or has had none for as long as a request
  * may wait, or the client of a read has gone. A stream is ended in the same way.
  * @param bound.client aborted when the client has gone; null for a write, which is completed anyway
+ * @param bound.leaving aborted when this process stops: ends streams, and a request that waits for something to happen
  */
 export async function ownerBound(
   bound: {
@@ -22,10 +23,12 @@ export async function ownerBound(
     readonly node: NodeAddress
     readonly shard: number
     readonly client: AbortSignal | null
+    readonly leaving: AbortSignal
+    readonly isWait: boolean
   },
   call: (signal: AbortSignal) => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
-  const { owners, watch, clock, node, shard, client } = bound
+  const { owners, watch, clock, node, shard, client, leaving, isWait } = bound
   const abort = new AbortController()
   const end = () => abort.abort()
   let withoutOwnerMs: number | null = null
@@ -44,18 +47,21 @@ export async function ownerBound(
   const cancelDeadline = clock.after(ANSWER_MS_MAX, end)
   const unwatch = watch.on(shard, look)
   client?.addEventListener('abort', end, { once: true })
+  if (isWait) leaving.addEventListener('abort', end, { once: true })
   const release = () => {
     unwatch()
     cancelGrace?.()
     client?.removeEventListener('abort', end)
+    if (isWait) leaving.removeEventListener('abort', end)
   }
   let isStream = false
   try {
     const outcome = await call(abort.signal)
     if (outcome.kind !== 'answered' || !outcome.isStream) return outcome
     isStream = true
+    leaving.removeEventListener('abort', end)
     const { response } = outcome
-    const body = response.body === null ? null : untilClosed(response.body, release)
+    const body = response.body === null ? null : untilClosed(response.body, leaving, release)
     return { ...outcome, response: new Response(body, response) }
   } finally {
     cancelDeadline()
@@ -63,23 +69,40 @@ export async function ownerBound(
   }
 }
 
-/** The same stream; `onClose` is called once, however it ends. */
-function untilClosed(stream: ReadableStream<Uint8Array>, onClose: () => void): ReadableStream<Uint8Array> {
+/** The same stream, until `leaving` is aborted: it ends then, after its first part. `onClose` is called once, however it ends. */
+function untilClosed(
+  stream: ReadableStream<Uint8Array>,
+  leaving: AbortSignal,
+  onClose: () => void,
+): ReadableStream<Uint8Array> {
   const reader = stream.getReader()
+  const stop = () => void reader.cancel().catch(() => {})
+  const close = () => {
+    leaving.removeEventListener('abort', stop)
+    onClose()
+  }
+  let isBegun = false
   return new ReadableStream({
     pull: async (controller) => {
       try {
+        // A read that is waiting ends with the reader.
         const { done, value } = await reader.read()
-        if (!done) return controller.enqueue(value)
-        onClose()
+        if (!done) {
+          if (!isBegun) leaving.addEventListener('abort', stop, { once: true })
+          isBegun = true
+          controller.enqueue(value)
+          if (leaving.aborted) stop()
+          return
+        }
+        close()
         controller.close()
       } catch (error) {
-        onClose()
+        close()
         controller.error(error)
       }
     },
     cancel: async (reason) => {
-      onClose()
+      close()
       await reader.cancel(reason)
     },
   })

@@ -40,6 +40,8 @@ export interface OwnerRouteOptions {
   readonly newId: IdSource
   /** Reads the operator's session in the request's cookie as it is stored: any node may have opened or ended it. */
   refreshSession(request: Request): Promise<void>
+  /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
+  readonly leaving: AbortSignal
 }
 
 /** A request on its way. */
@@ -57,6 +59,8 @@ export interface Asked {
 const AGAIN_MS = 50
 /** Of the keys that forwarded writes without one get. No client can guess one. */
 const OPERATION_PREFIX = 'nightledger-op-'
+/** Of a request for changes (docs/design.md#changes). */
+const WAIT = /([?&])wait=\d+/
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 export function isSafe({ method }: Request): boolean {
@@ -156,19 +160,21 @@ export class OwnerRoute {
 
   /** Sends the request to a node: the same every time, so that a write is made once. */
   #sender({ listener, request, shard, body }: Asked): (node: NodeAddress) => Promise<CallOutcome> {
-    const { hops, newId, owners, clock } = this.#options
+    const { hops, newId, owners, clock, leaving } = this.#options
     const isRead = isSafe(request)
     const isOurKey = !isRead && !request.headers.has('idempotency-key')
     // Kept by the request: it may be answered here later.
     if (isOurKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
     const hop = hops.text({ shard, listener: listener.name, peer: listener.peerOf(request) })
     const headers = forwardedHeaders(request, hop, requestIdOf(request.headers.get('x-request-id'), newId))
-    const { method, url } = request
-    const bound = { owners, clock, watch: this.#watch, shard, client: isRead ? request.signal : null }
+    const { method } = request
+    const isWait = isRead && WAIT.test(request.url)
+    const bound = { owners, clock, leaving, isWait, watch: this.#watch, shard, client: isRead ? request.signal : null }
     const send = async (node: NodeAddress): Promise<CallOutcome> => {
       const bytes = isRead ? null : await body.bytes().catch(() => undefined)
       // The client has gone.
       if (bytes === undefined) return { kind: 'unknown' }
+      const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
       return ownerBound({ ...bound, node }, (signal) => callNode(node, { method, url, headers, body: bytes, signal }))
     }
     return (node) => listener.withoutIdleTimeout(request, () => send(node))

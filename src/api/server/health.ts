@@ -5,8 +5,8 @@ import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts
 
 /** What the readiness probe checks. */
 export interface Health {
-  /** Of this process, for shard 0; null when it is one node of several, and need not have that shard. */
-  epoch(): number | null
+  /** Of this process, for shard 0. */
+  epoch(): number
   stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
@@ -29,10 +29,7 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
     const faults = [
       ...(fence === null ? ['database: not responding'] : []),
       ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
-      ...(fence !== null && health.epoch() !== null && fence.epoch !== health.epoch()
-        ? ['fence: another writer has taken over']
-        : []),
-      ...(health.nodeFaults?.() ?? []),
+      ...(health.nodeFaults?.() ?? fenceFaults(fence, health)),
       ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
       ...(inFlightMs > JOURNAL_LAG_MS_MAX
         ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
@@ -43,6 +40,10 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
   })
   // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
+}
+
+function fenceFaults(fence: { readonly epoch: number } | null, health: Health): readonly string[] {
+  return fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []
 }
 
 function named(path: string): RouteName {

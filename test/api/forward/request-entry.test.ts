@@ -385,6 +385,31 @@ test('a stream whose shard has another owner is broken off, so that its client a
   expect(end).toBe(true)
 })
 
+test('a node that stops has what waits elsewhere answered at once: without a wait', async () => {
+  const { a, b } = two('b')
+  b.app = (request) =>
+    request.url.includes('wait=20') ? new Promise(() => {}) : new Response(new URL(request.url).search)
+  const answer = fetch(`${a.url}/partner/v1/changes?after=x&wait=20`, { headers: AUTHORIZATION })
+  while (b.asked.length === 0) await Bun.sleep(5)
+  a.leave()
+  expect(await (await answer).text()).toBe('?after=x&wait=0')
+  expect(await (await fetch(`${a.url}/partner/v1/changes?wait=20`, { headers: AUTHORIZATION })).text()).toBe('?wait=0')
+})
+
+test('a node that stops ends the streams that come through it, and lets a new one begin', async () => {
+  const { a, b } = two('b')
+  const events = source()
+  b.app = events.response
+  const response = await fetch(a.url + PATH, { headers: AUTHORIZATION })
+  const reader = response.body?.getReader()
+  await reader?.read()
+  a.leave()
+  expect(await reader?.read()).toMatchObject({ done: true })
+  await events.gone
+  b.app = source().response
+  expect(await (await fetch(a.url + PATH, { headers: AUTHORIZATION })).text()).toBe('first ')
+})
+
 test('a client that goes away while it waits for another node is not waited for there', async () => {
   const { a, b } = two('b')
   const gone = Promise.withResolvers<void>()

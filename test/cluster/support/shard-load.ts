@@ -123,8 +123,7 @@ export class ShardLoad {
           signal: AbortSignal.timeout(3_000),
         })
         const text = await response.text()
-        // 401: an engine knows the keys of its own shards only.
-        if (response.status < 500 && response.status !== 401) {
+        if (!isElsewhere(response)) {
           this.longestMs = Math.max(this.longestMs, performance.now() - since)
           return { status: response.status, text }
         }
@@ -158,7 +157,7 @@ export class ShardLoad {
           if (isLast && !page.hasMore && page.changes.length === 0) return
           continue
         }
-        if (response.status !== 401 && response.status < 500) this.strange.push(`changes ${response.status}`)
+        if (!isElsewhere(response)) this.strange.push(`changes ${response.status}`)
       } catch {
         // The engine is gone, or stopped.
       }
@@ -203,4 +202,9 @@ export class ShardLoad {
     }
     return faults
   }
+}
+
+/** 421: the shard was lost meanwhile. 401: an engine knows the keys of its own shards only. Beyond: it cannot tell. */
+function isElsewhere({ status }: Response): boolean {
+  return status >= 500 || status === 421 || status === 401
 }
