@@ -83,6 +83,8 @@ create type journal_row as (
   checksum bigint
 );
 
+create sequence node_term as bigint increment 1 minvalue 1 maxvalue 9223372036854775807 start 1;
+
 create table access_token (
   agency_id uuid not null,
   token_id uuid not null,
@@ -308,6 +310,19 @@ create table secret_key_check (
   constraint secret_key_check_is_only_check CHECK (is_only)
 );
 
+create table sending (
+  shard smallint not null,
+  tenure bigint not null,
+  constraint sending_pkey PRIMARY KEY (shard),
+  constraint sending_shard_fkey FOREIGN KEY (shard) REFERENCES shard(shard)
+);
+
+create table sending_node (
+  tenure bigint not null,
+  taken_at timestamp with time zone default clock_timestamp() not null,
+  constraint sending_node_pkey PRIMARY KEY (tenure)
+);
+
 create table shard (
   shard smallint not null,
   epoch bigint default 0 not null,
@@ -472,8 +487,11 @@ create table writer (
   beat_at timestamp with time zone default clock_timestamp() not null,
   draining_at timestamp with time zone,
   released_at timestamp with time zone,
+  node text,
   constraint writer_pkey PRIMARY KEY (writer_id)
 );
+
+CREATE INDEX agency_of_shard ON public.agency USING btree (shard_of(agency_id));
 
 CREATE INDEX audit_line_newest ON ONLY public.audit_line USING btree (agency_id, at DESC, line_id DESC);
 
@@ -502,6 +520,8 @@ CREATE INDEX journal_of_agency ON ONLY public.journal USING btree (agency_id, se
 CREATE INDEX journal_of_other_unit ON ONLY public.journal USING btree (other_unit_id, seq) WHERE (other_unit_id IS NOT NULL);
 
 CREATE INDEX journal_of_unit ON ONLY public.journal USING btree (unit_id, seq);
+
+CREATE INDEX sending_of ON public.sending USING btree (tenure);
 
 CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
 
@@ -862,13 +882,10 @@ CREATE OR REPLACE FUNCTION public.claim_deliveries(claiming bigint, due_until ti
 AS $function$
 #variable_conflict use_column
 declare
+  held  constant smallint[] := sent_shards(claiming);
   since date;
   until date;
 begin
-  perform from webhook_sender s where s.tenure = claiming for share;
-  if not found then
-    raise exception 'Cannot claim deliveries: tenure % is over', claiming using errcode = 'NL004';
-  end if;
   select p.since, p.until into since, until from pending_months() p;
   if since is null then
     return;
@@ -889,6 +906,7 @@ begin
         and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
+    where held is null or shard_of(w.agency_id) = any (held)
     order by turn, due.next_attempt_at
     limit room
   ), claimed as (
@@ -986,11 +1004,35 @@ CREATE OR REPLACE FUNCTION public.fingerprint_of(link bytea)
  IMMUTABLE PARALLEL SAFE
 AS $function$ select rpad(encode(substring(link for 8), 'hex'), 16, '0') $function$;
 
+CREATE OR REPLACE FUNCTION public.give_up_shards(shards smallint[], of_writer uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update shard s set writer_id = null
+  from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
+  where s.shard = given.shard;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.guest_text(first_name text, last_name text, email text, phone text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$ select lower(first_name || E'\n' || last_name || E'\n' || coalesce(email, '') || E'\n' || coalesce(phone, '')) $function$;
+
+CREATE OR REPLACE FUNCTION public.join_sending()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  taken bigint;
+begin
+  update webhook_sender set tenure = webhook_sender.tenure + 2, taken_at = clock_timestamp() returning tenure - 1 into taken;
+  insert into sending_node (tenure) values (taken);
+  delete from sending_node n where n.taken_at < clock_timestamp() - interval '1 day' and n.tenure <> taken
+    and not exists (select from sending s where s.tenure = n.tenure);
+  return taken;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_answer(answer idempotency_row, answer_body text)
  RETURNS boolean
@@ -1022,6 +1064,38 @@ begin
   from jsonb_to_recordset(uses) as u ("agencyId" uuid, "keyId" uuid, "usedAt" timestamptz)
   where k.agency_id = u."agencyId" and k.key_id = u."keyId"
     and (k.last_used_at is null or k.last_used_at < u."usedAt");
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_node_rate(writer_term bigint, slots jsonb, keep_from bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into rate_slot (term, slot, ended_at, wall_ms, boot_id, boot_ms, total, counts)
+  select writer_term, s.slot, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs", s."bootId",
+         s."bootMs", s.total, s.counts
+  from jsonb_to_recordset(slots) as s (
+    slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
+    total bigint, counts text)
+  on conflict (term, slot) do update set
+    ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
+    total = excluded.total, counts = excluded.counts
+  where rate_slot.total < excluded.total;
+  delete from rate_slot where term = writer_term and slot < keep_from;
+  delete from rate_slot where term <> writer_term and ended_at < clock_timestamp() - interval '10 minutes';
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.keep_node_sessions(shards smallint[], seen jsonb, ended jsonb, idle_since timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update portal_session p set seen_at = greatest(p.seen_at, s."seenAt")
+  from jsonb_to_recordset(seen) as s ("sha256" text, "seenAt" timestamptz)
+  where p.secret_sha256 = s."sha256";
+  delete from portal_session p
+  where p.secret_sha256 in (select jsonb_array_elements_text(ended))
+    or (p.seen_at < idle_since and (p.agency_id is null or shard_of(p.agency_id) = any (shards)));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_rate(writer_epoch bigint, writer_term bigint, slots jsonb, keep_from bigint, drop_earlier boolean)
@@ -1146,6 +1220,16 @@ begin
   order by l.seq;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.lost_shards(shards smallint[], epochs bigint[], of_writer uuid)
+ RETURNS SETOF smallint
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update writer w set beat_at = clock_timestamp() where w.writer_id = of_writer;
+  return query
+  select s.shard from unnest(shards, epochs) c (shard, epoch) join shard s on s.shard = c.shard where s.epoch <> c.epoch;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies jsonb, made_at timestamp with time zone, room integer, OUT made integer, OUT may_have_more boolean)
  RETURNS record
  LANGUAGE plpgsql
@@ -1159,18 +1243,17 @@ CREATE OR REPLACE FUNCTION public.make_deliveries(claiming bigint, agencies json
 AS $function$
 #variable_conflict use_column
 declare
+  held         constant smallint[] := sent_shards(claiming);
   agency_ids   uuid[];
   endpoint_ids uuid[];
   rooms        integer[];
 begin
-  perform from webhook_sender s where s.tenure = claiming for share;
-  if not found then
-    raise exception 'Cannot make deliveries: tenure % is over', claiming using errcode = 'NL004';
-  end if;
   if agencies is null then
-    select array_agg(distinct e.agency_id) into agency_ids from webhook_endpoint e where e.status = 'active';
+    select array_agg(distinct e.agency_id) into agency_ids from webhook_endpoint e
+    where e.status = 'active' and (held is null or shard_of(e.agency_id) = any (held));
   else
-    select array_agg(distinct a.id::uuid) into agency_ids from jsonb_array_elements_text(agencies) as a (id);
+    select array_agg(distinct a.id::uuid) into agency_ids from jsonb_array_elements_text(agencies) as a (id)
+    where held is null or shard_of(a.id::uuid) = any (held);
   end if;
 
   -- The endpoints that have anything new: one index probe each.
@@ -1297,6 +1380,8 @@ CREATE OR REPLACE FUNCTION public.record_attempts(claiming bigint, content jsonb
  SET enable_mergejoin TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+declare
+  held smallint[];
 begin
   perform from webhook_endpoint e
   join jsonb_to_recordset(content -> 'endpoints') as r (agency_id uuid, endpoint_id uuid)
@@ -1323,8 +1408,13 @@ begin
   join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
   on conflict do nothing;
 
+  -- A sender that was replaced leaves the endpoints alone; what it has sent was sent.
   perform from webhook_sender s where s.tenure = claiming for share;
-  if found then
+  if not found then
+    select coalesce(array_agg(s.shard), '{}') into held
+    from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
+  end if;
+  if held is null or cardinality(held) > 0 then
     update webhook_endpoint e set
       consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
       updated_at = case when e.status = r.status then e.updated_at else r.at end
@@ -1332,7 +1422,7 @@ begin
       agency_id uuid, endpoint_id uuid, revision integer, consecutive_failures integer, status text,
       disabled_reason text, at timestamptz)
     where e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id and e.revision = r.revision
-      and e.status <> 'deleted';
+      and e.status <> 'deleted' and (held is null or shard_of(e.agency_id) = any (held));
   end if;
 end $function$;
 
@@ -1504,6 +1594,44 @@ begin
   insert into secret_key_check (hmac) values (new_hmac) on conflict (is_only) do update set hmac = excluded.hmac;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.send_for(claiming bigint, wanted smallint[], epochs bigint[])
+ RETURNS smallint[]
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from sending_node n where n.tenure = claiming) then
+    raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
+  insert into sending (shard, tenure)
+  select s.shard, claiming from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch
+  -- A row that conflicts is locked even if it stays as it is, and claims in progress hold theirs.
+  where not exists (select from sending o where o.shard = s.shard and o.tenure = claiming)
+  order by s.shard
+  on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
+  delete from sending s where s.tenure = claiming and s.shard <> all (wanted);
+  return array(select s.shard from sending s where s.tenure = claiming order by s.shard);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.sent_shards(claiming bigint)
+ RETURNS smallint[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  held smallint[];
+begin
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if found then
+    return null;
+  end if;
+  select coalesce(array_agg(s.shard), '{}') into held
+  from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
+  if cardinality(held) = 0 and not exists (select from sending_node n where n.tenure = claiming) then
+    raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
+  end if;
+  return held;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.shard_of(agency uuid)
  RETURNS smallint
  LANGUAGE sql
@@ -1511,11 +1639,11 @@ CREATE OR REPLACE FUNCTION public.shard_of(agency uuid)
 AS $function$ select get_byte(sha256(uuid_send(agency)), 0)::smallint $function$;
 
 CREATE OR REPLACE FUNCTION public.shard_writers()
- RETURNS TABLE(writer_id uuid, name text, run text, shards bigint, beat_at timestamp with time zone, silent_ms double precision, is_draining boolean, is_released boolean)
+ RETURNS TABLE(writer_id uuid, name text, run text, node text, shards bigint, beat_at timestamp with time zone, silent_ms double precision, is_draining boolean, is_released boolean)
  LANGUAGE sql
  STABLE
 AS $function$
-  select w.writer_id, w.name, w.run, count(*), w.beat_at,
+  select w.writer_id, w.name, w.run, w.node, count(*), w.beat_at,
          extract(epoch from clock_timestamp() - w.beat_at) * 1000, w.draining_at is not null, w.released_at is not null
   from shard s join writer w on w.writer_id = s.writer_id
   group by w.writer_id
@@ -1560,7 +1688,34 @@ begin
   perform check_fence(0::smallint, writer_epoch);
   update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
     returning tenure into taken;
+  -- Those of nodes are replaced too.
+  delete from sending;
+  delete from sending_node;
   return taken;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
+ RETURNS TABLE(shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  perform from shard s where s.shard = any (wanted) order by s.shard for update;
+  update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null
+  where s.shard = any (wanted);
+  insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
+  on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
+  delete from writer w
+  where (w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
+    and not exists (select from shard s where s.writer_id = w.writer_id);
+  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
+  return query
+  select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
+  from ledger l cross join shard s
+  left join lateral (
+    select j.seq, j.month, j.link from journal j where j.shard = s.shard order by j.seq desc limit 1) j on true
+  where s.shard = any (wanted)
+  order by s.shard;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.was_written(shards smallint[], epochs bigint[], entries journal_row[], audit_lines audit_row[])

@@ -30,6 +30,8 @@ const LAYERS: readonly string[] = [
   'verify',
   // Who may send requests, and how many.
   'access',
+  // Which node owns which shards.
+  'cluster',
   'observability',
   'api/schema',
   'api/idempotency',
@@ -46,6 +48,8 @@ const LAYERS: readonly string[] = [
   'api/page',
   'api/mcp',
   'api/app.ts',
+  // Of several nodes: whose request it is, and the way there.
+  'api/forward',
   // Implements the ports that the parts above declare.
   'postgres/client',
   'postgres/schema',

@@ -7,7 +7,7 @@ import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
 
 /*
- * `bun run test [--unit | --faults | --failover | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
+ * `bun run test [--unit | --faults | --failover | --cluster | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
  * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
  */
 
@@ -16,7 +16,8 @@ const KINDS: Record<string, readonly TestKind[] | undefined> = {
   '--unit': ['unit'],
   '--faults': ['fault'],
   '--failover': ['fault', 'failover'],
-  '--all': ['unit', 'postgres', 'browser', 'fault'],
+  '--cluster': ['cluster'],
+  '--all': ['unit', 'postgres', 'browser', 'fault', 'cluster'],
 }
 /** Generous: machines are shared, and fault tests wait for real servers. */
 const TEST_MS_MAX = 180_000
@@ -62,7 +63,7 @@ async function main(): Promise<number> {
 
 async function run(files: readonly string[]): Promise<Counts> {
   const env: Record<string, string | undefined> = { ...process.env, NODE_ENV: 'test' }
-  if (files.some((file) => kindOf(file) !== 'unit')) {
+  if (files.some((file) => !['unit', 'cluster'].includes(kindOf(file)))) {
     server = await startTestServer((step) => console.log(step))
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
     env[SERVER_URL_VARIABLE] = server.url

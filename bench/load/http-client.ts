@@ -39,10 +39,10 @@ export class HttpConnection {
     this.#run = run
   }
 
-  static async open(port: number, run: Run): Promise<HttpConnection> {
+  static async open(port: number, run: Run, hostname = '127.0.0.1'): Promise<HttpConnection> {
     const connection = new HttpConnection(run)
     connection.#socket = await Bun.connect({
-      hostname: '127.0.0.1',
+      hostname,
       port,
       socket: {
         data: (_, chunk) => connection.#receive(chunk),

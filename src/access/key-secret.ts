@@ -65,8 +65,14 @@ function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
  * `authenticate` for that.
  */
 export function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
+  const hash = keyHashOf(authorization)
+  return hash === null ? null : catalogue.holderByHash(hash)
+}
+
+/** The hash of the key in the header, lower-case hex; null when there is none, or it is malformed. */
+export function keyHashOf(authorization: string | null): string | null {
   const token = bearerTokenOf(authorization)
-  return token === null ? null : catalogue.holderByHash(sha256Hex(token))
+  return token === null ? null : sha256Hex(token)
 }
 
 function bearerTokenOf(authorization: string | null): string | null {

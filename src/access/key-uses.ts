@@ -33,6 +33,10 @@ export class KeyUses {
     return [...this.#unwritten.values()]
   }
 
+  forget(isAsked: (agencyId: string) => boolean): void {
+    for (const { agencyId, keyId } of this.#unwritten.values()) if (isAsked(agencyId)) this.#unwritten.delete(keyId)
+  }
+
   written(uses: readonly KeyUse[]): void {
     for (const use of uses) if (this.#unwritten.get(use.keyId) === use) this.#unwritten.delete(use.keyId)
   }

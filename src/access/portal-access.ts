@@ -154,6 +154,11 @@ export class PortalAccess {
   }
 }
 
+/** The hash of the token in the header, lower-case hex; null when there is none, or it is malformed. */
+export function tokenHashOf(authorization: string | null): string | null {
+  return digestIn(authorization)?.toString('hex') ?? null
+}
+
 function digestIn(authorization: string | null): Buffer | null {
   if (authorization === null || authorization.length > HEADER_CHARS_MAX) return null
   const given = BEARER.exec(authorization)?.[1]

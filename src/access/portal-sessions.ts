@@ -100,14 +100,48 @@ export class PortalSessions {
     return this.#open.size
   }
 
-  /** Takes over what is stored, except what has ended meanwhile, and begins to sweep. */
+  /** As `adopt`, and begins to sweep. */
   start(stored: readonly StoredSession[]): void {
+    this.adopt(stored)
+    this.sweep()
+  }
+
+  /** Takes over what is stored, except what has ended meanwhile. */
+  adopt(stored: readonly StoredSession[]): void {
     for (const session of stored.toSorted((a, b) => a.seenAt - b.seenAt)) {
       const tokenSha256 = this.#tokenSha256Of(session.holder)
       if (tokenSha256 === undefined) this.#delete(session.sha256)
-      else this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
+      else if (!this.#open.has(session.sha256) && !this.#ended.has(session.sha256))
+        this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
     }
-    this.sweep()
+  }
+
+  /**
+   * A session of the operator, as it is stored now: of several nodes, any may have opened, used or ended it.
+   * @param stored null when there is none
+   */
+  refresh(sha256: string, stored: StoredSession | null): void {
+    const known = this.#open.get(sha256)
+    if (stored === null) {
+      if (known !== undefined) this.#remove(known)
+    } else if (known === undefined) this.adopt([stored])
+    else if (stored.seenAt > known.seenAt) known.seenAt = stored.seenAt
+  }
+
+  /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and go on there. */
+  forget(isAsked: (agencyId: string) => boolean): void {
+    for (const session of [...this.#open.values()]) {
+      const { holder } = session
+      if (holder.kind === 'access_token' && isAsked(holder.agencyId)) this.#remove(session)
+    }
+  }
+
+  /**
+   * Makes everything durable that is not yet.
+   * @throws what the database rejects with; it is repeated
+   */
+  flush(): Promise<void> {
+    return this.#timer.flush()
   }
 
   /**
@@ -191,8 +225,11 @@ export class PortalSessions {
   sweep(): void {
     this.#cancelSweep()
     const now = this.#clock.now()
-    for (const session of [...this.#open.values()])
-      if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+    for (const session of [...this.#open.values()]) {
+      // Another node may have seen the operator since: the database knows when its session has ended.
+      if (this.#isIdle(session) && session.holder.kind === 'operator') this.#remove(session)
+      else if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+    }
     this.#cancelSweep = this.#clock.after(SWEEP_EVERY_MS, () => this.sweep())
   }
 

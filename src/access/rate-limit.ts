@@ -62,7 +62,15 @@ export class RateLimiter {
     return this.#young.size + this.#old.size
   }
 
-  /** Restores the counts of earlier processes. Call it at start, before the first request. */
+  /** What was counted of these keys is counted elsewhere now, or is restored. */
+  forget(keyIds: Iterable<string>): void {
+    for (const keyId of keyIds) {
+      this.#young.delete(keyId)
+      this.#old.delete(keyId)
+    }
+  }
+
+  /** Restores the counts of earlier processes. Call it before the first request of these keys. */
   restore(passed: readonly AdmittedRequests[]): void {
     const precise = this.#clock.monotonicMs()
     for (const { keyId, requests, ageMs } of passed.toSorted((a, b) => b.ageMs - a.ageMs)) {

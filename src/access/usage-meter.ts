@@ -105,6 +105,18 @@ export class UsageMeter {
     }
   }
 
+  /** Another process counts for these agencies now. What is not yet written of them is lost, as it is in a crash. */
+  forget(isAsked: (agencyId: string) => boolean): void {
+    for (const counters of this.#months.values())
+      for (const [agencyId, counter] of counters) {
+        if (!isAsked(agencyId)) continue
+        counters.delete(agencyId)
+        this.#dirty.delete(counter)
+      }
+    for (const draft of this.#ended) if (isAsked(draft.agencyId)) this.#ended.delete(draft)
+    this.#uses.forget(isAsked)
+  }
+
   /**
    * Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks).
    * @param key then used last

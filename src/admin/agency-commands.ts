@@ -62,12 +62,19 @@ export class AgencyCommands {
     this.#storeRetries = new StoreRetries(options.clock)
   }
 
-  /** @throws what the store throws; the error says what is known about the outcome */
-  create(draft: NewAgency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  /**
+   * @param id of the new agency; left out: any
+   * @throws what the store throws; the error says what is known about the outcome
+   */
+  create(
+    draft: NewAgency,
+    caller: Caller,
+    keep?: KeepChange<Agency>,
+    id = this.#dependencies.newId('agc'),
+  ): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
-      const { clock, newId } = this.#dependencies
-      const agency: Agency = { ...draft, id: newId('agc'), status: 'active', createdAt: clock.now() }
+      const agency: Agency = { ...draft, id, status: 'active', createdAt: this.#dependencies.clock.now() }
       let isMade: boolean
       try {
         isMade = await this.#store.insertAgency(agency, changeLine(this.#dependencies, caller, keep?.(agency)))

@@ -1,6 +1,7 @@
 import { parseNetworks } from '../access/client-address.ts'
 import { DAY_MS } from '../lib/duration.ts'
 import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
+import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from './cluster-config.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
@@ -23,6 +24,8 @@ export type Config = {
   readonly environment: Environment
   /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
   readonly webhookAllowHosts: readonly string[]
+  /** null: this process is the only one that serves. */
+  readonly cluster: ClusterConfig | null
   readonly limits: Limits
 }
 
@@ -99,6 +102,7 @@ export function readConfig(env: Env): Config {
     logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
     environment,
     webhookAllowHosts,
+    cluster: readClusterConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     limits: readLimits(env, faults),
   }
   if (config.requireSynchronousStandby && !env['DATABASE_URL'])
@@ -128,12 +132,15 @@ const WHAT_PASSES = {
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
   WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
+  ...CLUSTER_VALUES,
 } as const
 
 type Variable = keyof typeof WHAT_PASSES
 
 /** Values that must not be seen in a log; a URL holds a password. */
-const SECRET: ReadonlySet<Variable> = new Set(['DATABASE_URL', 'PORTAL_TOKEN', 'SECRET_KEY'])
+const SECRET: ReadonlySet<Variable> = new Set([
+  ...(['DATABASE_URL', 'PORTAL_TOKEN', 'SECRET_KEY', 'CLUSTER_ETCD', 'CLUSTER_SECRET'] as const),
+])
 
 /** @returns null when the variable is not set, or wrong, in which case a fault is noted */
 function read<T>(env: Env, name: Variable, faults: string[], parse: (text: string) => T | null): T | null {

@@ -43,11 +43,14 @@ import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
+import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { MonthsAhead } from './months-ahead.ts'
+import { NodeShards } from './node-shards.ts'
+import { beginWithoutShards, readShards } from './read-shards.ts'
 import { takeOver } from './take-over.ts'
 import { warmUpStatements } from './warm-up.ts'
 
@@ -107,6 +110,8 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
+  /** Null: this process has all shards. */
+  readonly shards: NodeShards | null
   /** Of the portal's page. */
   readonly sessions: PortalSessions
   /** The changes of an agency as it sees them itself; partners see `changes`. */
@@ -146,6 +151,8 @@ export interface LedgerOptions {
   onBookingChange?: (agencyId: string) => void
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
+  /** Given: the process is one node of several. It begins without a shard, and `ledger.shards` gets and gives them. */
+  node?: { readonly id: string }
 }
 
 /** Everything but what begins with the term of this writer. Whatever serves a ledger can be built on it before the take-over. */
@@ -199,8 +206,23 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const writerId = crypto.randomUUID()
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer: { writerId, run: ownRun() } })
   const catalogueStore = new PostgresCatalogueStore(sql)
-  const catalogue = new Catalogue(catalogueStore)
-  const rows = new PostgresBookingRows(sql)
+  const nodeStore =
+    options.node === undefined
+      ? null
+      : new PostgresShards(databaseUrl, { writerId, holder: options.holder, run: ownRun(), node: options.node.id })
+  const shards =
+    nodeStore === null
+      ? null
+      : new NodeShards({
+          ...{ clock, store: nodeStore },
+          load: (of) => readShards({ clock, catalogueStore, usageRows, rateRows, sessionRows }, of),
+          onFailure: watch.onHousekeepingFailure,
+        })
+  const catalogue =
+    shards === null
+      ? new Catalogue(catalogueStore)
+      : new Catalogue(catalogueStore, (agencyId) => shards.termOfAgency(agencyId) !== null)
+  const rows = new PostgresBookingRows(sql, shards === null ? null : () => shards.owned)
 
   const changeRows = new PostgresChangeRows(lists)
   const historyId = await changeRows.historyId()
@@ -228,6 +250,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
     onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
+    ...(shards === null ? {} : { termOf: shards.termOfAgency }),
   })
   const commands = new BookingCommands({
     catalogue,
@@ -256,6 +279,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       expired: (at, after, limit) => rows.expiredHolds(at, after, limit),
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
+        // Another node has its shard by now, and releases it.
+        if (agency === null && shards !== null) return
         if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
         await commands.expire(agency, bookingId)
       },
@@ -264,6 +289,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
 
   // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
   const reportFenced = async (): Promise<void> => {
+    if (shards !== null) return void (await shards.confirm().catch(() => {}))
     await Promise.allSettled([writing().journal.append({ agencyId: OF_SHARD_0, at: clock.now() })])
   }
   // When only counters are written, they are the first to meet the fence.
@@ -290,7 +316,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onFailure: watch.onCountersNotWritten,
   })
 
-  const writtenSessions = sessionRows.writtenBy(() => writing().journal.epoch)
+  const writtenSessions =
+    shards === null
+      ? sessionRows.writtenBy(() => writing().journal.epoch)
+      : sessionRows.writtenByNode(
+          (agencyId) => writing().journal.epochOf(agencyId),
+          () => shards.owned,
+        )
   const sessions = new PortalSessions({
     rows: {
       insert: (session) => reportingFence(writtenSessions.insert(session)),
@@ -323,9 +355,16 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onFailure: watch.onHousekeepingFailure,
   })
 
+  const beatOf = async (writer: string): Promise<boolean> => {
+    if (shards === null) return writers.beat(writer)
+    // A process that takes over all shards deletes the rows of all nodes.
+    if (shards.owned.size > 0 && !(await writers.beat(writer))) await shards.confirm()
+    return true
+  }
+
   let sweep: NodeJS.Timeout | undefined
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
-    const taken = await takeOver({
+    const opening = {
       ...{ store, holder: options.holder, catalogue, catalogueStore, usageRows, rateRows, sessionRows, clock },
       chainKeys: new PostgresChainKeys(sql, options.secretKey),
       prepare: async () => {
@@ -338,7 +377,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       },
       isCancelled: options.isCancelled ?? (() => false),
       onFailure: watch.onTakeOverFailure,
-    })
+    }
+    const taken = await (shards === null ? takeOver(opening) : beginWithoutShards(opening))
     const journal = new Journal({
       ...{ store, clock, lanes: APPEND_LANES, term: taken.term, chainKeys: taken.chainKeys },
       limits: {
@@ -358,20 +398,28 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
           .catch(watch.onCountersNotWritten)
         watch.onFenced(cause, counted)
       },
+      ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
       newRenewalId: () => Bun.randomUUIDv7(),
       // A fifth fewer batches than with a microtask (docs/decisions.md).
       atEndOfTurn: (task) => void setImmediate(task),
     })
-    const rateTerm = journal.epoch
+    const rateTerm = shards === null ? journal.epoch : await rateRows.newNodeTerm()
     const rateSlots = new RateSlots({
       clock,
       bootTime,
-      persist: (keep) => reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep)),
+      persist: (keep) =>
+        shards === null
+          ? reportingFence(rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep))
+          : rateRows.keepOfNode(rateTerm, keep),
       onFailure: watch.onCountersNotWritten,
     })
     const heartbeat = new Heartbeat({
-      ...{ clock, beat: () => writers.beat(writerId) },
+      ...{ clock, beat: () => beatOf(writerId) },
       onReplaced: () => void reportFenced(),
+    })
+    shards?.serveWith({
+      ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
+      feeds: [changes, agencyChanges],
     })
     begun = { journal, rateSlots, heartbeat }
     usage.load(taken.used)
@@ -402,6 +450,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     get journal() {
       return writing().journal
     },
+    shards,
     sessions,
     access,
     usage,
@@ -419,6 +468,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()
       clearInterval(sweep)
+      await shards?.release([...shards.owned])
       let isDatabaseAway = false
       const stopCounting = async (...counters: Counters[]): Promise<void> => {
         // Wait for an unavailable database only once: the process must end in time.
@@ -438,11 +488,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       // Stores the counts of writes that the journal has refused meanwhile.
       await stopCounting(refusals)
       heartbeat.stop()
-      if (journal.stats.state === 'closed') await writers.release(writerId).catch(watch.onHousekeepingFailure)
+      const givenUp = shards === null ? () => writers.release(writerId) : () => writers.forget(writerId)
+      if (journal.stats.state === 'closed') await givenUp().catch(watch.onHousekeepingFailure)
       // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
       if (journal.stats.state === 'closed' && !isDatabaseAway)
         await directory.snapshotAll().catch(watch.onSnapshotFailure)
-      await store.close()
+      await Promise.all([store.close(), nodeStore?.close()])
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },
   }

@@ -2,9 +2,11 @@
 
 import type { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import type { MetricsPage } from '../api/server/metrics.ts'
+import type { ClusterStats } from '../cluster/cluster-status.ts'
 import { EventLoopDelay } from '../lib/event-loop-delay.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
+import { CLUSTER_METRICS } from '../observability/cluster-metrics.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
 import { readProcess } from '../observability/process-stats.ts'
 import type { RequestStats } from '../observability/request-stats.ts'
@@ -22,15 +24,18 @@ export interface MetricsOptions {
   readonly throttle: Pick<WrongTokenThrottle, 'stats'>
   /** Requests not yet answered. */
   openRequests(): number
+  /** Null without a cluster. */
+  readonly cluster: (() => ClusterStats) | null
 }
 
 /** Starts sampling the event loop, for the lifetime of the process. */
 export function openMetrics(options: MetricsOptions): MetricsPage {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
+  const metrics = options.cluster === null ? ALL_METRICS : [...ALL_METRICS, ...CLUSTER_METRICS]
   return {
     contentType: METRICS_CONTENT_TYPE,
-    text: async () => metricsText(ALL_METRICS, await read(options, eventLoop)),
+    text: async () => metricsText(metrics, await read(options, eventLoop)),
   }
 }
 
@@ -45,7 +50,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     nowMs: ledger.clock.now(),
     version: VERSION,
     bun: Bun.version,
-    epoch: ledger.epoch,
+    epoch: options.cluster === null ? ledger.epoch : null,
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
     access: ledger.access.stats,
@@ -63,7 +68,8 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
       probes: poolStats(ledger.probes),
     },
     sender: sender.stats,
-    fenceEpoch: fence?.epoch ?? null,
+    fenceEpoch: options.cluster === null ? (fence?.epoch ?? null) : null,
+    cluster: options.cluster?.() ?? null,
     backlog,
     eventLoopDelay: eventLoop.read(),
     process: readProcess(),

@@ -32,12 +32,14 @@ export interface PortalOptions {
   readonly webhooks: WebhookCommands
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
+  /** Of one node of several; null: this process has all agencies in memory. */
+  readonly agencies?: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'> | null
 }
 
 /** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, draining }: PortalOptions,
+  { secretKey, webhooks, draining, agencies }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const { agencyChanges: changes, tags } = ledger
@@ -72,6 +74,7 @@ export function openPortal(
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
     webhooks,
+    ...(agencies ?? { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }),
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     usageDaysOf: (agencyId, from) => usageRows.daysOf(agencyId, from),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),

@@ -5,17 +5,22 @@ import { TokenRateLimit } from '../access/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { type ClusterPage, clusterRoutes } from '../api/server/cluster.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import type { Listener } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
+import type { Answering } from '../api/server/served-routes.ts'
 import { withoutCors } from '../api/server/without-cors.ts'
+import type { ClusterNode } from '../cluster/cluster-node.ts'
+import { clusterStats, clusterStatus } from '../cluster/cluster-status.ts'
 import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
 import type { Config } from './config.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
+import { type Forwarding, openEntry } from './open-entry.ts'
 import type { Ledger } from './open-ledger.ts'
 import { openMetrics } from './open-metrics.ts'
 import { openPortal } from './open-portal.ts'
@@ -32,6 +37,10 @@ export interface SurfaceOptions {
   readonly service: Service
   readonly ledger: Ledger
   readonly webhooks: Webhooks
+  /** Null: this process has all shards. */
+  readonly node: ClusterNode | null
+  /** Null without a node. */
+  readonly forwarding: Forwarding | null
 }
 
 /**
@@ -39,17 +48,37 @@ export interface SurfaceOptions {
  * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
 export function prepareSurfaces(options: SurfaceOptions): () => void {
-  const { app, adminApp } = makeSurfaces(options)
+  const { app, adminApp, entry } = makeSurfaces(options)
   const { admin, public: listener } = options.listeners
-  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, withoutCors)
-  const servePublic = listener.prepare(app)
+  const { portalTokens: operatorTokens } = options.secrets
+  const adminWrap =
+    entry === null || adminApp === null || admin === null
+      ? withoutCors
+      : joined(
+          withoutCors,
+          entry.wrap('admin', admin, { operatorTokens, any: withoutCors((request) => adminApp.fetch(request)) }),
+        )
+  const publicWrap = entry?.wrap('public', listener, {
+    operatorTokens: admin === null ? operatorTokens : [],
+    any: (request) => app.fetch(request),
+  })
+  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, adminWrap)
+  const servePublic = listener.prepare(app, publicWrap)
   return () => {
     serveAdmin?.()
     servePublic()
   }
 }
 
-function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhooks }: SurfaceOptions) {
+type Wrap = (answer: Answering) => Answering
+
+function joined(inner: Wrap, outer: Wrap): Wrap {
+  return (answer) => outer(inner(answer))
+}
+
+function makeSurfaces(options: SurfaceOptions) {
+  const { config, secrets, log, listeners, service, ledger, webhooks, node, forwarding } = options
+  const entry = forwarding === null ? null : openEntry(ledger, forwarding, service.draining)
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -64,6 +93,7 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,
     draining: service.draining,
+    agencies: entry?.agencies ?? null,
   })
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
@@ -72,7 +102,8 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
   ): PortalOptions => {
     const countWrong = (request: Request) => {
       const forwardedFor = request.headers.get('x-forwarded-for')
-      return throttle.take(addresses.of({ peer: listener.peerOf(request), forwardedFor }))
+      const peer = entry === null ? listener.peerOf(request) : entry.peerOf(listener, request)
+      return throttle.take(addresses.of({ peer, forwardedFor }))
     }
     return {
       ledger: {
@@ -91,36 +122,50 @@ function makeSurfaces({ config, secrets, log, listeners, service, ledger, webhoo
   }
   const routeOptions = { requestStats, newId: ledger.newId }
   const openRequests = () => listeners.openRequests
+  const { admin } = listeners
+  const { portalTokens } = secrets
+  const { catalogue, sessions } = ledger
+  const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
+  const publicPortal = portalOn(listeners.public, {
+    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
+  })
+  const adminPortal =
+    admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
   const operating = [
     healthRoutes(
       {
         epoch: () => ledger.journal.epoch,
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
+        nodeFaults: node === null ? undefined : () => node.faults,
       },
       routeOptions,
     ),
-    metricsRoute(openMetrics({ ledger, sender: webhooks.sender, requestStats, throttle, openRequests }), routeOptions),
+    metricsRoute(
+      openMetrics({
+        ...{ ledger, sender: webhooks.sender, requestStats, throttle, openRequests },
+        cluster: node === null || entry === null ? null : () => clusterStats(node, entry.requests.stats),
+      }),
+      routeOptions,
+    ),
+    ...(node === null ? [] : [clusterRoutes(clusterPage(node), { ...routeOptions, ...(adminPortal ?? publicPortal) })]),
   ]
-  const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
-  const { admin } = listeners
-  const { portalTokens } = secrets
-  const { catalogue, sessions } = ledger
   const app = createApp({
     ledger,
-    portal: portalOn(listeners.public, {
-      ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
-    }),
+    portal: publicPortal,
     mounts: [({ onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     requestStats,
     ...watch,
   })
-  if (admin === null) {
+  if (adminPortal === null) {
     for (const routes of operating) app.use(routes)
-    return { app, adminApp: null }
+    return { app, adminApp: null, entry }
   }
-  const portal = portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
-  return { app, adminApp: createAdminApp({ portal, operating, requestStats, ...watch }) }
+  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }), entry }
+}
+
+function clusterPage(node: ClusterNode): ClusterPage {
+  return { status: () => clusterStatus(node), drain: (id, options) => node.drain(id, options) }
 }
 
 /**

@@ -7,9 +7,12 @@ import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
 import { WebhookCommands } from '../webhooks/webhook-commands.ts'
+import type { NodeShards } from './node-shards.ts'
 import type { Ledger } from './open-ledger.ts'
 import { selfCommand } from './self-command.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
+
+const SEND_FOR_AGAIN_MS = 5_000
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -37,7 +40,7 @@ export interface Webhooks {
 
 /** Call `start` when the ledger is taken over, and `bookingChanged` after each change of a booking. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch' | 'epochOf'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch' | 'epochOf' | 'shards' | 'journal'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -47,16 +50,18 @@ export function openWebhooks(
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
       // A getter, because the epoch may have increased by the time the sender is restarted.
       get epoch() {
-        return ledger.epoch
+        return ledger.shards === null ? ledger.epoch : null
       },
     },
     command: selfCommand(SEND_WEBHOOKS),
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })
+  const { shards } = ledger
   const agenciesWithEndpoints = new AgenciesWithEndpoints()
   const start = () => {
     sender.start()
+    if (shards !== null) return sendForOwned(ledger, shards, sender)
     // Until they are loaded, or if loading fails, every booking wakes the sender.
     new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
       (agencyIds) => agenciesWithEndpoints.load(agencyIds),
@@ -69,9 +74,24 @@ export function openWebhooks(
     onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
   })
   const bookingChanged = (agencyId: string) => {
-    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
+    // Of the agencies that a node gets later, it does not know.
+    if (shards !== null || agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
   }
   return { commands, sender, bookingChanged, start }
+}
+
+/** Tells the sender of a node for which shards it sends: at every change, and again every few seconds, in case it was not possible. */
+function sendForOwned(ledger: Pick<Ledger, 'journal' | 'clock'>, shards: NodeShards, sender: SenderProcess): void {
+  const tell = () => {
+    const owned = [...shards.owned].sort((a, b) => a - b)
+    sender.sendFor(owned.map((shard) => ({ shard, epoch: ledger.journal.epochOfShard(shard) })))
+  }
+  const repeat = () => {
+    tell()
+    ledger.clock.after(SEND_FOR_AGAIN_MS, repeat)
+  }
+  shards.watch(tell)
+  repeat()
 }
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */

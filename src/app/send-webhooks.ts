@@ -11,6 +11,7 @@ import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-messages.ts'
 import { SenderReplacedError } from '../webhooks/sender-store.ts'
+import { SentShards } from '../webhooks/sent-shards.ts'
 import { WebhookSender } from '../webhooks/webhook-sender.ts'
 import { type Log, openLog } from './log.ts'
 import { selfCommand } from './self-command.ts'
@@ -78,10 +79,12 @@ function ignoreFailedStart(): void {}
 class SenderRun {
   readonly #store: PostgresSenderStore
   readonly #sender: WebhookSender
+  readonly #shards: SentShards
 
-  private constructor(store: PostgresSenderStore, sender: WebhookSender) {
+  private constructor(store: PostgresSenderStore, sender: WebhookSender, shards: SentShards) {
     this.#store = store
     this.#sender = sender
+    this.#shards = shards
   }
 
   static async start(settings: SenderSettings): Promise<SenderRun> {
@@ -119,11 +122,13 @@ class SenderRun {
     setInterval(() => send({ kind: 'stats', stats: sender.stats }), STATS_EVERY_MS)
     log.info({ term, pid: process.pid }, 'webhook sender up')
     sender.wake()
-    return new SenderRun(store, sender)
+    const shards = new SentShards({ sendFor: (wanted) => store.sendFor(term, wanted), sender, clock: systemClock })
+    return new SenderRun(store, sender, shards)
   }
 
   onMessage(message: ToSender): void {
     if (message.kind === 'wake') this.#sender.wake(message.agencyIds)
+    else if (message.kind === 'shards') this.#shards.want(message.shards)
     else if (message.kind === 'endpoint_changed') this.#sender.endpointChanged(message)
     else if (message.kind === 'stop') void this.end(message.withinMs)
   }
@@ -135,10 +140,10 @@ class SenderRun {
   }
 }
 
-async function takeOver(store: PostgresSenderStore, epoch: number, log: Log): Promise<number> {
+async function takeOver(store: PostgresSenderStore, epoch: number | null, log: Log): Promise<number> {
   for (;;) {
     try {
-      return await store.takeOver(epoch)
+      return epoch === null ? await store.join() : await store.takeOver(epoch)
     } catch (error) {
       if (error instanceof SenderReplacedError) throw error
       log.warn({ err: error }, 'webhook sender waits for the database')

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listen-error.ts'
+import { ClusterError } from '../cluster/lease-keeper.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -16,10 +17,12 @@ import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
+import { liftFetchLimit } from './fetch-limit.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { prepareLedger, type Turn } from './open-ledger.ts'
+import { openNode } from './open-node.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
@@ -32,7 +35,7 @@ import { welcome } from './welcome.ts'
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
-  ...[SecretKeyError, SenderCommandError, UpgradeError],
+  ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError],
 ]
 
 /** After a take-over bookings wait, and a process that starts takes a core for a tenth of a second. */
@@ -47,6 +50,7 @@ export async function serve(
   env: Record<string, string | undefined>,
   { takesOver = false }: { takesOver?: boolean } = {},
 ): Promise<void> {
+  liftFetchLimit(env, takesOver ? ['--take-over'] : [])
   try {
     await run(readConfig(env), { takesOver })
   } catch (error) {
@@ -105,8 +109,11 @@ async function start(
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCancelled,
+    ...(config.cluster === null ? {} : { node: { id: config.cluster.nodeId } }),
   })
   const { ledger, begin } = await service.during(preparing)
+  const { cluster } = config
+  const node = cluster === null ? null : await service.during(openNode({ cluster, ledger, log }))
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -114,13 +121,33 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  const serveSurfaces = prepareSurfaces({ config, secrets, log, listeners, service, ledger, webhooks })
+  const { shards } = ledger
+  const forwarding =
+    cluster === null || node === null || shards === null
+      ? null
+      : { owners: node.owners, shards, secret: cluster.secret }
+  const serveSurfaces = prepareSurfaces({
+    config,
+    secrets,
+    log,
+    listeners,
+    service,
+    ledger,
+    webhooks,
+    node,
+    forwarding,
+  })
 
   let hasWaited = false
   const untilTurn = ({ writers, warmUp }: Turn) => {
     const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
     return awaitTurn({
-      ...{ writers, clock: systemClock, isOver, isCancelled },
+      ...{ clock: systemClock, isOver, isCancelled },
+      writers: {
+        // A node waits for a process that has all shards, not for other nodes.
+        list: async () => (await writers.list()).filter(({ node: of }) => node === null || of === null),
+        change: (asked) => writers.change(asked),
+      },
       watch: {
         onWaiting: ({ name, shards }) => {
           hasWaited = true
@@ -145,6 +172,7 @@ async function start(
   // The embedded server has one process: the lock of its folder sees to that.
   const takingOver = begin(takesOver || database.isEmbedded ? undefined : untilTurn)
   await service.during(takingOver, () => service.has({ ledger, webhooks }))
+  if (node !== null) await service.during(node.join(), () => service.has({ node }))
   const demo = database.isEmbedded
     ? await service.during(
         ensureDemo(ledger, {
@@ -160,7 +188,7 @@ async function start(
   })
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
 
-  log.info({ ...addressesOf(config, listeners), epoch: ledger.epoch }, 'listening')
+  log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
   // Not before, unless there was time: it would delay the first answer.
   void loadToolServers()
   if (database.isEmbedded) {

@@ -1,6 +1,7 @@
 /** The life cycle of the process: what must be closed, in which order, and how the process ends. */
 
 import { drain } from '../api/server/drain.ts'
+import type { ClusterNode } from '../cluster/cluster-node.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
@@ -25,6 +26,9 @@ const SENDER_DRAIN_MS_MAX = 5_000
  */
 const STEP_MS_MAX = 5_000
 
+/** How long a node hands its shards over; what is left then is free when its lease ends. */
+const LEAVE_MS_MAX = 4_000
+
 const ANNOUNCED_MS_MAX = 100
 
 /** Time to finish sending answers; nothing more can be written. */
@@ -39,6 +43,7 @@ export class Service {
   #database: Database | null = null
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
+  #node: ClusterNode | null = null
   #isEnding = false
   #isFenced = false
   readonly #draining = new AbortController()
@@ -77,10 +82,11 @@ export class Service {
   }
 
   /** Registers open resources, to be closed at the end. */
-  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks }): void {
+  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks; node?: ClusterNode }): void {
     this.#database = open.database ?? this.#database
     this.#ledger = open.ledger ?? this.#ledger
     this.#webhooks = open.webhooks ?? this.#webhooks
+    this.#node = open.node ?? this.#node
   }
 
   bookingChanged(agencyId: string): void {
@@ -131,6 +137,8 @@ export class Service {
     // A resource that is still being opened cannot be closed. A step that fails closes what it has opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
+    // While it still takes requests, and sends them on.
+    if ((await this.#node?.leave(LEAVE_MS_MAX)) === false) this.#log.warn({}, 'shards not handed over in time')
     this.#ledger?.changes.end()
     // Before connections are refused, so that its successor holds what it gets instead. While the database is away, there is none.
     await Promise.race([this.#ledger?.announceEnd().catch(() => {}), sleep(systemClock, ANNOUNCED_MS_MAX)])
@@ -140,6 +148,7 @@ export class Service {
       this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
     }
     await Promise.all([senderEnded, this.#ledger?.close()])
+    await this.#node?.close()
     await this.#database?.stop()
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')

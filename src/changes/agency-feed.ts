@@ -51,6 +51,7 @@ export class AgencyFeed<C extends ChangeInLog> {
   /** By what they read. */
   readonly #reads = new Map<string, Promise<ChangePage<C> | null>>()
   readonly #waiting = new Set<(why: Woken) => void>()
+  #isEnded = false
 
   constructor(options: AgencyFeedOptions<C>) {
     this.#options = options
@@ -74,6 +75,12 @@ export class AgencyFeed<C extends ChangeInLog> {
     if (this.#waiting.size === 0) return
     this.#lastAt = clock.monotonicMs()
     for (const wake of [...this.#waiting]) wake('changed')
+  }
+
+  /** Nothing is noted here any more: whoever waits ends. */
+  end(): void {
+    this.#isEnded = true
+    for (const wake of [...this.#waiting]) wake('ended')
   }
 
   /** Makes room: the oldest change that was noted is read from the log from now on. */
@@ -129,7 +136,7 @@ export class AgencyFeed<C extends ChangeInLog> {
    * @param upTo of the page: a read of the log covers every change that was noted when it was begun (F1)
    */
   wait(upTo: number, ms: number, place: Place): Promise<Woken> {
-    if (place.isEnded) return Promise.resolve('ended')
+    if (place.isEnded || this.#isEnded) return Promise.resolve('ended')
     if (this.#lastSeq > upTo) return Promise.resolve('changed')
     if (ms <= 0) return Promise.resolve('elapsed')
     return new Promise((resolve) => {

@@ -110,6 +110,15 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     return this.#feedOf(agencyId).endPage().cursor
   }
 
+  /** Another process has these agencies now: what waits for their changes ends at once, empty. */
+  forget(isAsked: (agencyId: string) => boolean): void {
+    for (const [agencyId, feed] of this.#agencies) {
+      if (!isAsked(agencyId)) continue
+      this.#agencies.delete(agencyId)
+      feed.end()
+    }
+  }
+
   /** The process stops serving: what waits ends at once, empty, in all feeds with the same places. */
   end(): void {
     this.#places.endAll()

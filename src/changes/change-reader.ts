@@ -54,6 +54,7 @@ export class ChangeReader<C extends ChangeInLog> {
         const woken = await feed.wait(this.#upTo, until - since, place)
         onWaited(clock.monotonicMs() - since)
         if (woken === 'elapsed') return this.nothing()
+        if (woken === 'ended') return null
       }
       // Looked at again: a key that was revoked while the request waited gets nothing more.
       if (place.isEnded || !place.waiting.isServed()) return null

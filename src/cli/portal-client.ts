@@ -29,7 +29,16 @@ export class PortalClient {
    * `path` begins after `/portal/v1`. A long import may use up the token's requests of a minute: it waits, and goes on.
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
-  async send(
+  send(method: string, path: string, body?: unknown, options: { deadlineMs?: number } = {}): Promise<Json> {
+    return this.#send(method, `/portal/v1${path}`, body, options)
+  }
+
+  /** What is beside the portal at the operator's address; `path` is the whole one. Throws as `send` does. */
+  ofOperator(method: string, path: string): Promise<Json> {
+    return this.#send(method, path)
+  }
+
+  async #send(
     method: string,
     path: string,
     body?: unknown,
@@ -51,7 +60,7 @@ export class PortalClient {
     let response: Response
     let text: string
     try {
-      response = await fetch(`${url}/portal/v1${path}`, {
+      response = await fetch(`${url}${path}`, {
         method,
         redirect: 'error',
         signal: AbortSignal.timeout(deadlineMs),

@@ -7,6 +7,7 @@ import { audit, usage } from './audit.ts'
 import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
 import { changes } from './changes.ts'
+import { cluster } from './cluster.ts'
 import { serviceUrl } from './connection.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
@@ -49,7 +50,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   for (const add of [
     ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
     ...[calendar, search, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, rotateSecretKey, afterRestore],
+    ...[health, cluster, rotateSecretKey, afterRestore],
   ])
     add(program, terminal)
   program

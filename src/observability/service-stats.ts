@@ -1,6 +1,7 @@
 import type { AccessStats } from '../access/partner-access.ts'
 import type { TokenRefusalStats } from '../access/wrong-token-throttle.ts'
 import type { FeedStats } from '../changes/change-feed.ts'
+import type { ClusterStats } from '../cluster/cluster-status.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/journal-stats.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
@@ -26,7 +27,8 @@ export interface ServiceStats {
   readonly nowMs: Instant
   readonly version: string
   readonly bun: string
-  readonly epoch: number
+  /** Null for a node of a cluster, whose epochs rise and fall with its shards. */
+  readonly epoch: number | null
   readonly routes: readonly RouteCounts[]
   /** Requests whose answer is not ready yet. */
   readonly openRequests: number
@@ -46,6 +48,8 @@ export interface ServiceStats {
   readonly sender: SenderProcessStats
   /** The epoch that may write now, according to the database; null when it did not answer in time. */
   readonly fenceEpoch: number | null
+  /** Null without a cluster. */
+  readonly cluster: ClusterStats | null
   /** Null when the database did not answer in time. */
   readonly backlog: DeliveryBacklog | null
   /** Milliseconds. */

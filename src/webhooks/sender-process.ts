@@ -1,3 +1,4 @@
+import type { ShardEpoch } from '../core/journal/journal-store.ts'
 import { childEnvironment } from '../lib/child-environment.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
@@ -44,6 +45,7 @@ export class SenderProcess {
   #restarts = 0
   #failuresInARow = 0
   #stats: SenderStats | null = null
+  #shards: readonly ShardEpoch[] | null = null
   #wakeTimer: (() => void) | null = null
   readonly #woken = new WakeCollector()
   #cancelRestart = () => {}
@@ -103,6 +105,12 @@ export class SenderProcess {
     this.#wakeTimer = this.#clock.after(WAKE_GAP_MS, () => this.#sendWoken())
   }
 
+  /** Of a node: it sends for these shards from now on. Can be called before the sender runs, and as often as one likes. */
+  sendFor(shards: readonly ShardEpoch[]): void {
+    this.#shards = shards
+    this.#send({ kind: 'shards', shards })
+  }
+
   /** The agency changed an endpoint: queued deliveries must not be sent with its old settings. */
   endpointChanged(changed: { agencyId: string; endpointId: string }): void {
     this.#send({ kind: 'endpoint_changed', ...changed })
@@ -126,6 +134,7 @@ export class SenderProcess {
     if (message.kind === 'up') {
       this.#isUp = true
       this.#send({ kind: 'start', settings: this.#settings })
+      if (this.#shards !== null) this.#send({ kind: 'shards', shards: this.#shards })
     } else this.#stats = message.stats
   }
 

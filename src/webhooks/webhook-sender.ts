@@ -170,6 +170,11 @@ export class WebhookSender {
     this.wake([agencyId])
   }
 
+  /** Other nodes send for these agencies from now on: what is queued here is left to them. */
+  leave(isAsked: (agencyId: string) => boolean): void {
+    for (const actor of this.#actors.values()) if (isAsked(actor.agencyId)) this.#requeue(actor)
+  }
+
   /** Starts no more attempts and waits for those in flight. The next sender repeats attempts that are cut off (W1). */
   async stop(withinMs: number): Promise<void> {
     if (this.#state !== 'running') return

@@ -15,7 +15,7 @@ let reads: number
 const READS_MAX = 1_000
 
 const WRITER: Writer = {
-  ...{ writerId: 'w1', name: 'host 1', run: 'run 1', shards: 256 },
+  ...{ writerId: 'w1', name: 'host 1', node: null, run: 'run 1', shards: 256 },
   ...{ beatAt: 0, silentMs: 0, isDraining: false, isReleased: false },
 }
 

@@ -2,11 +2,15 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
+import { CLUSTER_METRICS } from '../../src/observability/cluster-metrics.ts'
+import { metricsText } from '../../src/observability/metric.ts'
+import type { ServiceStats } from '../../src/observability/service-stats.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
-import type { Scrape } from '../support/scrape.ts'
+import { Scrape } from '../support/scrape.ts'
 
 const FOLDER = join(import.meta.dir, '../../docs/operating')
 const MAIN = join(import.meta.dir, '../../src/main.ts')
@@ -69,6 +73,19 @@ function faultsIn(expression: string, page: Scrape): string[] {
   return [...faults, ...groupingLabels.filter((label) => !known.has(label)).map((label) => `groups by ${label}`)]
 }
 
+/** What only a node of a cluster tells. */
+const CLUSTER: ClusterStats = {
+  nodes: { up: 3, leaving: 0, drained: 0 },
+  shards: { served: 256, claimed: 0, without_owner: 0 },
+  own: { owned: 85, acquiring: 0, releasing: 0 },
+  moves: { acquired: 85, released: 0, dropped: 0, fenced: 0, failures: 0 },
+  ...{ isEtcdUp: true, etcdFailures: 0, leaseMs: 3_000, isFailsafe: false, isConfirmed: true },
+  entry: { forwarded: 1, sentAgain: 0, misdirected: 0, held: 0, unanswered: 0, holding: 0 },
+}
+const NODE_PAGE = metricsText(CLUSTER_METRICS, { cluster: CLUSTER } as ServiceStats)
+
+/** Of the service, without what only a node tells. */
+let servicePage: Scrape
 let page: Scrape
 beforeAll(async () => {
   const metered = await startMeteredService({ requestsPerMinute: 1_000, requestsPerMonth: 1_000 })
@@ -76,7 +93,8 @@ beforeAll(async () => {
   await metered.partner('/bookings', { unit: UNIT_SLUG, arrival: '2027-05-01', departure: '2027-05-04', adults: 2 })
   await fetch(`${metered.service.baseUrl}/readyz`)
   await eventually('a webhook was delivered', async () => {
-    page = await metered.scrape()
+    servicePage = await metered.scrape()
+    page = new Scrape(`${servicePage.text}${NODE_PAGE}`)
     return page.value('nightledger_webhook_attempts_total', { outcome: 'delivered' }) > 0
   })
   await metered.close()
@@ -84,8 +102,9 @@ beforeAll(async () => {
 
 describe('the page', () => {
   test('has every metric that is declared, with a sample', () => {
-    const families = page.families.map(({ name, samples }) => [name, samples.length > 0])
-    expect(families).toEqual(ALL_METRICS.map(({ name }) => [name, true]))
+    const familiesOf = ({ families }: Scrape) => families.map(({ name, samples }) => [name, samples.length > 0])
+    expect(familiesOf(servicePage)).toEqual(ALL_METRICS.map(({ name }) => [name, true]))
+    expect(familiesOf(new Scrape(NODE_PAGE))).toEqual(CLUSTER_METRICS.map(({ name }) => [name, true]))
   })
 })
 
@@ -171,7 +190,8 @@ describe('the dashboard', () => {
   test('shows every metric', () => {
     const asked = new Set(QUERIES.flatMap(({ expr }) => readQuery(expr).selectors.map(({ name }) => name)))
     const shown = (name: string) => [name, `${name}_bucket`, `${name}_sum`].some((series) => asked.has(series))
-    expect(ALL_METRICS.map(({ name }) => name).filter((name) => !shown(name))).toEqual([])
+    const names = [...ALL_METRICS, ...CLUSTER_METRICS].map(({ name }) => name)
+    expect(names.filter((name) => !shown(name))).toEqual([])
   })
 
   test('asks the data source that is chosen when it is imported', () => {

@@ -65,8 +65,20 @@ function unlikeNext(row: JournalRow, before: JournalRow | null): string[] {
   ]
 }
 
+/** What must hold of the ledger alone, whoever has written it. */
+export function brokenLedger(world: Pick<SimWorld, 'store' | 'acknowledged' | 'denied'>): string[] {
+  const entries = world.store.journal.map((row) => ({ ...row, event: decodeEntry(row) }))
+  const bookings = [...world.store.bookings.values()].map(({ booking }) => booking)
+  return [
+    ...unlikeLogs(world.store.journal),
+    ...lostOrInvented(world, entries, bookings),
+    ...soldTwice(bookings),
+    ...unlikeJournal(entries, bookings),
+  ]
+}
+
 function lostOrInvented(
-  { acknowledged, denied }: SimWorld,
+  { acknowledged, denied }: Pick<SimWorld, 'acknowledged' | 'denied'>,
   entries: readonly Entry[],
   bookings: readonly Booking[],
 ): string[] {

@@ -193,8 +193,11 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
   return { ...core, holdTimer, feed }
 }
 
+/** Something that can die, or hang and come back. */
+export type Mortal = Pick<SimProcess, 'run' | 'receive'>
+
 /** The world's clock, whose timers fire only while the process runs. */
-function clockOf(process: SimProcess, clock: Clock): Clock {
+export function clockOf(process: Mortal, clock: Clock): Clock {
   return {
     now: () => clock.now(),
     monotonicMs: () => clock.monotonicMs(),
@@ -202,7 +205,10 @@ function clockOf(process: SimProcess, clock: Clock): Clock {
   }
 }
 
-function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): JournalStore & BookingRows {
+export function storeSeenBy(
+  process: Mortal & Pick<SimProcess, 'appends'>,
+  store: JournalStore & BookingRows,
+): JournalStore & BookingRows {
   return {
     takeOver: (holder) => store.takeOver(holder),
     lane: (lane) => laneSeenBy(process, store.lane(lane)),
@@ -216,7 +222,7 @@ function storeSeenBy(process: SimProcess, store: JournalStore & BookingRows): Jo
   }
 }
 
-function laneSeenBy(process: SimProcess, lane: LaneStore): LaneStore {
+function laneSeenBy(process: Mortal & Pick<SimProcess, 'appends'>, lane: LaneStore): LaneStore {
   return {
     appendBatch: (batch) => process.appends.watch(batch, process.receive(lane.appendBatch(batch))),
     renewEpochs: (shards, renewal) => process.receive(lane.renewEpochs(shards, renewal)),

@@ -106,7 +106,11 @@ export async function startTestService(options: Parameters<typeof openTestLedger
   }
 }
 
-function appOver({ ledger }: TestLedger, watch: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'>) {
+/** The surfaces of a ledger, as the service has them on one port. */
+export function appOver(
+  { ledger }: Pick<TestLedger, 'ledger'>,
+  watch: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'>,
+) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })

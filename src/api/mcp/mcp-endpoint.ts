@@ -13,7 +13,7 @@ import type { FailureReport } from '../http/failure-report.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { readJson } from '../http/strict-json.ts'
 import { UNAUTHORIZED } from '../problems/problem-of-access.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
+import { failureOf, isNotOwner } from '../problems/problem-of-failure.ts'
 import type { Open } from '../route/admission.ts'
 import { admitted } from '../route/admitted.ts'
 import { KeyAdmission } from '../route/key-admission.ts'
@@ -160,6 +160,8 @@ export function mcpEndpoint(options: {
         ? { httpStatus: 200, text: successText(request.id, outcome.result) }
         : refusal(outcome.error)
     } catch (error) {
+      // The whole request goes on to the owner.
+      if (isNotOwner(error)) throw error
       return refusal(failed(call, request, error))
     }
   }

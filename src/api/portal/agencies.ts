@@ -120,18 +120,19 @@ const shown = (agency: Agency) => ({ agency: agencyJson(agency) })
 export const AGENCIES = [
   portalRoute(
     CREATE_AGENCY,
-    async ({ ledger, caller, keep, body }) => {
+    async ({ ledger, request, caller, keep, body }) => {
       const { slug, name, currency, timezone, defaultHoldHours = 48 } = body
       const { apiAccess = true, requestsPerMinute = 60, requestsPerMonth = 50_000 } = body.plan ?? {}
       const plan = { apiAccess, requestsPerMinute, requestsPerMonth }
       const draft = { slug, name, currency, timezone, plan, defaultHoldHours }
-      return settled(await ledger.agencies.create(draft, caller, keep.of(shown)), 'agency', shown)
+      const id = ledger.newAgencyId(request)
+      return settled(await ledger.agencies.create(draft, caller, keep.of(shown), id), 'agency', shown)
     },
     { agency: ({ ledger, body }) => ledger.catalogue.agencyBySlug(body.slug) },
   ),
-  portalRoute(LIST_AGENCIES, ({ ledger, query }) => {
+  portalRoute(LIST_AGENCIES, async ({ ledger, query }) => {
     const page = pageOf(query)
-    const all = ledger.catalogue.agencies()
+    const all = await ledger.allAgencies()
     const agencies = sliceOf(all, page).map(agencyJson)
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),

@@ -16,6 +16,7 @@ import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../core/bookings/booking-list.ts'
 import type { GuestList } from '../../core/bookings/guest-list.ts'
 import type { TapeStays } from '../../core/bookings/tape-stays.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
@@ -62,6 +63,10 @@ export interface PortalLedger extends PortalListener {
   /** Of the write attempts that are not recorded one by one. */
   readonly refusals: Pick<RefusalCounter, 'count'>
   readonly usage: Pick<UsageMeter, 'position'>
+  /** By slug: those of the whole service, which the catalogue of one node of several does not have. */
+  allAgencies(): readonly Agency[] | Promise<readonly Agency[]>
+  /** The id of the agency that a request creates. */
+  newAgencyId(request: Request): string
   /** Newest month first, as of the meter's last flush. */
   usageOf(agencyId: string): Promise<readonly MonthUsed[]>
   /** Days with requests, newest first, as of the meter's last flush. @param from `YYYY-MM-DD` */

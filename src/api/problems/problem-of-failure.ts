@@ -9,7 +9,7 @@ import { isDatabaseFailure } from '../../lib/database-failure.ts'
 import type { VerificationErrorKind } from '../../verify/verification-error.ts'
 import { VerificationError } from '../../verify/verification-error.ts'
 import { IdempotencyFullError } from '../idempotency/idempotent-writes.ts'
-import { type Problem, problem } from './problems.ts'
+import { PROBLEMS, type Problem, problem } from './problems.ts'
 
 /** `Retry-After`, in seconds: a database that restarts is usually back by then. */
 const RETRY_AFTER_S = 2
@@ -22,6 +22,7 @@ const TITLE_OF_JOURNAL_ERROR = {
   full: `${NOT_WRITTEN}: too many writes are already queued. Try again`,
   held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
   fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
+  not_owner: `${NOT_WRITTEN}: another node has taken over. Try again`,
   closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
   poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
   outcome_unknown: UNKNOWN,
@@ -58,6 +59,14 @@ const TITLE_OF_LIST_ERROR = {
   slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
 } as const satisfies Record<ListReadErrorKind, string>
 
+/** Between nodes: this one does not decide the shard any more, and nothing was done. The request goes on to its owner (src/api/forward/). */
+export const NOT_OWNER_STATUS = 421
+
+/** Whether a request failed only because another node has the shard of its agency now. */
+export function isNotOwner(error: unknown): boolean {
+  return error instanceof JournalError && error.kind === 'not_owner'
+}
+
 /** A request that failed. If the failure is a bug, the process ends once the answer has been sent. */
 export interface Failure {
   readonly problem: Problem
@@ -73,8 +82,9 @@ export interface Failure {
  */
 export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
   const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
+  const status = isNotOwner(error) ? NOT_OWNER_STATUS : PROBLEMS.INTERNAL.status
   return {
-    problem: problem('INTERNAL', title, {}, { retryAfterS: RETRY_AFTER_S }),
+    problem: problem('INTERNAL', title, {}, { status, retryAfterS: RETRY_AFTER_S }),
     outcome: isWrite && isUnknown(error) ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
     isBug: error instanceof AssertionError,
   }

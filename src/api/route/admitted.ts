@@ -4,7 +4,7 @@ import type { RequestStats, RouteName } from '../../observability/request-stats.
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import { requestIdOf } from '../http/request-id.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
+import { failureOf, isNotOwner } from '../problems/problem-of-failure.ts'
 import type { Problem } from '../problems/problems.ts'
 import type { Open, RouteAdmission } from './admission.ts'
 import { isProblem, type Outcome } from './outcome.ts'
@@ -64,6 +64,8 @@ export function admitted<A>(
   function fail(open: Open<A>, error: unknown): Response {
     const records = isWrite(open.request)
     const { problem, outcome, isBug } = failureOf(error, { isWrite: records })
+    // Its owner answers it, and records that.
+    if (isNotOwner(error)) return answer(open, problem)
     if (records) admission.recordFailure(open, outcome)
     onFailure({ error, requestId: open.requestId, route: `${name.method} ${name.path}`, isBug })
     return answer(open, problem)

@@ -10,6 +10,8 @@ export interface Health {
   stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
+  /** Of the node of a cluster, which has no epoch of its own: why it should get no requests. */
+  readonly nodeFaults?: (() => readonly string[]) | undefined
 }
 
 /** A batch in flight for longer than this means that the database is not taking writes. */
@@ -27,7 +29,7 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
     const faults = [
       ...(fence === null ? ['database: not responding'] : []),
       ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
-      ...(fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []),
+      ...(health.nodeFaults?.() ?? fenceFaults(fence, health)),
       ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
       ...(inFlightMs > JOURNAL_LAG_MS_MAX
         ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
@@ -38,6 +40,10 @@ export function healthRoutes(health: Health, options: CountedRouteOptions) {
   })
   // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
+}
+
+function fenceFaults(fence: { readonly epoch: number } | null, health: Health): readonly string[] {
+  return fence !== null && fence.epoch !== health.epoch() ? ['fence: another writer has taken over'] : []
 }
 
 function named(path: string): RouteName {

@@ -26,12 +26,16 @@ export interface CatalogueStore {
 /** A moment of the store, for reading later what has changed since. */
 export type CatalogueMoment = string & { readonly __moment: never }
 
-/** All agencies, keys and access tokens as they were read at or after `moment`. */
-export interface CatalogueRead {
-  readonly moment: CatalogueMoment
+/** Agencies with their keys and access tokens. */
+export interface CataloguePart {
   readonly agencies: readonly Agency[]
   readonly keys: readonly ApiKey[]
   readonly accessTokens: readonly AccessToken[]
+}
+
+/** All agencies, keys and access tokens as they were read at or after `moment`. */
+export interface CatalogueRead extends CataloguePart {
+  readonly moment: CatalogueMoment
 }
 
 /** The key of a request, and the agency it belongs to. */
@@ -68,6 +72,7 @@ interface Loading {
 
 export class Catalogue {
   readonly #store: CatalogueStore
+  readonly #isServed: (agencyId: string) => boolean
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
@@ -77,8 +82,10 @@ export class Catalogue {
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
 
-  constructor(store: CatalogueStore) {
+  /** @param isServed in a cluster: whether this process has the agency. Others are not put, and not kept */
+  constructor(store: CatalogueStore, isServed: (agencyId: string) => boolean = () => true) {
     this.#store = store
+    this.#isServed = isServed
   }
 
   /**
@@ -91,6 +98,24 @@ export class Catalogue {
     for (const key of updated(earlier?.keys, await this.#store.loadKeys(since))) this.putKey(key)
     const tokens = updated(earlier?.accessTokens, await this.#store.loadAccessTokens(since))
     for (const token of tokens) this.putAccessToken(token)
+  }
+
+  /** Puts agencies that this process gets, as they are stored now. What it may still have of them from before is forgotten. */
+  putPart({ agencies, keys, accessTokens }: CataloguePart): void {
+    for (const { id } of agencies) this.forget(id)
+    for (const agency of agencies) this.#put(agency)
+    for (const key of keys) this.putKey(key)
+    for (const token of accessTokens) this.putAccessToken(token)
+  }
+
+  /** Another process has the agency now. */
+  forget(agencyId: string): void {
+    const slug = this.#agencies.get(agencyId)?.slug
+    if (slug !== undefined) this.#agencyIdBySlug.delete(slug)
+    this.#agencies.delete(agencyId)
+    this.#keys.forget(agencyId)
+    this.#accessTokens.forget(agencyId)
+    this.dropInventory(agencyId)
   }
 
   agencies(): Agency[] {
@@ -150,6 +175,10 @@ export class Catalogue {
   }
 
   putAgency(agency: Agency): void {
+    if (this.#isServed(agency.id)) this.#put(agency)
+  }
+
+  #put(agency: Agency): void {
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)
@@ -220,6 +249,7 @@ export class Catalogue {
   }
 
   #cache(agencyId: string, inventory: Inventory): void {
+    if (!this.#isServed(agencyId)) return
     this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.inventory.size ?? 0)
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, { inventory, isUsed: false })

@@ -46,6 +46,12 @@ export class Credentials<C extends Credential, H> {
     this.#holderByHash.set(credential.secretSha256, this.#holderOf(credential, agency))
   }
 
+  /** Forgets all credentials of an agency. */
+  forget(agencyId: string): void {
+    for (const { secretSha256 } of this.#byAgency.get(agencyId) ?? []) this.#holderByHash.delete(secretSha256)
+    this.#byAgency.delete(agencyId)
+  }
+
   /** Puts the agency as it is now beside its credentials. */
   putAgency(agency: Agency): void {
     for (const credential of this.#byAgency.get(agency.id) ?? [])

@@ -4,11 +4,19 @@
  * - `full`: too many records already wait.
  * - `held_too_long`: the record was not written within the time that a write may wait.
  * - `fenced`: another writer has taken over; this process is exiting.
+ * - `not_owner`: another process of the cluster owns the shard, or will in a moment; this one goes on with its other shards.
  * - `closed`: this process is exiting.
  * - `poisoned`: the database rejected the data: a bug of ours (J4).
  * - `outcome_unknown`: the batch was sent, and it is no longer possible to find out whether it was written.
  */
-export type JournalErrorKind = 'full' | 'held_too_long' | 'fenced' | 'closed' | 'poisoned' | 'outcome_unknown'
+export type JournalErrorKind =
+  | 'full'
+  | 'held_too_long'
+  | 'fenced'
+  | 'not_owner'
+  | 'closed'
+  | 'poisoned'
+  | 'outcome_unknown'
 
 export class JournalError extends Error {
   override readonly name = 'JournalError'
@@ -33,6 +41,14 @@ export function heldTooLong(queuedMsMax: number): JournalError {
 
 export function fenced(cause: unknown): JournalError {
   return new JournalError('fenced', 'Cannot append: another writer has taken over', { cause })
+}
+
+/** @param cause of a fence; left out when the shard was given up */
+export function notOwner(cause?: unknown): JournalError {
+  const message = 'Cannot append: this process does not own the shard'
+  return cause === undefined
+    ? new JournalError('not_owner', message)
+    : new JournalError('not_owner', message, { cause })
 }
 
 export function journalClosed(): JournalError {

@@ -37,7 +37,7 @@ export class JournalCounters {
   #records = 0
   readonly #batchSizes = new Histogram(BATCH_SIZE_BOUNDS)
   readonly #appendMs = new Histogram(APPEND_BOUNDS_MS)
-  readonly #refused = { full: 0, held_too_long: 0, fenced: 0, closed: 0, poisoned: 0, outcome_unknown: 0 }
+  readonly #refused = { full: 0, held_too_long: 0, fenced: 0, not_owner: 0, closed: 0, poisoned: 0, outcome_unknown: 0 }
 
   countBatch(size: number, ms: number): void {
     this.#batches += 1

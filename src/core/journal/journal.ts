@@ -3,15 +3,15 @@
  * the database executes the batch of one, the process encodes the next one for another.
  *
  * - J1 One append in flight per shard. A batch holds its shards (shard-logs.ts); their records wait for it, whichever lane is free.
- * - J5 A process that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane finds
- *   out the outcome of its batch in flight.
+ * - J5 The only writer that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane
+ *   finds out the outcome of its batch in flight. A process of a cluster loses the fenced shards, and goes on with the others.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { ShardHead } from './batch.ts'
 import { BatchLimit } from './batch-limit.ts'
 import type { EncodedEntry } from './entry-codec.ts'
-import { fenced, type JournalError, journalClosed, journalFull } from './journal-error.ts'
+import { fenced, type JournalError, journalClosed, journalFull, notOwner } from './journal-error.ts'
 import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, WriterTerm } from './journal-store.ts'
 import { Lane } from './lane.ts'
@@ -59,6 +59,10 @@ export class Journal {
   readonly #limit: BatchLimit
   readonly #counters = new JournalCounters()
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
+  /** Null: this process is the only writer. */
+  readonly #onShardsLost: ((shards: readonly number[], cause: unknown) => void) | null
+  /** Called when a batch has ended. */
+  readonly #settling = new Set<() => void>()
   /** Called once nothing that was appended is open. */
   readonly #drained: (() => void)[] = []
   readonly #atEndOfTurn: (task: () => void) => void
@@ -80,6 +84,11 @@ export class Journal {
      * has its outcome; this may take as long as `wasWritten`, and longer while the rest of a batch is in doubt.
      */
     onFenced: (cause: unknown, settled: Promise<void>) => void
+    /**
+     * Given in a cluster: the process owns the shards of its term, and may `adopt` others and `retire` some. Called immediately when
+     * another writer turns out to have taken some, which are retired already.
+     */
+    onShardsLost?: (shards: readonly number[], cause: unknown) => void
     /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
     onDurable?: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
@@ -92,7 +101,8 @@ export class Journal {
     const { store, clock, limits } = options
     this.#atEndOfTurn = options.atEndOfTurn ?? queueMicrotask
     this.#clock = clock
-    this.#logs = new ShardLogs(options)
+    this.#onShardsLost = options.onShardsLost ?? null
+    this.#logs = new ShardLogs({ ...options, isPartial: this.#onShardsLost !== null })
     this.#limit = new BatchLimit(limits.batchMax)
     this.#onFenced = options.onFenced
     this.#waiting = new WaitingRecords({ clock, ...limits })
@@ -102,8 +112,9 @@ export class Journal {
         new Lane({
           ...{ store: store.lane(lane), clock, logs: this.#logs, limit: this.#limit, waiting: this.#waiting },
           ...{ counters: this.#counters, newRenewalId: options.newRenewalId },
-          fence: () => (this.#state.kind === 'fenced' ? this.#state : null),
-          onFenced: (cause) => this.#stopServing(cause),
+          refusalOf: (shard) => this.#refusalOf(shard),
+          fencedError: this.#onShardsLost === null ? fenced : notOwner,
+          onFenced: (cause, shards) => this.#fencedBy(cause, shards),
           onDurable: options.onDurable ?? (() => {}),
         }),
     )
@@ -114,6 +125,11 @@ export class Journal {
     return this.#logs.epochOf(shardOf(agencyId))
   }
 
+  /** The same by shard; of one that is not owned, what it was last. */
+  epochOfShard(shard: number): number {
+    return this.#logs.epochOf(shard)
+  }
+
   /** The epoch under which the process writes what belongs to no agency: that of shard 0. */
   get epoch(): number {
     return this.#logs.epochOf(0)
@@ -122,6 +138,45 @@ export class Journal {
   /** The end of the log of the agency's shard: everything that this process knows to be durable. */
   endOf(agencyId: string): ShardHead {
     return this.#logs.headOf(shardOf(agencyId))
+  }
+
+  /** Whether the process may append to the shard. */
+  isOwned(shard: number): boolean {
+    return this.#logs.isOwned(shard)
+  }
+
+  /** In a cluster: shards were taken over. Nothing of them may be in flight here: call it after `settled`. */
+  adopt(term: WriterTerm): void {
+    this.#logs.adopt(term)
+  }
+
+  /**
+   * In a cluster: appends nothing more to these shards; what waits for them is refused as not written. The outcome of a batch in
+   * flight becomes known as always: `settled` waits for it.
+   */
+  retire(shards: ReadonlySet<number>): void {
+    this.#logs.retire(shards)
+    this.#waiting.refuse(
+      ({ shard }) => shards.has(shard),
+      () => notOwner(),
+    )
+    this.#ready = this.#waiting.count(this.#isReady)
+    for (const check of [...this.#settling]) check()
+  }
+
+  /** Resolves when no record of these shards waits or is in flight. */
+  async settled(shards: ReadonlySet<number>): Promise<void> {
+    const isOpen = () =>
+      [...shards].some((shard) => this.#logs.isHeld(shard)) || this.#waiting.count(({ shard }) => shards.has(shard)) > 0
+    if (!isOpen()) return
+    await new Promise<void>((resolve) => {
+      const check = () => {
+        if (isOpen()) return
+        this.#settling.delete(check)
+        resolve()
+      }
+      this.#settling.add(check)
+    })
   }
 
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
@@ -162,7 +217,9 @@ export class Journal {
         default:
           unreachable(this.#state)
       }
-      const waiting = { record, shard: shardOf(record.agencyId), since, resolve, reject }
+      const shard = shardOf(record.agencyId)
+      if (!this.#logs.isOwned(shard)) return reject(notOwner())
+      const waiting = { record, shard, since, resolve, reject }
       if (!this.#waiting.push(waiting)) return reject(journalFull(this.#waiting.size))
       if (this.#state.kind === 'idle') {
         this.#state = { kind: 'flushing' }
@@ -226,6 +283,7 @@ export class Journal {
 
   /** Called after `#dispatch`: if nothing was sent and nothing is in flight, nothing waits either. */
   #rest(): void {
+    for (const check of [...this.#settling]) check()
     if (this.#busy.size > 0) return
     this.#stopWatching()
     if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }
@@ -240,6 +298,20 @@ export class Journal {
 
   #untilDrained(): Promise<void> {
     return new Promise((resolve) => this.#drained.push(resolve))
+  }
+
+  #refusalOf(shard: number): JournalError | null {
+    if (this.#state.kind === 'fenced') return fenced(this.#state.cause)
+    return this.#logs.isOwned(shard) ? null : notOwner()
+  }
+
+  #fencedBy(cause: unknown, shards: readonly number[]): void {
+    if (this.#onShardsLost === null) {
+      this.#stopServing(cause)
+      return
+    }
+    this.retire(new Set(shards))
+    this.#onShardsLost(shards, cause)
   }
 
   /** Serving ends before anything is looked up: until then reads come from memory that may be stale (J5). */

@@ -4,15 +4,15 @@
  * - J2 A batch is one statement, all or nothing.
  * - J3 batch-sender.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 After a fence, whichever lane met it, nothing is sent any more but what is left of the batch in flight: the shards that are
- *   still this writer's.
+ * - J5 Of a shard that was lost, whichever lane learned of it, nothing is sent any more. What is left of the batch in flight goes on:
+ *   the shards that are still this writer's.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
 import type { EncodedEntry } from './entry-codec.ts'
-import { fenced, type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
+import { type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
 import type { JournalCounters } from './journal-stats.ts'
 import type { LaneStore, NumberedRecord } from './journal-store.ts'
 import type { ShardLogs } from './shard-logs.ts'
@@ -22,9 +22,6 @@ import type { WaitingRecord, WaitingRecords } from './waiting-records.ts'
 interface Sent extends NumberedRecord {
   readonly waiting: WaitingRecord
 }
-
-/** What has been taken over, as far as this process knows; null while nothing has. */
-export type Fence = { readonly cause: unknown } | null
 
 /** The batch in flight. */
 export interface InFlight {
@@ -43,8 +40,9 @@ export class Lane {
   readonly #limit: BatchLimit
   readonly #waiting: WaitingRecords
   readonly #counters: JournalCounters
-  readonly #fence: () => Fence
-  readonly #onFenced: (cause: unknown) => void
+  readonly #refusalOf: (shard: number) => JournalError | null
+  readonly #fencedError: (cause: unknown) => JournalError
+  readonly #onFenced: (cause: unknown, shards: readonly number[]) => void
   readonly #onDurable: (entries: readonly EncodedEntry[]) => void
   #inFlight: InFlight | null = null
 
@@ -56,9 +54,12 @@ export class Lane {
     /** Where records go that are to be sent again later. */
     waiting: WaitingRecords
     counters: JournalCounters
-    fence: () => Fence
+    /** Why nothing of the shard may be sent any more; null while it may. */
+    refusalOf: (shard: number) => JournalError | null
+    /** What a record of a fenced shard is refused with. */
+    fencedError: (cause: unknown) => JournalError
     /** Called for every fence that this lane meets, immediately. */
-    onFenced: (cause: unknown) => void
+    onFenced: (cause: unknown, shards: readonly number[]) => void
     /** Called with the entries of each batch that has become durable, before anyone who appended them is told. Must be cheap. */
     onDurable: (entries: readonly EncodedEntry[]) => void
     newRenewalId: () => string
@@ -70,7 +71,8 @@ export class Lane {
     this.#limit = options.limit
     this.#waiting = options.waiting
     this.#counters = options.counters
-    this.#fence = options.fence
+    this.#refusalOf = options.refusalOf
+    this.#fencedError = options.fencedError
     this.#onFenced = options.onFenced
     this.#onDurable = options.onDurable
   }
@@ -96,7 +98,8 @@ export class Lane {
       isOverdue: () => batch.some((waiting) => this.#waiting.isOverdue(waiting)),
       onFenced: (part) => {
         fencedParts.push(part)
-        this.#onFenced(part.cause)
+        const shards = part.batch.shards.map(({ shard }) => shard)
+        this.#onFenced(part.cause, shards)
       },
     })
     this.#inFlight = null
@@ -144,7 +147,7 @@ export class Lane {
   async #settleFenced({ batch, cause, isInDoubt }: FencedPart<Sent>): Promise<void> {
     const written = isInDoubt ? await this.#store.wasWritten(batch) : false
     if (written === true) this.#settleDurable(batch.records)
-    else rejectAll(batch.records, () => (written === false ? fenced(cause) : outcomeUnknown(cause)))
+    else rejectAll(batch.records, () => (written === false ? this.#fencedError(cause) : outcomeUnknown(cause)))
   }
 
   /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
@@ -153,23 +156,24 @@ export class Lane {
     const middle = batch.length >> 1
     // The second half may overtake a first half that was requeued: a unit never has two records waiting (U2).
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
-      if (this.#isFenced(half)) continue
-      await this.send(half.map(({ waiting }) => waiting))
+      const left = this.#stillOwned(half)
+      if (left.length > 0) await this.send(left)
     }
   }
 
   /** The batch was not written, and is sent again later. */
   #requeue(batch: readonly Sent[]): void {
-    if (this.#isFenced(batch)) return
-    this.#waiting.putBack(batch.map(({ waiting }) => waiting))
+    this.#waiting.putBack(this.#stillOwned(batch))
   }
 
-  /** After a fence nothing is sent any more. @returns whether these records have been refused for this reason */
-  #isFenced(batch: readonly Sent[]): boolean {
-    const fence = this.#fence()
-    if (fence === null) return false
-    rejectAll(batch, () => fenced(fence.cause))
-    return true
+  /** Refuses those of the records that may not be sent any more. @returns the others */
+  #stillOwned(batch: readonly Sent[]): WaitingRecord[] {
+    return batch.flatMap(({ shard, waiting }) => {
+      const refusal = this.#refusalOf(shard)
+      if (refusal === null) return waiting
+      waiting.reject(refusal)
+      return []
+    })
   }
 }
 

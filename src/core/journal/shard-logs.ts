@@ -1,16 +1,21 @@
 /**
- * The logs of the shards, as this writer continues them.
+ * The logs of the shards, as this writer continues them: of all, or of those that it owns now.
  *
  * - J1 One append in flight per shard: a batch holds its shards until all of it is settled.
  * - J3 Sequence numbers are assigned here, without gaps in each shard.
  */
 import { assert } from '../../lib/assert.ts'
 import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
+import { NO_LINK } from './chain.ts'
 import type { EncodedEntry } from './entry-codec.ts'
 import type { NumberedRecord, WriterTerm } from './journal-store.ts'
 import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
 import { SHARDS } from './shard.ts'
+
+/** Of a shard that was never this writer's: below every epoch. */
+const NO_EPOCH = -1
+const NO_HEAD: ShardHead = { lastSeq: 0, lastMonth: '', lastLink: NO_LINK }
 
 export class ShardLogs {
   /** By shard, of this writer. They rise whenever a doubt has to be settled. */
@@ -20,16 +25,45 @@ export class ShardLogs {
   readonly #chainKeys: readonly Uint8Array[]
   #newestMonth: Month
   readonly #held = new Set<number>()
+  /** Null: all, for good. */
+  readonly #owned: Set<number> | null
 
-  /** @param options.chainKeys by shard */
-  constructor(options: { term: WriterTerm; chainKeys: readonly Uint8Array[] }) {
-    const { shards, newestMonth } = options.term
-    const { chainKeys } = options
-    assert(shards.length === SHARDS && chainKeys.length === SHARDS, 'Cannot open the journal: a shard is missing')
-    this.epochs = shards.map(({ epoch }) => epoch)
-    this.#heads = shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink }))
+  /**
+   * @param options.chainKeys by shard
+   * @param options.isPartial the process owns the shards of the term, and may get others and lose some
+   */
+  constructor(options: { term: WriterTerm; chainKeys: readonly Uint8Array[]; isPartial?: boolean }) {
+    const { term, chainKeys, isPartial = false } = options
+    const isWhole = isPartial || term.shards.length === SHARDS
+    assert(isWhole && chainKeys.length === SHARDS, 'Cannot open the journal: a shard is missing')
+    this.epochs = new Array<number>(SHARDS).fill(NO_EPOCH)
+    this.#heads = Array.from({ length: SHARDS }, () => NO_HEAD)
     this.#chainKeys = chainKeys
-    this.#newestMonth = newestMonth
+    this.#newestMonth = term.newestMonth
+    this.#owned = isPartial ? new Set() : null
+    this.adopt(term)
+  }
+
+  /** Whether this writer may append to the shard. */
+  isOwned(shard: number): boolean {
+    return this.#owned === null || this.#owned.has(shard)
+  }
+
+  /** Shards were taken over, at these ends of their logs. */
+  adopt({ shards, newestMonth }: WriterTerm): void {
+    for (const { shard, epoch, lastSeq, lastMonth, lastLink } of shards) {
+      assert(!this.#held.has(shard), `Cannot adopt shard ${shard}: a batch of it is in flight`)
+      this.epochs[shard] = epoch
+      this.#heads[shard] = { lastSeq, lastMonth, lastLink }
+      this.#owned?.add(shard)
+    }
+    this.setNewestMonth(newestMonth)
+  }
+
+  /** Nothing more is appended to these shards, beyond the batches in flight. */
+  retire(shards: Iterable<number>): void {
+    assert(this.#owned !== null, 'Cannot retire shards: this process is the only writer')
+    for (const shard of shards) this.#owned.delete(shard)
   }
 
   epochOf(shard: number): number {

@@ -92,6 +92,10 @@ export class WaitingRecords {
   }
 
   refuseAll(error: () => JournalError): void {
-    for (const waiting of this.#takeAll()) waiting.reject(error())
+    this.refuse(() => true, error)
+  }
+
+  refuse(fits: (waiting: WaitingRecord) => boolean, error: () => JournalError): void {
+    for (const waiting of this.take(this.size, fits)) waiting.reject(error())
   }
 }

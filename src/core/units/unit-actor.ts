@@ -28,6 +28,7 @@ export class UnitActor {
   readonly state: UnitState
   readonly #mailbox: BoundedQueue<Turn>
   #running = false
+  #closed: (() => Error) | null = null
   /**
    * Events since the snapshot that recovery started from. `#covered`: how many of them a written snapshot contains.
    * `#tried`: how many of them a snapshot was attempted for.
@@ -100,6 +101,7 @@ export class UnitActor {
    */
   turn<T>(turn: (state: UnitState) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
+      if (this.#closed !== null) return reject(this.#closed())
       if (!this.#mailbox.push({ run: turn, resolve, reject })) {
         reject(
           new MailboxFullError(`Cannot take a command: ${this.#mailbox.size} already wait for unit ${this.unitId}`),
@@ -108,6 +110,12 @@ export class UnitActor {
       }
       if (!this.#running) void this.#run()
     })
+  }
+
+  /** Refuses the turns that wait, and later ones. The one that runs ends as it would. */
+  close(error: () => Error): void {
+    this.#closed = error
+    for (let turn = this.#mailbox.shift(); turn !== undefined; turn = this.#mailbox.shift()) turn.reject(error())
   }
 
   /** Notes that an event was applied to the state. The caller has applied it inside its turn. */

@@ -4,11 +4,13 @@
  *
  * - U4 A change of two units holds both mailboxes, acquired in id order.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
+ * - C5 In a cluster, a unit of a shard that is given up takes no turn any more. The turn that runs ends; then the unit is forgotten.
  */
 
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { UnitState } from '../domain/unit-state.ts'
+import { notOwner } from '../journal/journal-error.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import { type OnDefect, type RecoveredUnit, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
 import { encodeSnapshot } from '../journal/snapshot-codec.ts'
@@ -58,9 +60,14 @@ export class UnitDirectory {
   readonly #onDefect: OnDefect
   readonly #onSnapshotFailure: (error: unknown) => void
   readonly #onActivated: (agencyId: string, state: UnitState) => void
+  readonly #termOf: ((agencyId: string) => number | null) | null
+  /** Units of shards that were given up, whose last turn still runs. */
+  readonly #leaving = new Map<string, UnitActor>()
+  /** Called when one of them is forgotten, or an activation has ended. */
+  readonly #onLeft = new Set<() => void>()
   /** In the order in which the second-chance algorithm visits them. */
   readonly #resident = new Map<string, UnitActor>()
-  readonly #activating = new Map<string, Promise<UnitActor>>()
+  readonly #activating = new Map<string, { readonly agencyId: string; readonly actor: Promise<UnitActor> }>()
   /** Number of commands waiting for a unit's activation to take their turn (U5). */
   readonly #pendingTurns = new Map<string, number>()
   /** Events applied since the start, by agency; none for an agency without any. */
@@ -78,6 +85,8 @@ export class UnitDirectory {
     onSnapshotFailure: (error: unknown) => void
     /** A unit has come into memory. */
     onActivated?: (agencyId: string, state: UnitState) => void
+    /** In a cluster: which ownership of the agency's shard this is; null while this process does not own it. */
+    termOf?: (agencyId: string) => number | null
   }) {
     this.#store = options.store
     this.#clock = options.clock
@@ -85,6 +94,7 @@ export class UnitDirectory {
     this.#onDefect = options.onDefect
     this.#onSnapshotFailure = options.onSnapshotFailure
     this.#onActivated = options.onActivated ?? (() => {})
+    this.#termOf = options.termOf ?? null
   }
 
   get stats(): DirectoryStats {
@@ -131,12 +141,13 @@ export class UnitDirectory {
       const chunk = cold.slice(i, i + ACTIVATION_CHUNK).filter(isMissing)
       await allActivated(this.#activateTogether(chunk))
     }
-    await allActivated(units.map(({ unitId }) => this.#activating.get(unitId)))
+    await allActivated(units.map(({ unitId }) => this.#activating.get(unitId)?.actor))
   }
 
   /**
    * Runs `turn` as the only writer of the unit.
-   * @throws MailboxFullError when too many commands are already waiting for the unit
+   * @throws MailboxFullError when too many commands are already waiting for the unit; JournalError of kind `not_owner` when another
+   *   process of the cluster decides for it
    */
   turn<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     const resident = this.#resident.get(unit.unitId)
@@ -147,10 +158,10 @@ export class UnitDirectory {
     this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
     try {
       const activated = await this.#actor(unit)
-      assert(
-        this.#resident.get(unit.unitId) === activated,
-        'Cannot take a turn: the unit was passivated in the meantime',
-      )
+      if (this.#resident.get(unit.unitId) !== activated) {
+        assert(this.#termOf !== null, 'Cannot take a turn: the unit was passivated in the meantime')
+        throw notOwner()
+      }
       // The command enters the mailbox before its pending turn is removed: from then on the actor is busy.
       return this.#turnOf(activated, turn)
     } finally {
@@ -161,9 +172,13 @@ export class UnitDirectory {
   async #turnOf<T>(actor: UnitActor, turn: (state: UnitState) => Promise<T>): Promise<T> {
     actor.touched = true
     if (actor.isFull) this.#refused += 1
-    const answer = await actor.turn(turn)
-    this.#snapshotIfDue(actor)
-    return answer
+    try {
+      const answer = await actor.turn(turn)
+      this.#snapshotIfDue(actor)
+      return answer
+    } finally {
+      if (this.#leaving.size > 0) this.#noteLeft(actor)
+    }
   }
 
   /**
@@ -179,10 +194,15 @@ export class UnitDirectory {
 
   /** Counts an event, applied by the holder of the turn: towards the unit's next snapshot, and as a change of its agency. */
   noteApplied(unitId: string): void {
-    const actor = this.#resident.get(unitId)
+    const actor = this.#resident.get(unitId) ?? this.#leaving.get(unitId)
     assert(actor !== undefined, 'Cannot note an event: its unit is not resident')
     actor.noteApplied()
-    this.#applied.set(actor.agencyId, this.appliedTo(actor.agencyId) + 1)
+    this.noteChanged(actor.agencyId)
+  }
+
+  /** The agency's units have changed, or may have been changed by another process. */
+  noteChanged(agencyId: string): void {
+    this.#applied.set(agencyId, this.appliedTo(agencyId) + 1)
   }
 
   /**
@@ -208,9 +228,42 @@ export class UnitDirectory {
   }
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean shutdown. */
-  async snapshotAll(): Promise<void> {
-    const changed = [...this.#resident.values()].filter((actor) => actor.tailLength > 0)
+  async snapshotAll(isAsked: (agencyId: string) => boolean = () => true): Promise<void> {
+    const changed = [...this.#resident.values()].filter(
+      ({ tailLength, agencyId }) => tailLength > 0 && isAsked(agencyId),
+    )
     for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
+  }
+
+  /**
+   * The units of some agencies take no turn any more, and are no longer read: another process decides for them, or will. Turns that
+   * wait are refused as not written; those that run end as they would, which `left` waits for.
+   */
+  close(isAsked: (agencyId: string) => boolean): void {
+    for (const [unitId, actor] of this.#resident) {
+      if (!isAsked(actor.agencyId)) continue
+      this.#resident.delete(unitId)
+      if (!actor.isIdle) this.#leaving.set(unitId, actor)
+      actor.close(notOwner)
+    }
+  }
+
+  /** Resolves when no turn of these agencies runs, and none of their units is being activated. */
+  async left(isAsked: (agencyId: string) => boolean): Promise<void> {
+    const isOpen = () =>
+      [...this.#leaving.values(), ...this.#activating.values()].some(({ agencyId }) => isAsked(agencyId))
+    while (isOpen()) await new Promise<void>((resolve) => this.#onLeft.add(resolve))
+  }
+
+  #noteLeft(actor: UnitActor): void {
+    if (!actor.isIdle || this.#leaving.get(actor.unitId) !== actor) return
+    this.#leaving.delete(actor.unitId)
+    this.#tellLeft()
+  }
+
+  #tellLeft(): void {
+    for (const resolve of this.#onLeft) resolve()
+    this.#onLeft.clear()
   }
 
   #removePendingTurn(unitId: string): void {
@@ -225,11 +278,17 @@ export class UnitDirectory {
 
   #actor(unit: UnitAddress): Promise<UnitActor> {
     const inProgress = this.#activating.get(unit.unitId)
-    if (inProgress !== undefined) return inProgress
+    if (inProgress !== undefined) return inProgress.actor
+    if (!this.#isServed(unit.agencyId)) return Promise.reject(notOwner())
     return this.#activation(unit, recoverUnit(this.#store, unit, this.#onDefect))
   }
 
+  #isServed(agencyId: string): boolean {
+    return this.#termOf === null || this.#termOf(agencyId) !== null
+  }
+
   #activateTogether(units: readonly UnitAddress[]): Promise<UnitActor>[] {
+    if (units.some(({ agencyId }) => !this.#isServed(agencyId))) return [Promise.reject(notOwner())]
     const recovered = units.length === 0 ? [] : recoverTogether(this.#store, units, this.#onDefect)
     return recovered.flatMap((found, i) => {
       const unit = units[i]
@@ -238,11 +297,20 @@ export class UnitDirectory {
   }
 
   #activation(unit: UnitAddress, recovered: Promise<RecoveredUnit>): Promise<UnitActor> {
-    const activation = recovered
-      .then((found) => this.#admit(unit, found))
-      .finally(() => this.#activating.delete(unit.unitId))
-    this.#activating.set(unit.unitId, activation)
-    return activation
+    const { agencyId, unitId } = unit
+    const term = this.#termOf?.(agencyId)
+    const actor = recovered
+      .then((found) => {
+        // What was read may be older than what another process has written since.
+        if (this.#termOf?.(agencyId) !== term || term === null) throw notOwner()
+        return this.#admit(unit, found)
+      })
+      .finally(() => {
+        this.#activating.delete(unitId)
+        this.#tellLeft()
+      })
+    this.#activating.set(unitId, { agencyId, actor })
+    return actor
   }
 
   #admit(unit: UnitAddress, { state, tailLength }: RecoveredUnit): UnitActor {

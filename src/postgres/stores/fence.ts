@@ -3,7 +3,7 @@ import { readOnlyFault, type SessionState } from '../client/writable.ts'
 
 /** What the readiness probe reads from the database. */
 export interface FenceProbe {
-  /** The epoch that may write to shard 0, which stands for all: one process owns them. */
+  /** The epoch that may write to shard 0, which stands for all where one process has them. */
   readonly epoch: number
   /** Why the server does not accept writes; null when it does. */
   readonly readOnly: string | null

@@ -28,9 +28,17 @@ const NO_HOLD = { expiry: '-infinity', bookingId: '00000000000000000000000000000
 /** What the booking commands look up before they change a booking. */
 export class PostgresBookingRows implements BookingRows {
   readonly #sql: Sql
+  readonly #shards: (() => Iterable<number>) | null
 
-  constructor(sql: Sql) {
+  /** @param shards those whose holds are looked for; left out: all */
+  constructor(sql: Sql, shards: (() => Iterable<number>) | null = null) {
     this.#sql = sql
+    this.#shards = shards
+  }
+
+  #ofShards(): Fragment {
+    if (this.#shards === null) return this.#sql`true`
+    return this.#sql`shard_of(agency_id) = any (${`{${[...this.#shards()].join()}}`}::text::smallint[])`
   }
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
@@ -47,7 +55,7 @@ export class PostgresBookingRows implements BookingRows {
     const rows = await this.#sql<ExpiredHold[]>`
       select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
       from booking
-      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)}
+      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)} and ${this.#ofShards()}
         and (hold_expires_at, booking_id) > (${last.expiry}::text::timestamptz, ${last.bookingId}::text::uuid)
       order by hold_expires_at, booking_id limit ${limit}`
     return rows.map(({ agencyId, unitId, bookingId, expiry }) => ({
@@ -59,7 +67,7 @@ export class PostgresBookingRows implements BookingRows {
   async nextExpiry(at: Instant): Promise<Instant | null> {
     const [row] = await this.#sql<{ at: Date | null }[]>`
       select min(hold_expires_at) as "at" from booking
-      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)}`
+      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${this.#ofShards()}`
     return row?.at?.getTime() ?? null
   }
 }

@@ -1,13 +1,13 @@
 import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
-import type { CatalogueMoment, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
+import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { decodeRates } from '../../core/journal/entry-codec.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
-import type { Sql } from '../client/connect.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
 import { selected } from './table.ts'
 import {
   ACCESS_TOKEN,
@@ -43,21 +43,45 @@ export class PostgresCatalogueStore implements CatalogueStore {
     return { moment: row.moment, agencies, keys, accessTokens }
   }
 
-  async loadAgencies(since: CatalogueMoment | null = null): Promise<readonly Agency[]> {
+  /** The agencies of these shards, with their keys and access tokens. */
+  async readShards(shards: readonly number[]): Promise<CataloguePart> {
+    const of = () => this.#sql`shard_of(agency_id) = any (${`{${shards.join()}}`}::text::smallint[])`
+    const ofAgencies = () => this.#sql`agency_id in (select agency_id from agency where ${of()})`
+    const [agencies, keys, accessTokens] = await Promise.all([
+      this.#agencies(of()),
+      this.#keys(ofAgencies()),
+      this.#accessTokens(ofAgencies()),
+    ])
+    return { agencies, keys, accessTokens }
+  }
+
+  loadAgencies(since: CatalogueMoment | null = null): Promise<readonly Agency[]> {
+    return this.#agencies(this.#changed(since))
+  }
+
+  loadKeys(since: CatalogueMoment | null = null): Promise<readonly ApiKey[]> {
+    return this.#keys(this.#changed(since))
+  }
+
+  loadAccessTokens(since: CatalogueMoment | null = null): Promise<readonly AccessToken[]> {
+    return this.#accessTokens(this.#changed(since))
+  }
+
+  async #agencies(which: Fragment): Promise<readonly Agency[]> {
     const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`
-      select ${selected(this.#sql, AGENCY)} from agency where ${this.#changed(since)}`
+      select ${selected(this.#sql, AGENCY)} from agency where ${which}`
     return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row) }))
   }
 
-  async loadKeys(since: CatalogueMoment | null = null): Promise<readonly ApiKey[]> {
+  async #keys(which: Fragment): Promise<readonly ApiKey[]> {
     const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`
-      select ${selected(this.#sql, API_KEY)} from api_key where ${this.#changed(since)}`
+      select ${selected(this.#sql, API_KEY)} from api_key where ${which}`
     return rows.map(decodeKey)
   }
 
-  async loadAccessTokens(since: CatalogueMoment | null = null): Promise<readonly AccessToken[]> {
+  async #accessTokens(which: Fragment): Promise<readonly AccessToken[]> {
     const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
-      select ${selected(this.#sql, ACCESS_TOKEN)} from access_token where ${this.#changed(since)}`
+      select ${selected(this.#sql, ACCESS_TOKEN)} from access_token where ${which}`
     return rows.map(decodeAccessToken)
   }
 

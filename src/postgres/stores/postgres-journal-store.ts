@@ -6,6 +6,7 @@ import type { Sql } from '../client/connect.ts'
 import { assertHistory, assertNotArchived } from './archived-history.ts'
 import { entryOf, type LoadedRow, storedUnitOf } from './loaded-rows.ts'
 import { PostgresLane } from './postgres-lane.ts'
+import { type TakenRow, termOf } from './taken-shards.ts'
 
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). A base snapshot, which replaces archived entries, is kept as well. */
 const SNAPSHOTS_KEPT = 3
@@ -41,10 +42,7 @@ export class PostgresJournalStore implements JournalStore {
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
         from take_over(${holder}, ${this.#writer?.writerId ?? null}, ${this.#writer?.run ?? null})`
-      const [row] = rows
-      if (row === undefined) throw new Error('Cannot take the ledger over: the database did not answer with its shards')
-      const shards = rows.map(({ newestMonth: _, ...shard }) => shard)
-      return { shards, newestMonth: row.newestMonth }
+      return termOf(rows)
     } catch (error) {
       first.reconnect()
       throw error
@@ -125,13 +123,4 @@ interface WriterRow {
   readonly writerId: string
   /** Of `ownRun`. */
   readonly run: string | null
-}
-
-interface TakenRow {
-  shard: number
-  epoch: number
-  lastSeq: number
-  lastMonth: string
-  lastLink: Uint8Array
-  newestMonth: string
 }

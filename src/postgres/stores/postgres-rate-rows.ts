@@ -18,6 +18,22 @@ export class PostgresRateRows {
     return rows.map((row) => ({ ...row, counts: JSON.parse(row.counts) as Record<string, number> }))
   }
 
+  /** A term that no other process has had, for a node of several: below every epoch. */
+  async newNodeTerm(): Promise<number> {
+    const [row] = await this.#sql<{ term: number }[]>`select -nextval('node_term')::float8 as "term"`
+    if (row === undefined) throw new Error('Cannot begin to count requests: no answer')
+    return row.term
+  }
+
+  /**
+   * As `keep`, for a node of several.
+   * @param term of `newNodeTerm`
+   */
+  async keepOfNode(term: number, { slots, keepFrom }: RateSlotsToKeep): Promise<void> {
+    await this.#sql`
+      select keep_node_rate(${term}::text::bigint, ${slotsText(slots)}::text::jsonb, ${keepFrom}::text::bigint)`
+  }
+
   /**
    * @param epoch of this writer for shard 0
    * @param term the epoch in which this process began to write
@@ -27,8 +43,11 @@ export class PostgresRateRows {
     { epoch, term }: { readonly epoch: number; readonly term: number },
     { slots, keepFrom, dropEarlier }: RateSlotsToKeep,
   ): Promise<void> {
-    const rows = JSON.stringify(slots.map(({ counts, ...slot }) => ({ ...slot, counts: JSON.stringify(counts) })))
     await this.#sql`
-      select keep_rate(${epoch}::text::bigint, ${term}::text::bigint, ${rows}::text::jsonb, ${keepFrom}::text::bigint, ${dropEarlier})`
+      select keep_rate(${epoch}::text::bigint, ${term}::text::bigint, ${slotsText(slots)}::text::jsonb, ${keepFrom}::text::bigint, ${dropEarlier})`
   }
+}
+
+function slotsText(slots: RateSlotsToKeep['slots']): string {
+  return JSON.stringify(slots.map(({ counts, ...slot }) => ({ ...slot, counts: JSON.stringify(counts) })))
 }

@@ -1,3 +1,4 @@
+import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { bodyOfEntry } from '../../webhooks/envelope.ts'
 import {
@@ -8,6 +9,7 @@ import {
 } from '../../webhooks/sender-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { FENCED_SQLSTATE } from '../client/database-error.ts'
+import { fencesText } from './batch-text.ts'
 
 /** Raised by `claim_deliveries` when another sender has taken over. */
 const TENURE_OVER_SQLSTATE = 'NL004'
@@ -56,6 +58,27 @@ export class PostgresSenderStore implements SenderStore {
     )
     if (row === undefined) throw new Error('Cannot take over sending: no answer')
     return row.tenure
+  }
+
+  /** Becomes the sender of a node, which sends for no shard yet. @returns its term */
+  async join(): Promise<number> {
+    const [row] = await this.#run((sql) => sql<{ tenure: number }[]>`select join_sending()::float8 as tenure`)
+    if (row === undefined) throw new Error('Cannot join sending: no answer')
+    return row.tenure
+  }
+
+  /**
+   * Sends for these shards of its node from now on, and for no others.
+   * @returns those of them that are the node's
+   * @throws SenderReplacedError when a process that has all shards has taken over
+   */
+  async sendFor(term: number, shards: readonly ShardEpoch[]): Promise<readonly number[]> {
+    const fences = fencesText(shards)
+    const rows = await this.#run(
+      (sql) => sql<{ shard: number }[]>`
+        select unnest(send_for(${term}, ${fences.shards}::text::smallint[], ${fences.epochs}::text::bigint[])) as shard`,
+    )
+    return rows.map(({ shard }) => shard)
   }
 
   async makeDeliveries({ term, agencyIds, now, room }: Parameters<SenderStore['makeDeliveries']>[0]) {

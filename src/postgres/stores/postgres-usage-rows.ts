@@ -20,10 +20,16 @@ export class PostgresUsageRows {
   /**
    * What a usage meter starts from: all agencies' use of this month.
    * @param month `YYYY-MM`; later months come too, in case the clock of an earlier process was ahead
+   * @param shards of these agencies only; null: of all
    */
-  async loadFrom(month: string): Promise<readonly UsageDraft[]> {
+  async loadFrom(month: string, shards: readonly number[] | null = null): Promise<readonly UsageDraft[]> {
+    const which =
+      shards === null
+        ? this.#sql`true`
+        : this.#sql`agency_id in (
+            select a.agency_id from agency a where shard_of(a.agency_id) = any (${`{${shards.join()}}`}::text::smallint[]))`
     const rows = await this.#sql<UsageDraft[]>`
-      select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month}`
+      select agency_id as "agencyId", month, used::float8 as "used" from usage_month where month >= ${month} and ${which}`
     return rows.map((row) => ({ ...row, agencyId: idOf('agc', row.agencyId) }))
   }
 

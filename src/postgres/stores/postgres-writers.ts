@@ -7,6 +7,8 @@ export interface Writer {
   readonly name: string
   /** Of `ownRun`; null when its machine cannot tell. */
   readonly run: string | null
+  /** NODE_ID; null for a process that has all shards. */
+  readonly node: string | null
   /** How many shards it has. */
   readonly shards: number
   /** Of its last heartbeat, by the clock of Postgres: changes with each. */
@@ -29,7 +31,7 @@ export class PostgresWriters {
   /** Those that shards have; none for shards that nobody has. */
   async list(): Promise<readonly Writer[]> {
     const rows = await this.#sql<Writer[]>`
-      select writer_id as "writerId", name, run, shards::int as "shards", extract(epoch from beat_at)::float8 * 1000 as "beatAt",
+      select writer_id as "writerId", name, run, node, shards::int as "shards", extract(epoch from beat_at)::float8 * 1000 as "beatAt",
              silent_ms as "silentMs", is_draining as "isDraining", is_released as "isReleased"
       from shard_writers()`
     return rows
@@ -45,6 +47,11 @@ export class PostgresWriters {
     const beaten = await this.#sql`
       update writer set beat_at = clock_timestamp() where writer_id = ${writerId} and released_at is null`
     return beaten.count > 0
+  }
+
+  /** Of a node that has given up all its shards. */
+  async forget(writerId: string): Promise<void> {
+    await this.#sql`delete from writer where writer_id = ${writerId}`
   }
 
   async drain(writerId: string): Promise<void> {

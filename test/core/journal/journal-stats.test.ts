@@ -83,6 +83,7 @@ test('records that did not become durable are counted by reason', async () => {
     full: 1,
     held_too_long: 1,
     closed: 1,
+    not_owner: 0,
     fenced: 0,
     poisoned: 0,
     outcome_unknown: 0,

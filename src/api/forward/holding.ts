@@ -1,0 +1,65 @@
+import type { Owners } from '../../cluster/owners.ts'
+import { type Clock, sleep } from '../../lib/clock.ts'
+
+/**
+ * How long a request waits for an owner, all its waits together: longer than the lease of a node that was cut off takes to end, and its
+ * shards take to move.
+ */
+export const HOLD_MS_MAX = 10_000
+/** Requests that wait at the same time. Each has a body of 64 KB at most. */
+export const HELD_MAX = 2_000
+
+/** Requests that wait for an owner of their shard (C5): bounded in number and time. */
+export class Holding {
+  readonly #owners: Pick<Owners, 'changed'>
+  readonly #clock: Clock
+  #held = 0
+  #heldEver = 0
+
+  constructor(owners: Pick<Owners, 'changed'>, clock: Clock) {
+    this.#owners = owners
+    this.#clock = clock
+  }
+
+  get held(): number {
+    return this.#held
+  }
+
+  /** Since the start. */
+  get heldEver(): number {
+    return this.#heldEver
+  }
+
+  /** The time of one request. */
+  patience(): Patience {
+    return { leftMs: HOLD_MS_MAX, isHeld: false }
+  }
+
+  /**
+   * Waits until the shard has another owner, or for `ms`. `shard`: null for something else than an owner.
+   * @returns `waited`, or why the request must not wait any longer
+   */
+  async wait(shard: number | null, patience: Patience, ms: number): Promise<'waited' | 'no_owner' | 'full'> {
+    if (patience.leftMs <= 0) return 'no_owner'
+    if (this.#held >= HELD_MAX) return 'full'
+    if (!patience.isHeld) this.#heldEver += 1
+    patience.isHeld = true
+    this.#held += 1
+    const sinceMs = this.#clock.monotonicMs()
+    try {
+      const waitMs = Math.min(ms, patience.leftMs)
+      if (waitMs > 0) await (shard === null ? sleep(this.#clock, waitMs) : this.#owners.changed(shard, waitMs))
+    } finally {
+      this.#held -= 1
+      // At least 1: nobody waits for ever on a source that tells of changes without end.
+      patience.leftMs -= Math.max(1, this.#clock.monotonicMs() - sinceMs)
+    }
+    return 'waited'
+  }
+}
+
+/** What is left of the time that a request may wait. */
+export interface Patience {
+  leftMs: number
+  isHeld: boolean
+}

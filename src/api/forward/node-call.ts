@@ -1,0 +1,79 @@
+/** One attempt to have a request answered by another node. */
+
+import type { NodeAddress } from '../../cluster/owners.ts'
+import { targetOf } from '../http/request-target.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import { HOP_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+
+/**
+ * - `answered`: the owner's answer. `isStream`: its body is still coming.
+ * - `not_owner`: the node decides the shard no longer, or does not serve: nothing was done. `owner`: who does, if it knows.
+ * - `unknown`: no connection, no answer, or half of one, or `signal` was aborted: something may have been done.
+ */
+export type CallOutcome =
+  | { readonly kind: 'answered'; readonly response: Response; readonly isStream: boolean }
+  | { readonly kind: 'not_owner'; readonly owner: NodeAddress | null }
+  | { readonly kind: 'unknown' }
+
+export interface NodeCall {
+  readonly method: string
+  /** Of the request; only its path and query are used. */
+  readonly url: string
+  readonly headers: Headers
+  /** Null: the method has none. */
+  readonly body: ArrayBuffer | Uint8Array<ArrayBuffer> | null
+  /** Ends the call, and the body of its answer. */
+  readonly signal: AbortSignal
+}
+
+/** Of this connection, not of the request (RFC 9110, section 7.6.1); and what `fetch` says itself. */
+const NOT_FORWARDED = [
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'upgrade',
+  'proxy-connection',
+  'transfer-encoding',
+  'content-length',
+]
+/** Of the other connection, and what is between nodes. */
+const NOT_RETURNED = ['connection', 'keep-alive', 'transfer-encoding', 'date', OWNER_HEADER]
+
+/** The headers that a request is forwarded with: those that it came with, and the hop. */
+export function forwardedHeaders(request: Request, hop: string, requestId: string): Headers {
+  const headers = new Headers(request.headers)
+  for (const name of NOT_FORWARDED) headers.delete(name)
+  headers.set(HOP_HEADER, hop)
+  headers.set('X-Request-Id', requestId)
+  // Otherwise `fetch` would accept encodings that the client does not.
+  if (!headers.has('accept-encoding')) headers.set('Accept-Encoding', 'identity')
+  return headers
+}
+
+/** Never rejects. */
+export async function callNode(node: NodeAddress, { url, ...call }: NodeCall): Promise<CallOutcome> {
+  try {
+    const { path, query } = targetOf(url)
+    const target = `${node.url}${path}${query === '' ? '' : `?${query}`}`
+    const answer = await fetch(target, { ...call, redirect: 'manual', decompress: false })
+    const { status, headers, body } = answer
+    if (status === NOT_OWNER_STATUS || !headers.has(SERVED_BY_HEADER)) {
+      void body?.cancel()
+      return { kind: 'not_owner', owner: ownerIn(headers) }
+    }
+    const kept = new Headers(headers)
+    for (const name of NOT_RETURNED) kept.delete(name)
+    const isStream = body !== null && !headers.has('content-length') && call.method !== 'HEAD'
+    // Of a known length: all of it is here before any of it is sent on, so that an answer that breaks off can be asked for again.
+    const sent = isStream ? body : body === null ? null : await answer.arrayBuffer()
+    return { kind: 'answered', response: new Response(sent, { status, headers: kept }), isStream }
+  } catch {
+    return { kind: 'unknown' }
+  }
+}
+
+function ownerIn(headers: Headers): NodeAddress | null {
+  const [id, url] = headers.get(OWNER_HEADER)?.split(' ') ?? []
+  return id === undefined || url === undefined ? null : { id, url }
+}

@@ -1,0 +1,197 @@
+/**
+ * The way of one request to the owner of its shard, which may be this node or change on the way.
+ *
+ * - C5 While a shard has no owner, its requests wait here, bounded in number and time, and then go on to the new one.
+ * - C6 A shard is served here only while `Owners` says 'self', and only if it was owned without a break until the answer was made.
+ * - C8 A forwarded write has an idempotency key, its client's or one of its own, and the same wherever it is sent. So it can be sent again,
+ *   to the next owner too, when its outcome is not known.
+ */
+
+import type { NodeAddress, Owners } from '../../cluster/owners.ts'
+import type { ShardHost } from '../../cluster/shard-host.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import type { Answering } from '../server/served-routes.ts'
+import type { Unanswered } from './entry-answers.ts'
+import { HOLD_MS_MAX, type Holding } from './holding.ts'
+import type { Hops, ListenerName } from './hop.ts'
+import type { KeptBody } from './kept-body.ts'
+import { type CallOutcome, callNode, forwardedHeaders } from './node-call.ts'
+import { ownerBound } from './owner-bound.ts'
+import type { RequestHomes } from './request-home.ts'
+import { ShardWatch } from './shard-watch.ts'
+
+/** A listener as requests come in by it. */
+export interface EntryListener {
+  readonly name: ListenerName
+  readonly homes: RequestHomes
+  peerOf(request: Request): string | null
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle. */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
+}
+
+export interface OwnerRouteOptions {
+  readonly owners: Owners
+  readonly termOf: ShardHost['termOf']
+  readonly hops: Hops
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** Reads the operator's session in the request's cookie as it is stored: any node may have opened or ended it. */
+  refreshSession(request: Request): Promise<void>
+  /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
+  readonly leaving: AbortSignal
+}
+
+/** A request on its way. */
+export interface Asked {
+  readonly listener: EntryListener
+  readonly request: Request
+  /** Answers it in this node. */
+  readonly answer: Answering
+  readonly shard: number
+  readonly isOperatorSession: boolean
+  readonly body: KeptBody
+}
+
+/** Requests that other nodes are answering: those that wait for changes are most of them (src/app/fetch-limit.ts). */
+export const FORWARDED_MAX = 10_000
+/** Before a node that has not answered is asked again. */
+const AGAIN_MS = 50
+/** Of the keys that forwarded writes without one get. No client can guess one. */
+const OPERATION_PREFIX = 'nightledger-op-'
+/** Of a request for changes (docs/design.md#changes). */
+const WAIT = /([?&])wait=\d+/
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+export function isSafe({ method }: Request): boolean {
+  return SAFE_METHODS.has(method)
+}
+
+export class OwnerRoute {
+  readonly #options: OwnerRouteOptions
+  readonly #holding: Holding
+  readonly #watch: ShardWatch
+  /** Sent to other nodes, and not answered yet. */
+  #open = 0
+  /** Since the start. */
+  readonly counted = { forwarded: 0, sentAgain: 0 }
+
+  constructor(options: OwnerRouteOptions, holding: Holding) {
+    this.#options = options
+    this.#holding = holding
+    this.#watch = new ShardWatch(options.owners)
+  }
+
+  /**
+   * Never rejects unless `asked.answer` does.
+   * @param made the answer that is being made here already; null in its place if it is not the owner's (`ifDecided`)
+   * @returns the owner's answer, or why there is none
+   */
+  async answer(asked: Asked, made: Promise<Response | null> | null = null): Promise<Response | Unanswered> {
+    const { request, shard } = asked
+    const { owners } = this.#options
+    const patience = this.#holding.patience()
+    let send: ((node: NodeAddress) => Promise<CallOutcome>) | null = null
+    let isDoubtful = false
+    let told: NodeAddress | null = null
+    let isTold = false
+    for (let here = made; ; here = null) {
+      const owner: ReturnType<Owners['ownerOf']> = here !== null ? 'self' : (told ?? owners.ownerOf(shard))
+      told = null
+      if (owner === 'self') {
+        const response = await (here ?? this.here(asked))
+        if (response !== null) return response
+      } else if (owner !== null) {
+        if (this.#open >= FORWARDED_MAX) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
+        if (send !== null) this.counted.sentAgain += 1
+        send ??= this.#sender(asked)
+        const outcome = await send(owner)
+        if (outcome.kind === 'answered') {
+          this.counted.forwarded += 1
+          return outcome.response
+        }
+        if (outcome.kind === 'unknown') isDoubtful = true
+        else if (!isTold && outcome.owner !== null && outcome.owner.id !== owners.self.id) {
+          // This node may see less of the cluster than the other. Once: two that name each other would do so for ever.
+          told = outcome.owner
+          isTold = true
+          continue
+        }
+      }
+      if (request.signal.aborted) return 'no_owner'
+      const waited = await this.#holding.wait(shard, patience, this.#pauseMs(owner, shard))
+      if (waited !== 'waited') return isDoubtful && !isSafe(request) ? 'unknown' : waited
+    }
+  }
+
+  /** How long to wait, at most, after this owner has not answered. */
+  #pauseMs(asked: ReturnType<Owners['ownerOf']>, shard: number): number {
+    const owner = this.#options.owners.ownerOf(shard)
+    if (owner === null) return HOLD_MS_MAX
+    const isSame = owner === asked || (owner !== 'self' && asked !== 'self' && owner.id === asked?.id)
+    return isSame ? AGAIN_MS : 0
+  }
+
+  /** The answer made here; null: the shard is not owned, or was lost before the request was decided. Nothing was done then. */
+  async here(asked: Asked): Promise<Response | null> {
+    const { request, isOperatorSession, body, answer } = asked
+    const term = this.#options.termOf(asked.shard)
+    try {
+      if (isOperatorSession) await this.#options.refreshSession(request)
+      if (!isSafe(request)) await body.lend()
+    } catch {
+      // The database is away, or the client: it is tried again while there is time.
+      return null
+    }
+    return this.ifDecided(asked, await answer(request), term)
+  }
+
+  /**
+   * Null: the answer is not the owner's, because the shard was lost while it was made, and the request can be sent on.
+   * @param term before it was made (ShardHost.termOf)
+   */
+  ifDecided({ shard, request }: Asked, response: Response, term: number | null): Response | null {
+    const { status } = response
+    if (status === NOT_OWNER_STATUS) return null
+    if (this.#options.termOf(shard) === term) return response
+    if (isSafe(request)) return null
+    // What is acknowledged is durable. A refusal may be due to what had been forgotten already. A failure may hide a write, which only a
+    // request with a key can repeat.
+    if (status < 400 || (status >= 500 && !request.headers.has('idempotency-key'))) return response
+    return null
+  }
+
+  /** Sends the request to a node: the same every time, so that a write is made once. */
+  #sender({ listener, request, shard, body }: Asked): (node: NodeAddress) => Promise<CallOutcome> {
+    const { hops, newId, owners, clock, leaving } = this.#options
+    const isRead = isSafe(request)
+    const isOurKey = !isRead && !request.headers.has('idempotency-key')
+    // Kept by the request: it may be answered here later.
+    if (isOurKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
+    const hop = hops.text({ shard, listener: listener.name, peer: listener.peerOf(request) })
+    const headers = forwardedHeaders(request, hop, requestIdOf(request.headers.get('x-request-id'), newId))
+    const { method } = request
+    const isWait = isRead && WAIT.test(request.url)
+    const bound = { owners, clock, leaving, isWait, watch: this.#watch, shard, client: isRead ? request.signal : null }
+    return async (node) => {
+      // While it arrives, the connection may be closed for being idle.
+      const bytes = isRead ? null : await body.bytes().catch(() => undefined)
+      if (bytes === undefined) return { kind: 'unknown' }
+      const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
+      const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal })
+      this.#open += 1
+      const outcome = await listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))
+      this.#open -= 1
+      return outcome
+    }
+  }
+}
+
+/** A client that has sent no key of its own learns nothing of ours. */
+export function withoutOurKey({ headers }: Request, response: Response): Response {
+  if (headers.get('idempotency-key')?.startsWith(OPERATION_PREFIX) === true)
+    response.headers.delete('Idempotency-Replayed')
+  return response
+}

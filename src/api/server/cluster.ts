@@ -1,0 +1,70 @@
+import { Elysia } from 'elysia'
+import type { PortalAccess } from '../../access/portal-access.ts'
+import type { ClusterStatus } from '../../cluster/cluster-status.ts'
+import { EtcdError } from '../../cluster/etcd/etcd.ts'
+import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
+import { problem } from '../problems/problems.ts'
+
+/** The cluster as this node sees it. */
+export interface ClusterPage {
+  status(): ClusterStatus
+  /**
+   * Makes a node own nothing, or ends that.
+   * @returns false when there is no such node
+   * @throws EtcdError when etcd does not answer
+   */
+  drain(node: string, options: { isOn: boolean }): Promise<boolean>
+}
+
+const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'This is for the operator: send the header Authorization: Bearer <PORTAL_TOKEN>',
+  {},
+)
+const NO_NODE = problem('NOT_FOUND', 'No such node', {})
+const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, or it takes effect later', {})
+
+/**
+ * `GET /cluster`, and `PUT` and `DELETE /cluster/drains/{node}`: on the operator's listener, with the operator's token. They say the same
+ * on every node.
+ * @param options.throttled counts a wrong token
+ */
+export function clusterRoutes(
+  page: ClusterPage,
+  {
+    access,
+    throttled,
+    ...options
+  }: CountedRouteOptions & { access: PortalAccess; throttled: (request: Request) => unknown },
+) {
+  const guarded =
+    (answer: (request: Request, requestId: string) => Response | Promise<Response>) =>
+    (request: Request, requestId: string): Response | Promise<Response> => {
+      const isOperator = access.admit(request.headers.get('authorization'))?.kind === 'operator'
+      if (isOperator) return answer(request, requestId)
+      throttled(request)
+      return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+    }
+  const named = (method: string, path: string) => ({ surface: 'operating', method, path }) as const
+  const status = (_: Request, requestId: string) =>
+    new Response(JSON.stringify(page.status()), { headers: plainHeaders(requestId) })
+  const draining = (isOn: boolean) => async (request: Request, requestId: string) => {
+    const node = decodeURIComponent(new URL(request.url).pathname.split('/')[3] ?? '')
+    try {
+      const isThere = await page.drain(node, { isOn })
+      return isThere ? status(request, requestId) : problemAnswer(NO_NODE, requestId, plainHeaders(requestId))
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error
+      return problemAnswer(NO_ETCD, requestId, plainHeaders(requestId))
+    }
+  }
+  const show = countedRoute(options, named('GET', '/cluster'), guarded(status))
+  const drain = countedRoute(options, named('PUT', '/cluster/drains/{node}'), guarded(draining(true)))
+  const resume = countedRoute(options, named('DELETE', '/cluster/drains/{node}'), guarded(draining(false)))
+  // Literals: Elysia reads from a handler's source which parts of a request to parse.
+  return new Elysia()
+    .get('/cluster', ({ request }) => show(request), { detail: { hide: true } })
+    .put('/cluster/drains/:node', ({ request }) => drain(request), { detail: { hide: true } })
+    .delete('/cluster/drains/:node', ({ request }) => resume(request), { detail: { hide: true } })
+}

@@ -1,0 +1,90 @@
+/** The composition root of forwarding: how requests come into a node. */
+import { AgencyDirectory } from '../api/forward/agency-directory.ts'
+import { Hops, type ListenerName } from '../api/forward/hop.ts'
+import { RequestEntry } from '../api/forward/request-entry.ts'
+import { RequestHomes } from '../api/forward/request-home.ts'
+import type { PortalLedger } from '../api/portal/portal-dependencies.ts'
+import { sessionSecretIn } from '../api/portal/session-cookie.ts'
+import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
+import type { Listener } from '../api/server/listener.ts'
+import type { Answering } from '../api/server/served-routes.ts'
+import type { Owners } from '../cluster/owners.ts'
+import type { ShardHost } from '../cluster/shard-host.ts'
+import { shardOf } from '../core/journal/shard.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { sha256Hex } from '../lib/sha256-hex.ts'
+import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresDirectoryRows } from '../postgres/stores/postgres-directory-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
+import type { Ledger } from './open-ledger.ts'
+
+/** What makes a process forward requests. */
+export interface Forwarding {
+  readonly owners: Owners
+  readonly shards: Pick<ShardHost, 'termOf'>
+  /** CLUSTER_SECRET. */
+  readonly secret: string
+}
+
+export interface Entry {
+  readonly requests: RequestEntry
+  /** What a listener answers with goes through what this returns. */
+  wrap(
+    name: ListenerName,
+    listener: Listener,
+    options: { readonly operatorTokens: readonly string[]; readonly any: Answering },
+  ): (answer: Answering) => Answering
+  /** The other end of the client's connection, whichever node it is connected to. */
+  peerOf(listener: Listener, request: Request): string | null
+  readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
+}
+
+/** @param leaving aborted when the process stops */
+export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding, leaving: AbortSignal): Entry {
+  const { sql, clock, newId, sessions } = ledger
+  const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
+  const sessionRows = new PostgresSessionRows(sql)
+  const requests = new RequestEntry({
+    ...{ owners, clock, newId, leaving, hops: new Hops(secret) },
+    termOf: (shard) => shards.termOf(shard),
+    refreshSession: async (request) => {
+      const cookie = sessionSecretIn(request)
+      if (cookie === null) return
+      const sha256 = sha256Hex(cookie)
+      sessions.refresh(sha256, await sessionRows.read(sha256))
+    },
+  })
+  const catalogueStore = new PostgresCatalogueStore(sql)
+  return {
+    requests,
+    wrap: (name, listener, { operatorTokens, any }) =>
+      requests.wrap(
+        {
+          name,
+          homes: new RequestHomes({ directory, operatorTokens }),
+          peerOf: (request) => listener.peerOf(request),
+          withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+        },
+        any,
+      ),
+    peerOf: (listener, request) => {
+      const forwarded = requests.forwardedPeerOf(request)
+      return forwarded === undefined ? listener.peerOf(request) : forwarded
+    },
+    agencies: {
+      allAgencies: async () => (await catalogueStore.loadAgencies()).toSorted((a, b) => (a.slug < b.slug ? -1 : 1)),
+      newAgencyId: (request) => agencyIdIn(requests.shardOf(request), newId),
+    },
+  }
+}
+
+/** Every 256th id or so is of the shard that is wanted. */
+const DRAWN_MAX = 100_000
+
+function agencyIdIn(shard: number | undefined, newId: IdSource): string {
+  for (let drawn = 0; drawn < DRAWN_MAX; drawn++) {
+    const id = newId('agc')
+    if (shard === undefined || shardOf(id) === shard) return id
+  }
+  throw new Error(`Cannot make an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
+}

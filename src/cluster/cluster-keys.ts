@@ -1,0 +1,72 @@
+/** What the keys of a cluster in etcd are called and say. `prefix` ends in a slash; it has the id of the database, so one etcd serves several. */
+import { SHARDS } from '../core/journal/shard.ts'
+
+/** The member key of a node. */
+export interface Member {
+  readonly id: string
+  readonly url: string
+  readonly version: string
+  /** Identifies the run of the process on its machine; null where that cannot be told. */
+  readonly run: string | null
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  /** up: wants its part of the shards. leaving: is being stopped, and gives them up. */
+  readonly state: MemberState
+}
+
+export type MemberState = 'up' | 'leaving'
+
+/** The key of a shard. */
+export interface Claim {
+  readonly node: string
+  /** The owner has acquired it. Otherwise it is about to. */
+  readonly isServing: boolean
+}
+
+export type ClusterKey =
+  | { readonly kind: 'member'; readonly id: string }
+  | { readonly kind: 'shard'; readonly shard: number }
+  /** The operator wants this node to own nothing. Hangs on the node's lease, so it ends with the process. */
+  | { readonly kind: 'drain'; readonly id: string }
+
+export class ClusterKeys {
+  constructor(readonly prefix: string) {}
+
+  member(id: string): string {
+    return `${this.prefix}members/${id}`
+  }
+
+  shard(shard: number): string {
+    return `${this.prefix}shards/${shard}`
+  }
+
+  drain(id: string): string {
+    return `${this.prefix}drains/${id}`
+  }
+
+  /** Null: none of ours. */
+  parse(key: string): ClusterKey | null {
+    const [kind, name, ...rest] = key.slice(this.prefix.length).split('/')
+    if (!key.startsWith(this.prefix) || name === undefined || name === '' || rest.length > 0) return null
+    if (kind === 'members') return { kind: 'member', id: name }
+    if (kind === 'drains') return { kind: 'drain', id: name }
+    if (kind !== 'shards' || !/^\d{1,3}$/.test(name) || Number(name) >= SHARDS) return null
+    return { kind: 'shard', shard: Number(name) }
+  }
+}
+
+export function memberText({ id: _, ...member }: Member): string {
+  return JSON.stringify(member)
+}
+
+export function memberOf(id: string, text: string): Member {
+  return { ...(JSON.parse(text) as Omit<Member, 'id'>), id }
+}
+
+export function claimText({ node, isServing }: Claim): string {
+  return JSON.stringify({ node, isServing })
+}
+
+export function claimOf(text: string): Claim {
+  return JSON.parse(text) as Claim
+}

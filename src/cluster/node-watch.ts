@@ -1,0 +1,30 @@
+import type { Member } from './cluster-keys.ts'
+
+/** What a node reports, one log line each. */
+export interface NodeWatch {
+  onJoined(): void
+  onLeaseLost(fields: { shards: number }): void
+  /** Another process has this NODE_ID; it is waited for. */
+  onNodeIdTaken(member: Member): void
+  /** Once per outage. */
+  onEtcdFailure(error: unknown): void
+  onEtcdBack(): void
+  onAcquired(fields: { shards: number; ms: number }): void
+  onReleased(fields: { shards: number; ms: number }): void
+  /** Another node has the keys. */
+  onDropped(fields: { shards: number }): void
+  /** Another writer has raised the epochs, as a batch or the failsafe found out. */
+  onFenced(fields: { shards: readonly number[] }): void
+  /** It is tried again. */
+  onMoveFailure(fields: { shards: number; step: 'acquire' | 'release'; err: unknown }): void
+}
+
+/** Since the start of the process, in shards. */
+export interface MoveCounts {
+  acquired: number
+  released: number
+  dropped: number
+  fenced: number
+  /** Attempts to acquire, in calls. */
+  failures: number
+}

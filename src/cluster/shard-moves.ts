@@ -1,0 +1,233 @@
+/**
+ * What a node does about its shards, step by step.
+ * - C2 A claim is a create-if-absent transaction on the node's lease.
+ * - C3 etcd only says who should try: a claimed shard is served once `ShardHost.acquire` has raised its epoch.
+ * - C5 A shard is handed over by `ShardHost.release`; then its key is removed.
+ * - C10 Each step is a task of its own: one that hangs delays its own shards alone.
+ */
+import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type ClusterKeys, claimText } from './cluster-keys.ts'
+import type { ClusterView } from './cluster-view.ts'
+import type { Change, Etcd } from './etcd/etcd.ts'
+import type { MoveCounts, NodeWatch } from './node-watch.ts'
+import type { ShardHost } from './shard-host.ts'
+import { stepsOf } from './steps.ts'
+
+/** After a shard could not be acquired or given up. */
+const AGAIN_MS = 1_000
+/** A second fence within this time is somebody outside the cluster. */
+const FENCED_AGAIN_MS = 10_000
+/** A shard that was given up and that nobody serves counts as moving for this long. */
+const MOVING_MS_MAX = 3_000
+
+type Move = 'acquire' | 'release' | 'other'
+
+export interface MovesOptions {
+  readonly self: string
+  readonly etcd: Etcd
+  readonly clock: Clock
+  readonly keys: ClusterKeys
+  readonly view: ClusterView
+  readonly host: ShardHost
+  readonly watch: NodeWatch
+  /** Who should own each shard; null: nobody can. */
+  wanted(): readonly (string | null)[]
+  /** The present lease, if it is confirmed: without one nothing is begun, and nothing that was begun goes on. */
+  lease(): string | null
+  /** Call after everything that may change who owns what. */
+  onChanged(): void
+  onEtcdFailure(error: unknown): void
+}
+
+export class ShardMoves {
+  readonly counts: MoveCounts = { acquired: 0, released: 0, dropped: 0, fenced: 0, failures: 0 }
+  isLeaving = false
+  readonly #options: MovesOptions
+  readonly #busy = new Map<number, Move>()
+  /** Given up for another node, until when they count (monotonic). */
+  readonly #moving = new Map<number, number>()
+  /** Not to be touched before (monotonic). */
+  readonly #notBefore = new Map<number, number>()
+  readonly #fencedAt = new Map<number, number>()
+
+  constructor(options: MovesOptions) {
+    this.#options = options
+    options.host.onFenced = (shards) => this.#fenced(shards)
+  }
+
+  /** Nothing is in progress. */
+  get isIdle(): boolean {
+    return this.#busy.size === 0
+  }
+
+  get acquiring(): number {
+    return this.#count('acquire')
+  }
+
+  get releasing(): number {
+    return this.#count('release')
+  }
+
+  isBusy(shard: number): boolean {
+    return this.#busy.has(shard)
+  }
+
+  /** This node decides it, and is not giving it up. */
+  isServed(shard: number): boolean {
+    return this.#options.host.owned.has(shard) && this.#busy.get(shard) !== 'release'
+  }
+
+  /** Begins what is to be done. Synchronous; every task that ends calls `onChanged`, which calls it again. */
+  act(): void {
+    const { self, clock, view, host, wanted } = this.#options
+    const lease = this.#options.lease()
+    if (lease === null) return
+    const now = clock.monotonicMs()
+    for (const [shard, until] of this.#moving) {
+      const claim = view.claims[shard]
+      if (until <= now || (claim?.isServing === true && claim.lease !== lease)) this.#moving.delete(shard)
+    }
+    for (const [shard, at] of this.#notBefore) if (at <= now) this.#notBefore.delete(shard)
+    const steps = stepsOf({
+      ...{ self, lease, claims: view.claims, wanted: wanted(), owned: host.owned },
+      busy: new Set([...this.#busy.keys(), ...this.#notBefore.keys()]),
+      moving: this.#moving.size + this.releasing,
+      isLeaving: this.isLeaving,
+    })
+    this.#drop(steps.drop)
+    this.#begin('acquire', steps.claim, async (shards) => this.#acquire(await this.#claim(shards, lease), lease))
+    this.#begin('acquire', steps.acquire, (shards) => this.#acquire(shards, lease))
+    this.#begin('release', steps.release, (shards) => this.#release(shards, lease))
+    this.#begin('other', steps.announce, (shards) => this.#announce(shards, lease))
+    this.#begin('other', steps.unclaim, (shards) => this.#unclaim(shards, lease))
+  }
+
+  /** Stops serving what other nodes have claimed. */
+  dropClaimed(): void {
+    const { self, view, host } = this.#options
+    this.#drop([...host.owned].filter((shard) => (view.claims[shard]?.node ?? self) !== self))
+  }
+
+  /** Makes the changes whose condition holds. @returns which; the view has them */
+  async commit(changes: readonly Change[]): Promise<readonly boolean[]> {
+    const { etcd, view } = this.#options
+    const { revision, done } = await etcd.commit(changes)
+    view.apply(changes.filter((_, index) => done[index] === true).map((change) => ({ ...change, revision })))
+    return done
+  }
+
+  #drop(shards: readonly number[]): void {
+    if (shards.length === 0) return
+    this.#options.host.drop(shards)
+    this.counts.dropped += shards.length
+    this.#options.watch.onDropped({ shards: shards.length })
+  }
+
+  #begin(move: Move, shards: readonly number[], task: (shards: readonly number[]) => Promise<void>): void {
+    if (shards.length === 0) return
+    for (const shard of shards) {
+      assert(!this.#busy.has(shard), 'Cannot begin a step: the shard is busy')
+      this.#busy.set(shard, move)
+    }
+    // In a microtask, so that `act` has begun everything before a task can call it again.
+    void Promise.resolve(shards)
+      .then(task)
+      .catch((error) => this.#options.onEtcdFailure(error))
+      .finally(() => {
+        for (const shard of shards) this.#busy.delete(shard)
+        this.#options.onChanged()
+      })
+  }
+
+  /** @returns those that it got */
+  async #claim(shards: readonly number[], lease: string): Promise<readonly number[]> {
+    const { self, keys } = this.#options
+    const value = claimText({ node: self, isServing: false })
+    const done = await this.commit(
+      shards.map((shard) => ({ key: keys.shard(shard), value, lease, condition: 'absent' })),
+    )
+    return shards.filter((_, index) => done[index] === true)
+  }
+
+  async #acquire(shards: readonly number[], lease: string): Promise<void> {
+    const { clock, host, watch } = this.#options
+    if (shards.length === 0 || this.#options.lease() !== lease) return
+    const since = clock.monotonicMs()
+    try {
+      await host.acquire(shards)
+    } catch (err) {
+      this.counts.failures += 1
+      this.#leaveAlone(shards, AGAIN_MS)
+      watch.onMoveFailure({ shards: shards.length, step: 'acquire', err })
+      return
+    }
+    // The lease was lost meanwhile: somebody else may try, and may have been faster.
+    if (this.#options.lease() !== lease) {
+      host.drop(shards)
+      return
+    }
+    this.counts.acquired += shards.length
+    watch.onAcquired({ shards: shards.length, ms: clock.monotonicMs() - since })
+    this.#options.onChanged()
+    await this.#announce(shards, lease)
+  }
+
+  /** Says in the keys that the shards are served. A key that is gone although nobody else has claimed it is made again. */
+  async #announce(shards: readonly number[], lease: string): Promise<void> {
+    const { self, keys, view } = this.#options
+    const value = claimText({ node: self, isServing: true })
+    await this.commit(
+      shards.map((shard) => ({
+        ...{ key: keys.shard(shard), value, lease },
+        condition: view.claims[shard] === null ? 'absent' : { lease },
+      })),
+    )
+  }
+
+  async #release(shards: readonly number[], lease: string): Promise<void> {
+    const { clock, host, watch } = this.#options
+    const since = clock.monotonicMs()
+    try {
+      await host.release(shards)
+    } catch (err) {
+      this.#leaveAlone(shards, AGAIN_MS)
+      watch.onMoveFailure({ shards: shards.length, step: 'release', err })
+      return
+    }
+    const until = clock.monotonicMs() + MOVING_MS_MAX
+    for (const shard of shards) this.#moving.set(shard, until)
+    await this.#unclaim(shards, lease)
+    this.counts.released += shards.length
+    watch.onReleased({ shards: shards.length, ms: clock.monotonicMs() - since })
+  }
+
+  async #unclaim(shards: readonly number[], lease: string): Promise<void> {
+    const { keys } = this.#options
+    await this.commit(shards.map((shard) => ({ key: keys.shard(shard), value: null, lease, condition: { lease } })))
+  }
+
+  /** The first fence may be a late claim of another node: acquire again. A second one soon after is somebody outside the cluster. */
+  #fenced(shards: readonly number[]): void {
+    const now = this.#options.clock.monotonicMs()
+    for (const shard of shards) {
+      const isAgain = now - (this.#fencedAt.get(shard) ?? Number.NEGATIVE_INFINITY) < FENCED_AGAIN_MS
+      if (isAgain) this.#leaveAlone([shard], FENCED_AGAIN_MS)
+      this.#fencedAt.set(shard, now)
+    }
+    this.counts.fenced += shards.length
+    this.#options.watch.onFenced({ shards })
+    this.#options.onChanged()
+  }
+
+  #leaveAlone(shards: readonly number[], ms: number): void {
+    const until = this.#options.clock.monotonicMs() + ms
+    for (const shard of shards) this.#notBefore.set(shard, until)
+  }
+
+  #count(wanted: Move): number {
+    let count = 0
+    for (const move of this.#busy.values()) if (move === wanted) count += 1
+    return count
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * - C2 At most `MOVES_MAX` shards of a node move to others at a time, `LEAVING_MOVES_MAX` when the node is being stopped.
+ * - C7 Compares who should own each shard with who does, and says what this node does about it. Pure: it is asked after every change, and
+ *   every second.
+ */
+import type { HeldClaim } from './cluster-view.ts'
+
+/** Of one node, at a time. */
+export const MOVES_MAX = 8
+/** A process that is being stopped has seconds to hand over everything, and a move costs little more for four times the shards. */
+export const LEAVING_MOVES_MAX = 32
+
+/** What this node does next, by shard. No shard is in two of the lists. */
+export interface Steps {
+  /** Make the key, then acquire. */
+  readonly claim: readonly number[]
+  /** The key is there: acquire. */
+  readonly acquire: readonly number[]
+  /** The key does not say yet that the shard is served, or is gone although nobody else has it: write it. */
+  readonly announce: readonly number[]
+  /** Hand over. */
+  readonly release: readonly number[]
+  /** Another node has the key: stop at once. */
+  readonly drop: readonly number[]
+  /** Remove the key of a shard that is not owned. */
+  readonly unclaim: readonly number[]
+}
+
+export interface Situation {
+  readonly self: string
+  /** The present lease. */
+  readonly lease: string
+  /** By shard. */
+  readonly claims: readonly (HeldClaim | null)[]
+  /** Who should own it, by shard; null: nobody can. */
+  readonly wanted: readonly (string | null)[]
+  /** Shards that the engine decides. */
+  readonly owned: ReadonlySet<number>
+  /** Shards that something is being done with, or that wait before it is tried again: they are left alone. */
+  readonly busy: ReadonlySet<number>
+  /** Shards on their way from this node to others. */
+  readonly moving: number
+  /** The process is being stopped. */
+  readonly isLeaving: boolean
+}
+
+export function stepsOf(situation: Situation): Steps {
+  const steps = { claim: [], acquire: [], announce: [], release: [], drop: [], unclaim: [] } satisfies Record<
+    keyof Steps,
+    number[]
+  > as Record<keyof Steps, number[]>
+  for (let shard = 0; shard < situation.claims.length; shard++) {
+    const step = situation.busy.has(shard) ? null : stepOf(shard, situation)
+    if (step !== null) steps[step].push(shard)
+  }
+  // Without a successor nobody waits for a shard: it is given up, not moved.
+  const canMove = situation.wanted.some((node) => node !== null)
+  if (!canMove) return steps
+  // Batch after batch: a shard at a time would cost as many transactions and take-overs as there are shards.
+  const max = situation.isLeaving ? LEAVING_MOVES_MAX : MOVES_MAX
+  return { ...steps, release: situation.moving === 0 ? steps.release.slice(0, max) : [] }
+}
+
+function stepOf(shard: number, { self, lease, claims, wanted, owned, isLeaving }: Situation): keyof Steps | null {
+  const claim = claims[shard] ?? null
+  const isWanted = !isLeaving && (wanted[shard] ?? self) === self
+  const isMine = claim !== null && claim.node === self && claim.lease === lease
+  if (owned.has(shard)) {
+    // On a lease of ours that is over: the next reading will tell whose it is.
+    if (claim !== null && !isMine) return claim.node === self ? null : 'drop'
+    if (!isWanted) return claim === null ? 'drop' : 'release'
+    return claim?.isServing === true ? null : 'announce'
+  }
+  if (isMine) return isWanted ? 'acquire' : 'unclaim'
+  return claim === null && wanted[shard] === self && !isLeaving ? 'claim' : null
+}

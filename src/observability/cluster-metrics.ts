@@ -1,0 +1,95 @@
+import type { ClusterStats } from '../cluster/cluster-status.ts'
+import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
+import type { ServiceStats } from './service-stats.ts'
+
+/** No sample without a cluster. */
+function ofCluster(
+  read: (cluster: ClusterStats) => ReturnType<typeof only>,
+): (stats: ServiceStats) => ReturnType<typeof only> {
+  return ({ cluster }) => (cluster === null ? [] : read(cluster))
+}
+
+/** Of a node of a cluster (CLUSTER_ETCD). */
+export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
+  {
+    name: 'nightledger_cluster_nodes',
+    type: 'gauge',
+    help: 'Nodes that this node knows, by state.',
+    labels: ['state'],
+    read: ofCluster(({ nodes }) => byLabel('state', nodes)),
+  },
+  {
+    name: 'nightledger_cluster_shards',
+    type: 'gauge',
+    help: 'Shards of the cluster as this node sees them: served, claimed by a node that does not serve them yet, or without an owner.',
+    labels: ['state'],
+    read: ofCluster(({ shards }) => byLabel('state', shards)),
+  },
+  {
+    name: 'nightledger_cluster_own_shards',
+    type: 'gauge',
+    help: 'Shards of this node: owned (those being released included), and being acquired or released.',
+    labels: ['state'],
+    read: ofCluster(({ own }) => byLabel('state', own)),
+  },
+  {
+    name: 'nightledger_cluster_moves_total',
+    type: 'counter',
+    help: 'Shards that this node has acquired, released, dropped because another node had them, or lost to a fence.',
+    labels: ['action'],
+    read: ofCluster(({ moves: { acquired, released, dropped, fenced } }) =>
+      byLabel('action', { acquired, released, dropped, fenced }),
+    ),
+  },
+  {
+    name: 'nightledger_cluster_move_failures_total',
+    type: 'counter',
+    help: 'Attempts to acquire or to release shards that failed and were made again.',
+    read: ofCluster(({ moves }) => only(moves.failures)),
+  },
+  {
+    name: 'nightledger_cluster_etcd_up',
+    type: 'gauge',
+    help: 'Whether etcd answered the last call of this node: 1 or 0.',
+    read: ofCluster(({ isEtcdUp }) => only(isEtcdUp ? 1 : 0)),
+  },
+  {
+    name: 'nightledger_cluster_etcd_failures_total',
+    type: 'counter',
+    help: 'Calls of this node that etcd did not answer.',
+    read: ofCluster(({ etcdFailures }) => only(etcdFailures)),
+  },
+  {
+    name: 'nightledger_cluster_lease_remaining_seconds',
+    type: 'gauge',
+    help: 'How long the lease of this node is still confirmed; 0 if it is not.',
+    read: ofCluster(({ leaseMs }) => only(leaseMs * FROM_MS)),
+  },
+  {
+    name: 'nightledger_cluster_failsafe',
+    type: 'gauge',
+    help: 'Whether only PostgreSQL confirms what this node serves, because etcd is away: 1 or 0.',
+    read: ofCluster(({ isFailsafe }) => only(isFailsafe ? 1 : 0)),
+  },
+  {
+    name: 'nightledger_cluster_confirmed',
+    type: 'gauge',
+    help: 'Whether this node may serve its shards: its lease or PostgreSQL has confirmed them. 1 or 0.',
+    read: ofCluster(({ isConfirmed }) => only(isConfirmed ? 1 : 0)),
+  },
+  {
+    name: 'nightledger_cluster_requests_total',
+    type: 'counter',
+    help: 'Requests that were forwarded to another node, sent again to it, held for want of an owner, answered 500 because there was none in time, or came to this node too late.',
+    labels: ['outcome'],
+    read: ofCluster(({ entry: { forwarded, sentAgain, held, unanswered, misdirected } }) =>
+      byLabel('outcome', { forwarded, sent_again: sentAgain, held, unanswered, misdirected }),
+    ),
+  },
+  {
+    name: 'nightledger_cluster_requests_holding',
+    type: 'gauge',
+    help: 'Requests that wait for an owner of their shard.',
+    read: ofCluster(({ entry }) => only(entry.holding)),
+  },
+]

@@ -1,0 +1,30 @@
+import type { DirectoryRows, Named, Naming } from '../../api/forward/agency-directory.ts'
+import { idOf } from '../../lib/ids.ts'
+import type { Sql } from '../client/connect.ts'
+
+/** The agencies of keys, access tokens, sessions and slugs, each found by a unique index. */
+export class PostgresDirectoryRows implements DirectoryRows {
+  readonly #sql: Sql
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  async find(names: readonly Naming[]): Promise<readonly Named[]> {
+    // As text: array parameters need types that are not fetched.
+    const of = (wanted: Naming['kind']) =>
+      JSON.stringify(names.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))
+    const rows = await this.#sql<{ kind: Naming['kind']; name: string; agencyId: string | null }[]>`
+      select 'key' as kind, secret_sha256 as name, agency_id as "agencyId" from api_key where secret_sha256 in (select jsonb_array_elements_text(${of('key')}::text::jsonb))
+      union all
+      select 'token', secret_sha256, agency_id from access_token where secret_sha256 in (select jsonb_array_elements_text(${of('token')}::text::jsonb))
+      union all
+      select 'session', secret_sha256, agency_id from portal_session where secret_sha256 in (select jsonb_array_elements_text(${of('session')}::text::jsonb))
+      union all
+      select 'slug', slug, agency_id from agency where slug in (select jsonb_array_elements_text(${of('slug')}::text::jsonb))`
+    return rows.map(({ kind, name, agencyId }) => ({
+      ...{ kind, name },
+      agencyId: agencyId === null ? null : idOf('agc', agencyId),
+    }))
+  }
+}

@@ -1,0 +1,88 @@
+import type { ShardEpoch, WriterTerm } from '../../core/journal/journal-store.ts'
+import { connect, type Sql } from '../client/connect.ts'
+import { assertWritable } from '../client/writable.ts'
+import { fencesText } from './batch-text.ts'
+import { type TakenRow, termOf } from './taken-shards.ts'
+
+/** The row in `writer` of a node. */
+export interface NodeWriter {
+  /** A UUID, drawn for this process. */
+  readonly writerId: string
+  /** Host and process, for people. */
+  readonly holder: string
+  /** Of `ownRun`. */
+  readonly run: string | null
+  /** NODE_ID. */
+  readonly node: string
+}
+
+/** How a node becomes the writer of shards in Postgres, and learns that it no longer is. On connections of its own. */
+export class PostgresShards {
+  readonly #url: string
+  readonly #writer: NodeWriter
+  #taking: Sql
+  #confirming: Sql
+
+  constructor(url: string, writer: NodeWriter) {
+    this.#url = url
+    this.#writer = writer
+    this.#taking = connect(url, { purpose: 'journal' })
+    // Not behind a take-over, which may wait for a lock.
+    this.#confirming = connect(url, { purpose: 'journal' })
+  }
+
+  /**
+   * Makes this node the only writer of these shards (C3): no batch of an earlier one can commit there afterwards.
+   * @param shards in order
+   * @throws when it is not known whether it has; the next call uses a new connection
+   */
+  async take(shards: readonly number[]): Promise<WriterTerm> {
+    const { writerId, holder, run, node } = this.#writer
+    const client = this.#taking
+    try {
+      await assertWritable(client)
+      const rows = await client<TakenRow[]>`
+        select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
+               last_link as "lastLink", newest_month::text as "newestMonth"
+        from take_shards(${`{${shards.join()}}`}::text::smallint[], ${holder}, ${writerId}, ${run}, ${node})`
+      return termOf(rows)
+    } catch (error) {
+      if (client === this.#taking) this.#taking = this.#insteadOf(client)
+      throw error
+    }
+  }
+
+  /** Tells whoever waits for the writers that these shards have none. @throws what the database rejects with */
+  async giveUp(shards: readonly number[]): Promise<void> {
+    await this.#taking`
+      select give_up_shards(${`{${[...shards].sort((a, b) => a - b).join()}}`}::text::smallint[], ${this.#writer.writerId})`
+  }
+
+  /**
+   * Those of these shards that another writer has taken. The answer is that of the primary, and its synchronous standby: one that was
+   * cut off does not give it.
+   * @throws when the database does not answer
+   */
+  async lost(owned: readonly ShardEpoch[]): Promise<readonly number[]> {
+    const { shards, epochs } = fencesText(owned)
+    const client = this.#confirming
+    try {
+      const rows = await client<{ shard: number }[]>`
+        select lost_shards(${shards}::text::smallint[], ${epochs}::text::bigint[], ${this.#writer.writerId}) as "shard"`
+      return rows.map(({ shard }) => shard)
+    } catch (error) {
+      if (client === this.#confirming) this.#confirming = this.#insteadOf(client)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#taking.end({ timeout: 1 }), this.#confirming.end({ timeout: 1 })])
+  }
+
+  #insteadOf(broken: Sql): Sql {
+    // Whatever becomes of the broken one no longer matters.
+    void Promise.allSettled([broken.end({ timeout: 0 })])
+    return connect(this.#url, { purpose: 'journal' })
+  }
+}

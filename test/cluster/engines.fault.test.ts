@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { SHARDS } from '../../src/core/journal/shard.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { openTestLedger } from '../support/ledger.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { EngineProcess } from './support/engines.ts'
+import { type LoadedAgency, makeAgencies, ShardLoad } from './support/shard-load.ts'
+
+const SEED = Number(process.env['LOAD_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+console.log(`LOAD_SEED=${SEED}`)
+const ENGINES = 3
+const CLIENTS = 16
+const READERS = 4
+const AGENCIES = 24
+
+let database: TestDatabase
+let sql: Sql
+let agencies: readonly LoadedAgency[]
+let engines: EngineProcess[]
+/** By shard: the index of its owner, as whoever places shards knows it. */
+let owners: number[]
+let dice: SeededRandom
+
+beforeEach(async () => {
+  dice = new SeededRandom(SEED)
+  database = await testDatabase()
+  sql = connect(database.url, { purpose: 'admin' })
+  const before = await openTestLedger({ on: database })
+  agencies = await makeAgencies(before, AGENCIES, 3)
+  await before.close()
+  engines = await Promise.all(Array.from({ length: ENGINES }, (_, i) => EngineProcess.start(database.url, `n${i}`)))
+  owners = Array.from({ length: SHARDS }, (_, shard) => shard % ENGINES)
+  await Promise.all(engines.map((engine, i) => engine.tell('acquire', shardsOf(i))))
+}, 180_000)
+
+afterEach(async () => {
+  for (const engine of engines) engine.kill('SIGKILL')
+  await Promise.all(engines.map((engine) => engine.exited))
+  await sql.end({ timeout: 1 })
+  await database.drop()
+})
+
+const shardsOf = (index: number) => owners.flatMap((owner, shard) => (owner === index ? [shard] : []))
+const engineAt = (index: number): EngineProcess => {
+  const engine = engines[index]
+  if (engine === undefined) throw new Error(`Cannot use engine ${index}: there is none`)
+  return engine
+}
+const newLoad = () => new ShardLoad(agencies, (shard) => engineAt(owners[shard] ?? 0).url, dice)
+
+/** Up to eight shards of one engine, those with agencies first. */
+function someShards(index: number): number[] {
+  const loaded = new Set(agencies.map(({ shard }) => shard))
+  return shardsOf(index)
+    .toSorted((a, b) => Number(loaded.has(b)) - Number(loaded.has(a)) || dice.int(0, 2) - 1)
+    .slice(0, dice.int(1, 8))
+}
+
+function give(shards: readonly number[], to: number): void {
+  for (const shard of shards) owners[shard] = to
+}
+
+async function handOver(how: 'release' | 'drop'): Promise<void> {
+  const from = dice.int(0, ENGINES - 1)
+  const to = (from + dice.int(1, ENGINES - 1)) % ENGINES
+  const shards = someShards(from)
+  await engineAt(from).tell(how, shards)
+  await engineAt(to).tell('acquire', shards)
+  give(shards, to)
+}
+
+/** Engines are stopped while another one acquires their shards, go on, and are still asked by clients that know no better. */
+async function faultsOfStaleEngines(rounds: number): Promise<string[]> {
+  const faults: string[] = []
+  const load = newLoad()
+  load.start(CLIENTS, READERS)
+  for (let round = 0; round < rounds; round++) {
+    await Bun.sleep(300)
+    const victim = round % ENGINES
+    const heir = (victim + 1) % ENGINES
+    const stale = new ShardLoad(agencies, () => engineAt(victim).url, dice)
+    const shards = shardsOf(victim)
+    engineAt(victim).kill('SIGSTOP')
+    await engineAt(heir).tell('acquire', shards)
+    give(shards, heir)
+    stale.start(4, 0)
+    await Bun.sleep(200)
+    engineAt(victim).kill('SIGCONT')
+    await Bun.sleep(500)
+    await stale.abandon()
+    if (stale.acknowledged.length > 0) faults.push('a stale engine acknowledged a write')
+    await engineAt(victim).tell('confirm')
+    const { owned } = await engineAt(victim).state()
+    if (owned.length > 0) faults.push('a stale engine still owns shards')
+    const back = shardsOf(heir).slice(0, 120)
+    await engineAt(victim).tell('drop', back)
+    await engineAt(heir).tell('release', back)
+    await engineAt(victim).tell('acquire', back)
+    give(back, victim)
+  }
+  await load.stop()
+  console.log(
+    `acknowledged ${load.acknowledged.length}, repeats ${load.repeats}, longest ${Math.round(load.longestMs)} ms`,
+  )
+  return [...faults, ...(await load.faults(sql))]
+}
+
+describe('a build is caught that', () => {
+  test('writes without looking at the fences', async () => {
+    await sql`
+      create or replace function check_fences(shards smallint[], epochs bigint[]) returns boolean language sql as 'select true'`
+    expect(await faultsOfStaleEngines(2)).toContain('a stale engine acknowledged a write')
+  }, 180_000)
+
+  test('claims shards without raising their epochs', async () => {
+    const [row] = await sql<{ text: string }[]>`
+      select pg_get_functiondef('take_shards(smallint[], text, uuid, text, text)'::regprocedure) as text`
+    const broken = row?.text.replace('epoch = s.epoch + 1, ', '')
+    expect(broken).not.toBe(row?.text)
+    await sql.unsafe(broken ?? '')
+    expect(await faultsOfStaleEngines(2)).toContain('a stale engine still owns shards')
+  }, 180_000)
+})
+
+describe('several engines on one database, under load', () => {
+  test('pass shards to and fro: nothing is lost, sold twice or left out, and no write fails', async () => {
+    const load = newLoad()
+    load.start(CLIENTS, READERS)
+    for (let round = 0; round < 60; round++) await handOver('release')
+    await load.stop()
+    expect(await load.faults(sql)).toEqual([])
+    for (const engine of engines) expect((await engine.state()).fenced).toEqual([])
+    console.log(
+      `acknowledged ${load.acknowledged.length}, repeats ${load.repeats}, longest ${Math.round(load.longestMs)} ms`,
+    )
+  }, 180_000)
+
+  test('lose shards without a word, to a claim that fences them: they go on with the others', async () => {
+    const load = newLoad()
+    load.start(CLIENTS, READERS)
+    for (let round = 0; round < 40; round++) {
+      if (dice.chance(0.4)) {
+        await handOver('drop')
+        continue
+      }
+      // The owner is told nothing: the fence tells it.
+      const from = dice.int(0, ENGINES - 1)
+      const to = (from + 1) % ENGINES
+      const shards = someShards(from)
+      await engineAt(to).tell('acquire', shards)
+      await Bun.sleep(dice.int(0, 60))
+      give(shards, to)
+      // Whoever places shards makes sure of it once a second.
+      await engineAt(from).tell('confirm')
+      const { owned } = await engineAt(from).state()
+      expect(owned.filter((shard) => shards.includes(shard))).toEqual([])
+    }
+    await load.stop()
+    expect(await load.faults(sql)).toEqual([])
+    console.log(
+      `acknowledged ${load.acknowledged.length}, repeats ${load.repeats}, longest ${Math.round(load.longestMs)} ms`,
+    )
+  }, 180_000)
+
+  test('are killed, and the others go on with their shards', async () => {
+    const load = newLoad()
+    load.start(CLIENTS, READERS)
+    for (let round = 0; round < 5; round++) {
+      await Bun.sleep(300)
+      const victim = round % ENGINES
+      const shards = shardsOf(victim)
+      engineAt(victim).kill('SIGKILL')
+      const heirs = [0, 1, 2].filter((index) => index !== victim)
+      await Promise.all(
+        heirs.map(async (heir, i) => {
+          const share = shards.filter((_, place) => place % heirs.length === i)
+          await engineAt(heir).tell('acquire', share)
+          give(share, heir)
+        }),
+      )
+      engines[victim] = await EngineProcess.start(database.url, `n${victim}`)
+      for (const heir of heirs) {
+        const back = shardsOf(heir).slice(0, 40)
+        await engineAt(heir).tell('release', back)
+        await engineAt(victim).tell('acquire', back)
+        give(back, victim)
+      }
+    }
+    await load.stop()
+    expect(await load.faults(sql)).toEqual([])
+    console.log(
+      `acknowledged ${load.acknowledged.length}, repeats ${load.repeats}, longest ${Math.round(load.longestMs)} ms`,
+    )
+  }, 180_000)
+
+  test('are stopped and go on later: the stale one acknowledges nothing of what the others have', async () => {
+    expect(await faultsOfStaleEngines(4)).toEqual([])
+  }, 180_000)
+})
+
+test('a process that takes over all shards fences every engine out, and an engine that acquires one fences out that process', async () => {
+  const single = await openTestLedger({ on: database })
+  for (const engine of engines) expect((await engine.tell('confirm')).owned).toEqual([])
+  await engineAt(0).tell('acquire', [0, 1])
+  const agency = agencies.find(({ shard }) => shard > 1)
+  expect(agency).toBeDefined()
+  single.ledger.reportFenced()
+  await Bun.sleep(300)
+  expect(single.ledger.reports.fenced).toHaveLength(1)
+  await single.close()
+}, 60_000)

@@ -1,0 +1,78 @@
+/**
+ * The engine of a node in a process of its own, told over HTTP which shards it has: what etcd decides elsewhere, a test decides. On
+ * `/engine/…`; the partners' API beside it.
+ */
+import { DEFAULT_LIMITS, prepareLedger } from '../../../src/app/open-ledger.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { appOver } from '../../support/test-service.ts'
+
+const [databaseUrl = '', secretKeyHex = '', node = ''] = process.argv.slice(2)
+
+const failures: string[] = []
+const fail = (error: unknown): void => {
+  failures.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+}
+const bug = (error: unknown): void => {
+  console.error(error)
+  process.exit(1)
+}
+process.on('uncaughtException', bug)
+process.on('unhandledRejection', bug)
+
+const fenced: number[] = []
+const { ledger, begin } = await prepareLedger({
+  databaseUrl,
+  secretKey: Uint8Array.fromHex(secretKeyHex),
+  clock: systemClock,
+  limits: DEFAULT_LIMITS,
+  holder: `engine ${node}`,
+  node: { id: node },
+  watch: {
+    onFenced: bug,
+    onSnapshotDefect: ({ defect }) => fail(new Error(defect)),
+    onSnapshotFailure: fail,
+    onHoldTimerFailure: fail,
+    onHoldFailure: ({ err }) => fail(err),
+    onBug: bug,
+    onHousekeepingFailure: fail,
+    onTakeOverFailure: fail,
+    onCountersNotWritten: fail,
+  },
+})
+await begin()
+const { shards } = ledger
+if (shards === null) throw new Error('Cannot run an engine: it has no shards to get')
+shards.onFenced = (lost) => fenced.push(...lost)
+
+const app = appOver(
+  { ledger: { ...ledger, journal: ledger.journal, reports: { fenced: [], defects: [], failures: [] } } },
+  { log: { error: () => {} }, onBug: bug },
+)
+
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  idleTimeout: 0,
+  fetch: async (request) => {
+    const { pathname } = new URL(request.url)
+    if (!pathname.startsWith('/engine/')) return app.handle(request)
+    try {
+      return Response.json(await command(pathname.slice('/engine/'.length), request))
+    } catch (error) {
+      return Response.json({ error: String(error) }, { status: 500 })
+    }
+  },
+})
+
+async function command(name: string, request: Request): Promise<unknown> {
+  if (shards === null) return null
+  const asked = request.method === 'POST' ? ((await request.json()) as number[]) : []
+  if (name === 'acquire') await shards.acquire(asked)
+  else if (name === 'release') await shards.release(asked)
+  else if (name === 'drop') shards.drop(asked)
+  else if (name === 'confirm') await shards.confirm()
+  else if (name === 'close') setTimeout(() => void ledger.close().then(() => process.exit(0)))
+  return { owned: [...shards.owned], fenced, failures }
+}
+
+console.log(`LISTENING ${server.port}`)

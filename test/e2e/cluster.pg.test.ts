@@ -1,0 +1,95 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
+import { cliOn } from '../support/cli-terminal.ts'
+import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
+import { eventually } from '../support/eventually.ts'
+import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+
+/* Nodes as processes of their own, on one Postgres and one etcd. */
+
+async function statusOf(node: NodeProcess): Promise<ClusterStatus> {
+  const answer = await fetch(`${node.adminUrl}/cluster`, { headers: { Authorization: `Bearer ${TEST_PORTAL_TOKEN}` } })
+  return (await answer.json()) as ClusterStatus
+}
+
+/** Waits until every shard is served by who should. */
+async function settled(node: NodeProcess, nodes: number): Promise<ClusterStatus> {
+  let status: ClusterStatus | null = null
+  await eventually(`${nodes} nodes share the shards`, async () => {
+    status = await statusOf(node)
+    const { shards, nodes: seen } = status
+    return seen.length === nodes && shards.served === 256 && seen.every(({ serving, wanted }) => serving === wanted)
+  })
+  if (status === null) throw new Error('There is no status')
+  return status
+}
+
+describeWithEtcd('a cluster of processes', () => {
+  let etcd: EtcdServers
+  let database: TestDatabase
+  let nodes: NodeProcesses
+
+  beforeAll(async () => {
+    etcd = await EtcdServers.start()
+  })
+  afterAll(() => etcd.stop())
+  beforeEach(async () => {
+    database = await testDatabase()
+    nodes = new NodeProcesses(database.url, etcd)
+  })
+  afterEach(async () => {
+    await nodes.stop()
+    await database.drop()
+  })
+
+  test('three nodes share the shards; one that is stopped or killed is replaced; the command line shows it', async () => {
+    const a = await nodes.start('a')
+    const [b, c] = await Promise.all([nodes.start('b'), nodes.start('c')])
+    const { nodes: seen } = await settled(a, 3)
+    expect(seen.every(({ serving }) => serving > 50)).toBe(true)
+
+    const cli = cliOn({ url: a.adminUrl })
+    expect((await cli('cluster', 'drain', 'b')).code).toBe(0)
+    await eventually('b owns nothing', async () =>
+      (await statusOf(c)).nodes.some(({ id, state, serving }) => id === 'b' && state === 'drained' && serving === 0),
+    )
+    expect((await cli('cluster', 'drain', 'b', '--undo')).code).toBe(0)
+    await settled(a, 3)
+    expect((await cli('cluster', 'drain', 'nobody')).code).toBe(3)
+    expect((await cli('cluster', 'status')).stdout).toContain('256 of 256 shards are served.')
+
+    b.kill('SIGTERM')
+    expect(await b.exited).toBe(0)
+    expect(b.log()).not.toContain('not handed over')
+    await settled(a, 2)
+    c.kill('SIGKILL')
+    await settled(a, 1)
+    const ready = await fetch(`${a.adminUrl}/readyz`)
+    expect(await ready.json()).toMatchObject({ status: 'ready' })
+    const metrics = await fetch(`${a.adminUrl}/metrics`).then((answer) => answer.text())
+    expect(metrics).toContain('nightledger_cluster_shards{state="served"} 256')
+  }, 180_000)
+
+  test('a node waits for a single process, and a single process for the nodes', async () => {
+    const single = await startServiceOn(database.url)
+    const starting = nodes.start('a')
+    await Bun.sleep(1_500)
+    expect((await fetch(`${single.baseUrl}/readyz`)).status).toBe(200)
+    single.kill('SIGTERM')
+    expect(await single.exited).toBe(0)
+    const a = await starting
+    await settled(a, 1)
+
+    const again = startServiceOn(database.url)
+    await Bun.sleep(1_500)
+    expect((await statusOf(a)).shards.served).toBe(256)
+    a.kill('SIGTERM')
+    expect(await a.exited).toBe(0)
+    const back = await again
+    expect((await fetch(`${back.baseUrl}/readyz`)).status).toBe(200)
+    back.kill('SIGTERM')
+    expect(await back.exited).toBe(0)
+  }, 180_000)
+})

@@ -1,0 +1,74 @@
+/** How long requests took and how they ended, from one moment to the next. */
+export interface Window {
+  readonly requests: number
+  /** From the first attempt of a request to its final answer, milliseconds; one that is still open counts up to now. */
+  readonly longestMs: number
+  readonly p99Ms: number
+  /** Which requests these were, the slowest first. */
+  readonly slowest: readonly string[]
+  /** What was answered or happened other than success and refusals by a rule, with how often. */
+  readonly failed: Readonly<Record<string, number>>
+  /** How often a client had to send a request again. */
+  readonly repeated: number
+}
+
+interface Request {
+  readonly since: number
+  /** For people. */
+  readonly what: string
+}
+
+const SLOWEST = 3
+
+export class Waits {
+  readonly #open = new Set<Request>()
+  #took: { ms: number; request: Request }[] = []
+  #failed = new Map<string, number>()
+  #repeated = 0
+
+  begin(what: string): Request {
+    const request = { since: performance.now(), what }
+    this.#open.add(request)
+    return request
+  }
+
+  end(request: Request): void {
+    this.#open.delete(request)
+    this.#took.push({ ms: performance.now() - request.since, request })
+  }
+
+  fail(what: string): void {
+    this.#failed.set(what, (this.#failed.get(what) ?? 0) + 1)
+  }
+
+  repeat(): void {
+    this.#repeated += 1
+  }
+
+  /** What happened since the last call. */
+  take(): Window {
+    const now = performance.now()
+    const open = [...this.#open].map((request) => ({ ms: now - request.since, request }))
+    const took = [...this.#took, ...open].toSorted((a, b) => b.ms - a.ms)
+    const window = {
+      requests: this.#took.length,
+      longestMs: took[0]?.ms ?? 0,
+      p99Ms: took[Math.floor(took.length * 0.01)]?.ms ?? 0,
+      slowest: took.slice(0, SLOWEST).map(({ ms, request: { what, since } }) => {
+        const at = new Date(performance.timeOrigin + since).toISOString().slice(11, 23)
+        return `${what} from ${at} for ${ms.toFixed(0)} ms`
+      }),
+      failed: Object.fromEntries(this.#failed),
+      repeated: this.#repeated,
+    }
+    this.#took = []
+    this.#failed = new Map()
+    this.#repeated = 0
+    return window
+  }
+}
+
+export function described({ requests, longestMs, p99Ms, slowest, failed, repeated }: Window): string {
+  const kinds = Object.entries(failed).map(([kind, count]) => `${count} × ${kind}`)
+  return `${requests} requests, longest ${longestMs.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${repeated} sent again (${slowest.join(', ')})${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`
+}

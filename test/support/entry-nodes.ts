@@ -1,0 +1,161 @@
+/** Nodes with real listeners and entries, an app each, and ownership that tests decide. */
+import type { AgencyDirectory, Home, Naming } from '../../src/api/forward/agency-directory.ts'
+import { HOP_HEADER, Hops } from '../../src/api/forward/hop.ts'
+import { RequestEntry } from '../../src/api/forward/request-entry.ts'
+import { RequestHomes } from '../../src/api/forward/request-home.ts'
+import { withoutIdleTimeout } from '../../src/api/server/idle-timeout.ts'
+import { SERVE_OPTIONS } from '../../src/api/server/serve-options.ts'
+import type { Answering } from '../../src/api/server/served-routes.ts'
+import type { NodeAddress, Owners } from '../../src/cluster/owners.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+
+export const CLUSTER_SECRET = 's'.repeat(32)
+
+/** Of the key that belongs to this shard. */
+export function keyOf(shard: number): string {
+  return `hr_live_${String(shard).padStart(43, 'k')}`
+}
+
+export interface EntryNode {
+  readonly id: string
+  readonly url: string
+  readonly entry: RequestEntry
+  /** What its app was asked, oldest first. */
+  readonly asked: Request[]
+  /** Answers in its place. */
+  app: Answering
+  /** Which ownership of every shard of its own it is. */
+  term: number
+  /** How it sees the owner of a shard, if not as it is. */
+  readonly sees: Map<number, string | null>
+  /** Begins to stop. */
+  leave(): void
+  close(): Promise<void>
+}
+
+/** By shard, the id of the owner; null: none. */
+export class EntryCluster {
+  readonly nodes: EntryNode[] = []
+  readonly #owners = new Map<number, string | null>()
+  readonly #waiting = new Set<() => void>()
+  readonly #addresses = new Map<string, NodeAddress>()
+
+  /** @param answer of the app; left out: tells what it was asked */
+  node(id: string, answer: (request: Request, node: EntryNode) => Response | Promise<Response> = tell): EntryNode {
+    const asked: Request[] = []
+    const sees = new Map<number, string | null>()
+    const state = { term: 1 }
+    const leaving = new AbortController()
+    const owners: Owners = {
+      self: { id, url: '' },
+      ownerOf: (shard) => {
+        const owner = sees.has(shard) ? sees.get(shard) : this.#owners.get(shard)
+        if (owner === undefined || owner === null) return null
+        return owner === id ? 'self' : (this.#addresses.get(owner) ?? null)
+      },
+      changed: (_, ms) =>
+        new Promise((resolve) => {
+          const done = () => {
+            clearTimeout(timer)
+            this.#waiting.delete(done)
+            resolve()
+          }
+          const timer = setTimeout(done, ms)
+          this.#waiting.add(done)
+        }),
+    }
+    const entry = new RequestEntry({
+      ...{ owners, clock: systemClock, newId: systemIds, hops: new Hops(CLUSTER_SECRET), leaving: leaving.signal },
+      termOf: () => state.term,
+      refreshSession: async () => {},
+    })
+    const app: Answering = (request) => {
+      asked.push(request)
+      return node.app(request)
+    }
+    const server: Bun.Server<undefined> = Bun.serve({
+      ...SERVE_OPTIONS,
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: (request) => (isForAdmin(request) ? admin : listen)(request),
+    })
+    const listener = (name: 'public' | 'admin') => ({
+      name,
+      homes: new RequestHomes({ directory: DIRECTORY, operatorTokens: [OPERATOR_TOKEN], random: () => 0 }),
+      peerOf: (request: Request) => server.requestIP(request)?.address ?? null,
+      withoutIdleTimeout: <T>(request: Request, run: () => Promise<T>) => withoutIdleTimeout(server, request, run),
+    })
+    const listen = entry.wrap(listener('public'), app)(app)
+    const adminApp: Answering = ({ url }) => Response.json({ by: `${id}'s admin app`, path: new URL(url).pathname })
+    const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
+    const url = `http://127.0.0.1:${server.port}`
+    const node: EntryNode = {
+      ...{ id, url, entry, asked, sees },
+      app: (request) => answer(request, node),
+      get term() {
+        return state.term
+      },
+      set term(term) {
+        state.term = term
+      },
+      leave: () => leaving.abort(),
+      close: () => server.stop(true),
+    }
+    Object.assign(owners.self, { url })
+    this.#addresses.set(id, { id, url })
+    this.nodes.push(node)
+    return node
+  }
+
+  /** A node of which only the address exists. */
+  stranger(id: string, url: string): void {
+    this.#addresses.set(id, { id, url })
+  }
+
+  own(shard: number, id: string | null): void {
+    this.#owners.set(shard, id)
+    for (const done of [...this.#waiting]) done()
+  }
+
+  async close(): Promise<void> {
+    for (const node of this.nodes) await node.close()
+  }
+}
+
+export const OPERATOR_TOKEN = 'operator'.repeat(5)
+
+/** Keys of `keyOf`, and agencies by the slug `agency-7` of shard 7. */
+export const DIRECTORY: Pick<AgencyDirectory, 'home'> = {
+  home: ({ kind, name }: Naming): Home | null => {
+    if (kind === 'slug') return name.startsWith('agency-') ? Number(name.slice('agency-'.length)) : null
+    return homes.get(`${kind} ${name}`) ?? null
+  },
+}
+
+const homes = new Map<string, Home>(
+  Array.from({ length: 256 }, (_, shard) => [`key ${sha256Hex(keyOf(shard))}`, shard] as const),
+)
+
+/** A token or session that belongs to a shard, or to the operator. */
+export function addSecret(kind: 'token' | 'session', secret: string, home: Home): void {
+  homes.set(`${kind} ${sha256Hex(secret)}`, home)
+}
+
+async function tell(request: Request, { id }: EntryNode): Promise<Response> {
+  const { method, url, headers } = request
+  const body = await request.arrayBuffer()
+  return Response.json({
+    by: id,
+    method,
+    url,
+    headers: Object.fromEntries(headers),
+    body: new TextDecoder().decode(body),
+  })
+}
+
+/** Between nodes there is no listener but PORT. */
+function isForAdmin({ headers }: Request): boolean {
+  return headers.has('x-test-admin') && !headers.has(HOP_HEADER)
+}

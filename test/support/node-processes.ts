@@ -1,0 +1,53 @@
+import type { EtcdServers } from './etcd.ts'
+import { type ServiceProcess, startServiceOn } from './service-process.ts'
+
+/** NODE_ID, its process, and how to reach it. */
+export interface NodeProcess extends ServiceProcess {
+  readonly id: string
+}
+
+export const TEST_CLUSTER_SECRET = 'cluster-secret-for-tests-0123456789abcdef'
+
+/** Starts nodes on one database and one etcd, each in a process of its own. */
+export class NodeProcesses {
+  readonly #databaseUrl: string
+  readonly #etcd: Pick<EtcdServers, 'url'>
+  readonly #ports = new Map<string, number>()
+  readonly #started: NodeProcess[] = []
+
+  constructor(databaseUrl: string, etcd: Pick<EtcdServers, 'url'>) {
+    this.#databaseUrl = databaseUrl
+    this.#etcd = etcd
+  }
+
+  /** A node keeps its port when it is started again. */
+  async start(id: string, env: Record<string, string> = {}): Promise<NodeProcess> {
+    const port = this.#ports.get(id) ?? freePort()
+    this.#ports.set(id, port)
+    const service = await startServiceOn(this.#databaseUrl, {
+      PORT: String(port),
+      CLUSTER_ETCD: this.#etcd.url,
+      CLUSTER_SECRET: TEST_CLUSTER_SECRET,
+      NODE_ID: id,
+      NODE_URL: `http://127.0.0.1:${port}`,
+      ...env,
+    })
+    const node = { ...service, id }
+    this.#started.push(node)
+    return node
+  }
+
+  /** Ends every node that still runs. */
+  async stop(): Promise<void> {
+    for (const node of this.#started) node.kill('SIGCONT')
+    for (const node of this.#started) node.kill('SIGKILL')
+    await Promise.all(this.#started.map(({ exited }) => exited))
+  }
+}
+
+function freePort(): number {
+  const server = Bun.serve({ port: 0, fetch: () => new Response() })
+  const { port } = server
+  void server.stop(true)
+  return port ?? 0
+}
