@@ -1605,6 +1605,8 @@ begin
   -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
   insert into sending (shard, tenure)
   select s.shard, claiming from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch
+  -- A row that conflicts is locked even if it stays as it is, and claims in progress hold theirs.
+  where not exists (select from sending o where o.shard = s.shard and o.tenure = claiming)
   order by s.shard
   on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
   delete from sending s where s.tenure = claiming and s.shard <> all (wanted);
