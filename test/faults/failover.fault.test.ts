@@ -134,3 +134,15 @@ test('a service that starts while only the replaced primary can be reached makes
   expect(await entries()).toEqual(before)
   await expectAllWell()
 }, 120_000)
+
+test('a service that starts while only the standby can be reached waits for the primary', async () => {
+  service.kill('SIGKILL')
+  await service.exited
+  pair.primary.proxy.cutOff()
+  const stuck = startServiceOn(pair.url).catch(() => null)
+  expect(await Promise.race([stuck.then(() => 'up or refused'), Bun.sleep(2_000).then(() => 'waits')])).toBe('waits')
+  pair.primary.proxy.reconnect()
+  service = (await stuck) ?? (await startServiceOn(pair.url))
+  await new Load(() => service.baseUrl).book()
+  await expectAllWell()
+}, 120_000)
