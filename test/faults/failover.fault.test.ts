@@ -134,3 +134,22 @@ test('a service that starts while only the replaced primary can be reached makes
   expect(await entries()).toEqual(before)
   await expectAllWell()
 }, 120_000)
+
+test('a service that finds no primary does not start, and says what each server is', async () => {
+  service.kill('SIGKILL')
+  await service.exited
+  pair.primary.proxy.cutOff()
+  await expect(startServiceOn(pair.url)).rejects.toThrow(/Cannot find the primary: .* is a standby/)
+  pair.primary.proxy.reconnect()
+  const setReadOnly = (value: 'on' | 'off') =>
+    pair.ask(pair.primary, async (sql) => {
+      await sql.unsafe(`alter system set default_transaction_read_only = ${value}`)
+      await sql`select pg_reload_conf()`
+    })
+  await setReadOnly('on')
+  await expect(startServiceOn(pair.url)).rejects.toThrow(/Cannot find the primary: .* is read-only/)
+  await setReadOnly('off')
+  service = await startServiceOn(pair.url)
+  await new Load(() => service.baseUrl).book()
+  await expectAllWell()
+}, 120_000)
