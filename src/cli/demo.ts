@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
 import { ratesJson } from '../api/json/rates-json.ts'
-import type { BookingRequest } from '../core/bookings/booking-request.ts'
-import { ROLES } from '../core/catalogue/access-token.ts'
 import type { BookingStatus } from '../core/domain/booking.ts'
 import { pctOfBasisPoints } from '../core/domain/money.ts'
 import { formatNight, type Night, parseNight } from '../core/domain/night.ts'
@@ -20,6 +18,9 @@ import { listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const TIMEZONE = 'Europe/Lisbon'
+const ROLES = ['viewer', 'desk', 'manager', 'owner']
+
+type DemoBooking = ReturnType<typeof demoBookings>[number]
 
 /**
  * `demo`: the demo agency in a running service, through the portal like any other agency: the same as that of an embedded database, but for
@@ -99,10 +100,10 @@ async function makePartnerKeys(client: PortalClient, path: string): Promise<numb
 async function makeBookings(
   client: PortalClient,
   path: string,
-  { bookings, today, progress }: { bookings: readonly BookingRequest[]; today: Night; progress: Progress },
+  { bookings, today, progress }: { bookings: readonly DemoBooking[]; today: Night; progress: Progress },
 ): Promise<boolean> {
   const booked: { id: string; source: string; status: BookingStatus; arrival: Night }[] = []
-  const book = async ({ unit, stay, enforcement: _enforcement, ...booking }: BookingRequest) => {
+  const book = async ({ unit, stay, enforcement: _enforcement, ...booking }: DemoBooking) => {
     const [arrival, departure] = [formatNight(stay.arrival), formatNight(stay.departure)]
     const until = booking.expectedUntil ?? null
     const expectedUntil = until === null ? null : formatNight(until)
