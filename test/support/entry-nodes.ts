@@ -1,6 +1,6 @@
 /** Nodes with real listeners and entries, an app each, and ownership that tests decide. */
 import type { AgencyDirectory, Home, Naming } from '../../src/api/forward/agency-directory.ts'
-import { Hops } from '../../src/api/forward/hop.ts'
+import { HOP_HEADER, Hops } from '../../src/api/forward/hop.ts'
 import { RequestEntry } from '../../src/api/forward/request-entry.ts'
 import { RequestHomes } from '../../src/api/forward/request-home.ts'
 import { withoutIdleTimeout } from '../../src/api/server/idle-timeout.ts'
@@ -79,7 +79,7 @@ export class EntryCluster {
       ...SERVE_OPTIONS,
       hostname: '127.0.0.1',
       port: 0,
-      fetch: (request) => listen(request),
+      fetch: (request) => (isForAdmin(request) ? admin : listen)(request),
     })
     const listener = (name: 'public' | 'admin') => ({
       name,
@@ -88,6 +88,8 @@ export class EntryCluster {
       withoutIdleTimeout: <T>(request: Request, run: () => Promise<T>) => withoutIdleTimeout(server, request, run),
     })
     const listen = entry.wrap(listener('public'), app)(app)
+    const adminApp: Answering = ({ url }) => Response.json({ by: `${id}'s admin app`, path: new URL(url).pathname })
+    const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
     const url = `http://127.0.0.1:${server.port}`
     const node: EntryNode = {
       ...{ id, url, entry, asked, sees },
@@ -151,4 +153,9 @@ async function tell(request: Request, { id }: EntryNode): Promise<Response> {
     headers: Object.fromEntries(headers),
     body: new TextDecoder().decode(body),
   })
+}
+
+/** Between nodes there is no listener but PORT. */
+function isForAdmin({ headers }: Request): boolean {
+  return headers.has('x-test-admin') && !headers.has(HOP_HEADER)
 }

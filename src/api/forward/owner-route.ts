@@ -55,6 +55,8 @@ export interface Asked {
   readonly body: KeptBody
 }
 
+/** Requests that other nodes are answering: those that wait for changes are most of them (src/app/fetch-limit.ts). */
+export const FORWARDED_MAX = 10_000
 /** Before a node that has not answered is asked again. */
 const AGAIN_MS = 50
 /** Of the keys that forwarded writes without one get. No client can guess one. */
@@ -71,6 +73,8 @@ export class OwnerRoute {
   readonly #options: OwnerRouteOptions
   readonly #holding: Holding
   readonly #watch: ShardWatch
+  /** Sent to other nodes, and not answered yet. */
+  #open = 0
   /** Since the start. */
   readonly counted = { forwarded: 0, sentAgain: 0 }
 
@@ -100,6 +104,7 @@ export class OwnerRoute {
         const response = await (here ?? this.here(asked))
         if (response !== null) return response
       } else if (owner !== null) {
+        if (this.#open >= FORWARDED_MAX) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
         if (send !== null) this.counted.sentAgain += 1
         send ??= this.#sender(asked)
         const outcome = await send(owner)
@@ -170,14 +175,17 @@ export class OwnerRoute {
     const { method } = request
     const isWait = isRead && WAIT.test(request.url)
     const bound = { owners, clock, leaving, isWait, watch: this.#watch, shard, client: isRead ? request.signal : null }
-    const send = async (node: NodeAddress): Promise<CallOutcome> => {
+    return async (node) => {
+      // While it arrives, the connection may be closed for being idle.
       const bytes = isRead ? null : await body.bytes().catch(() => undefined)
-      // The client has gone.
       if (bytes === undefined) return { kind: 'unknown' }
       const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
-      return ownerBound({ ...bound, node }, (signal) => callNode(node, { method, url, headers, body: bytes, signal }))
+      const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal })
+      this.#open += 1
+      const outcome = await listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))
+      this.#open -= 1
+      return outcome
     }
-    return (node) => listener.withoutIdleTimeout(request, () => send(node))
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { HOP_HEADER, Hops } from '../../../src/api/forward/hop.ts'
 import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
-import { addSecret, CLUSTER_SECRET, EntryCluster, keyOf } from '../../support/entry-nodes.ts'
+import { addSecret, CLUSTER_SECRET, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 
 const SHARD = 7
 const AUTHORIZATION = { authorization: `Bearer ${keyOf(SHARD)}` }
@@ -135,6 +135,8 @@ test('two nodes that name each other are asked until one of them is right', asyn
   const answer = fetch(a.url + PATH, post())
   await Bun.sleep(150)
   expect(b.asked).toHaveLength(0)
+  // With a pause each time.
+  expect(a.entry.stats.sentAgain).toBeLessThan(10)
   b.sees.delete(SHARD)
   expect((await told(await answer)).by).toBe('b')
 })
@@ -438,6 +440,14 @@ test('a write is completed though its client has gone', async () => {
   while (b.asked.length === 0) await Bun.sleep(5)
   abort.abort()
   expect(await made.promise).toBe(false)
+})
+
+test('what comes in by the listener for the operator is answered by what answers there at the owner', async () => {
+  const { a } = two('b')
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'x-test-admin': '1' }
+  const path = `/portal/v1/agencies/agency-${SHARD}`
+  const response = await fetch(a.url + path, { headers: { ...headers } })
+  expect(await response.json()).toEqual({ by: "b's admin app", path })
 })
 
 test('a sign-in belongs to the agency of its token, and ends the session that the browser had, wherever that is', async () => {
