@@ -172,12 +172,18 @@ describe('releasing (C5)', () => {
   test('ends also when nothing can be written: the next owner is slower, or counts less', async () => {
     const { shards, gates, failures } = open()
     await shards.acquire([ONE])
+    const left = Promise.withResolvers<void>()
+    gates['left'] = left.promise
     const away = new Error('the database is away')
     for (const what of ['snapshots', 'flush usage']) {
       gates[what] = Promise.reject(away)
       gates[what]?.catch(() => {})
     }
-    await shards.release([ONE])
+    const released = shards.release([ONE])
+    // Long enough that a rejection which nobody looks at would end the process.
+    await Bun.sleep(1)
+    left.resolve()
+    await released
     expect(failures).toEqual([away, away])
   })
 })

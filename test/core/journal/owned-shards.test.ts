@@ -42,6 +42,7 @@ describe('C4: a node', () => {
     await settle()
     expect(states(seen)).toEqual(['durable 1', 'not_owner', 'durable 2'])
     expect(store.journal.map(({ agencyId }) => agencyId)).toEqual([A, A])
+    expect(store.sends.flatMap(({ shards }) => shards.map(({ shard }) => shard))).toEqual([shardOf(A)])
   })
 
   test('that is fenced for one shard loses it, and goes on with the others', async () => {

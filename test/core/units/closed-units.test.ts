@@ -32,7 +32,8 @@ const kindOf = (asked: Promise<unknown>) =>
   )
 
 test('C5: of a shard that is given up, the turn that runs ends, those that wait are refused, and the others go on', async () => {
-  const { directory, terms } = open()
+  const { directory, terms, store } = open()
+  const load = store.loadUnit.bind(store)
   const running = Promise.withResolvers<void>()
   const first = kindOf(directory.turn(UNIT, () => running.promise))
   const waiting = kindOf(directory.turn(UNIT, async () => {}))
@@ -45,9 +46,12 @@ test('C5: of a shard that is given up, the turn that runs ends, those that wait 
   })
   await settle()
   expect(await waiting).toBe('not_owner')
+  // Nothing is read for it either.
+  store.loadUnit = () => expect.unreachable('A unit of another process was read')
   expect(await kindOf(directory.turn(UNIT, async () => {}))).toBe('not_owner')
   expect(await kindOf(directory.read(UNIT))).toBe('not_owner')
   expect(await kindOf(directory.activate([UNIT]))).toBe('not_owner')
+  store.loadUnit = load
   expect(await kindOf(directory.turn(OTHER, async () => {}))).toBe('done')
   expect(directory.peek(UNIT.unitId)).toBeNull()
   expect(hasLeft).toBe(false)
