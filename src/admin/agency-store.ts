@@ -21,6 +21,11 @@ export interface AgencyStore {
   updateFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void>
   /** False: another guest of the agency has the e-mail, and nothing is written. */
   updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<boolean>
+  updateNotes(
+    agencyId: string,
+    change: { readonly bookingId: string; readonly notes: string | null },
+    audit: ChangeLine,
+  ): Promise<void>
   /**
    * Settles when no write of this process to the agency is in progress any more, not even one whose reply was lost. A read after that
    * shows the final outcome.

@@ -17,8 +17,15 @@ export interface RatesChanged {
   readonly code: 'RATES_CHANGED'
 }
 
+/** The booking no longer has the notes that the change was based on. */
+export interface NotesChanged {
+  readonly code: 'NOTES_CHANGED'
+  /** Those that it has. */
+  readonly notes: string | null
+}
+
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-export type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | InvalidChange
+export type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | NotesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }

@@ -21,7 +21,7 @@ const LOOK_MS = 50
 export interface TurnWatch {
   /** Called once, when there is a writer to wait for. */
   onWaiting(writer: Writer): void
-  /** A writer stops: it is our turn in a moment. */
+  /** A writer that was waited for stops, or has released its shards already: it is our turn in a moment. Called once. */
   onDraining(writer: Writer): void
   /** The writer has been silent for too long, or its process is dead. */
   onTurn(why: 'silent' | 'dead', writer: Writer): void
@@ -54,13 +54,14 @@ export async function awaitTurn(options: {
       const list = await writers.list()
       seen = lastSeen(list, seen, clock.monotonicMs())
       const ahead = list.find((writer) => !isGone(writer, { seen, now: clock.monotonicMs(), isOver, watch }))
-      if (ahead === undefined) return
-      if (!isWaiting) watch.onWaiting(ahead)
-      isWaiting = true
-      if (ahead.isDraining && !isDrainingKnown) {
+      if (ahead !== undefined && !isWaiting) watch.onWaiting(ahead)
+      isWaiting ||= ahead !== undefined
+      const stopping = ahead === undefined ? list.find(({ isReleased }) => isReleased) : ahead
+      if (isWaiting && !isDrainingKnown && (stopping?.isDraining || stopping?.isReleased)) {
         isDrainingKnown = true
-        watch.onDraining(ahead)
+        watch.onDraining(stopping)
       }
+      if (ahead === undefined) return
       const waiting = { isOver: false }
       const changed = writers.change({ waitMs: WAIT_MS, isDrainingKnown }).finally(() => {
         waiting.isOver = true

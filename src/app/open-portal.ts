@@ -6,6 +6,7 @@ import type { UsageDraft } from '../access/usage-meter.ts'
 import { AccessTokenCommands } from '../admin/access-token-commands.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
+import { BookingNotes } from '../admin/booking-notes.ts'
 import { CalendarFeeds } from '../admin/calendar-feeds.ts'
 import { FeeCommands } from '../admin/fee-commands.ts'
 import { GuestCommands } from '../admin/guest-commands.ts'
@@ -51,6 +52,7 @@ export function openPortal(
     peek: peekUnit(ledger),
     clock,
   })
+  const bookings = new PostgresAgencyBookings(sql, lists)
   const usageRows = new PostgresUsageRows(sql)
   return {
     ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency, changes, tags },
@@ -66,7 +68,8 @@ export function openPortal(
     units: new UnitCommands({ catalogue, commands, newId }),
     fees: new FeeCommands({ catalogue, store, clock, newId }),
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
-    bookings: new PostgresAgencyBookings(sql, lists),
+    bookings,
+    bookingNotes: new BookingNotes({ bookings, store, clock, newId }),
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),

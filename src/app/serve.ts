@@ -38,7 +38,7 @@ const EXPLAINED = [
   ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError],
 ]
 
-/** A process that starts takes a core for a tenth of a second, and after a take-over bookings wait. */
+/** After a take-over bookings wait, and a process that starts takes a core for a tenth of a second. */
 const SENDER_AFTER_MS = 500
 
 /**
@@ -138,6 +138,7 @@ async function start(
     forwarding,
   })
 
+  let hasWaited = false
   const untilTurn = ({ writers, warmUp }: Turn) => {
     const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
     return awaitTurn({
@@ -149,17 +150,21 @@ async function start(
       },
       watch: {
         onWaiting: ({ name, shards }) => {
+          hasWaited = true
           log.info({ writer: name, shards }, 'waiting as a standby')
           listeners.refuse('standby', { isDraining: false })
           void loadToolServers()
         },
-        onDraining: ({ name }) => {
+        onDraining: ({ name, isReleased }) => {
           log.info({ writer: name }, 'the writer is stopping')
           listeners.hold()
-          // It may have waited for days, and months were added.
-          warmUp().catch(onFailure)
+          // It may have waited for days, and months were added. A collection that is due would come after the take-over, and take 30 ms.
+          if (!isReleased) warmUp().then(() => Bun.gc(true), onFailure)
         },
-        onTurn: (why, { name }) => log.warn({ writer: name, why }, 'taking over from a writer that is gone'),
+        onTurn: (why, { name }) => {
+          log.warn({ writer: name, why }, 'taking over from a writer that is gone')
+          listeners.hold()
+        },
         onFailure,
       },
     })
@@ -178,7 +183,7 @@ async function start(
       )
     : null
   serveSurfaces()
-  systemClock.after(SENDER_AFTER_MS, () => {
+  systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
     if (!service.isEnding) webhooks.start()
   })
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')

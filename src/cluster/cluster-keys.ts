@@ -10,11 +10,11 @@ export interface Member {
   readonly run: string | null
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  /** up: wants its part of the shards. leaving: is being stopped, gives them up. unfit: cannot reach the database. */
+  /** up: wants its part of the shards. leaving: is being stopped, and gives them up. */
   readonly state: MemberState
 }
 
-export type MemberState = 'up' | 'unfit' | 'leaving'
+export type MemberState = 'up' | 'leaving'
 
 /** The key of a shard. */
 export interface Claim {

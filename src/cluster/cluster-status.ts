@@ -98,7 +98,7 @@ export function clusterStatus(node: ClusterNode): ClusterStatus {
 }
 
 export function clusterStats(node: ClusterNode, entry: EntryStats): ClusterStats {
-  const nodes = { up: 0, unfit: 0, leaving: 0, drained: 0 }
+  const nodes = { up: 0, leaving: 0, drained: 0 }
   for (const { state } of clusterStatus(node).nodes) nodes[state] += 1
   const { served, claimed, withoutOwner } = shardCounts(node)
   const { moves, confirmation } = node

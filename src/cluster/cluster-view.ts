@@ -36,11 +36,11 @@ export class ClusterView {
     return this.#drained
   }
 
-  /** Nodes that shards should go to: those that are up; if there is none, those that at least are not leaving. */
+  /** Nodes that shards should go to: those that are up and not drained; if there is none, those that are up. */
   get candidates(): readonly string[] {
-    const staying = [...this.#members.values()].filter(({ state }) => state !== 'leaving')
-    const up = staying.filter(({ state, id }) => state === 'up' && !this.#drained.has(id))
-    const able = up.length > 0 ? up : staying
+    const up = [...this.#members.values()].filter(({ state }) => state === 'up')
+    const wanted = up.filter(({ id }) => !this.#drained.has(id))
+    const able = wanted.length > 0 ? wanted : up
     return able.map(({ id }) => id).sort()
   }
 

@@ -79,6 +79,7 @@ class MemoryStore implements AgencyStore {
   insertAccessToken = async () => {}
   insertFeeType = async () => {}
   updateGuest = async () => true
+  updateNotes = async () => {}
   updateAgency = (agency: Agency, audit: AuditDraft) =>
     this.#write(() => {
       this.agency = agency

@@ -122,6 +122,18 @@ describe('a process waits for its turn', () => {
     expect(isOurTurn).toBe(true)
   })
 
+  test('and learns that the writer stops even if it has released its shards by then, but nothing of one that had before', async () => {
+    start()
+    await pass(1_000)
+    rows = [{ ...WRITER, isDraining: true, isReleased: true }]
+    await pass(600)
+    expect([isOurTurn, events]).toEqual([true, ['waits for host 1', 'draining']])
+    events = []
+    start()
+    await clock.advance(0)
+    expect(events).toEqual([])
+  })
+
   test('not for a process of this machine that is dead', async () => {
     start(['run 1'])
     await clock.advance(0)

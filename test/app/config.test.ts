@@ -177,3 +177,51 @@ describe('readConfig', () => {
     expect(faults[0]).toContain('WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production')
   })
 })
+
+describe('a node of a cluster', () => {
+  const NODE = {
+    ...SERVER,
+    CLUSTER_ETCD: 'http://u:hunter3@a:2379,b',
+    NODE_ID: 'node-a',
+    NODE_URL: 'http://10.0.0.1:3000/',
+    CLUSTER_SECRET: 's'.repeat(32),
+  }
+
+  test('is what CLUSTER_ETCD makes of a process', () => {
+    expect(readConfig(NODE).cluster).toEqual({
+      etcd: { origins: ['http://a:2379', 'http://b:2379'], user: { name: 'u', password: 'hunter3' } },
+      tls: {},
+      nodeId: 'node-a',
+      nodeUrl: 'http://10.0.0.1:3000',
+      secret: 's'.repeat(32),
+    })
+  })
+
+  test.each(['NODE_ID', 'NODE_URL', 'CLUSTER_SECRET'] as const)('needs %s, which nothing else does', (name) => {
+    expect(faultsOf({ ...NODE, [name]: '' }).join()).toStartWith(`${name} is required when CLUSTER_ETCD is set`)
+    expect(faultsOf({ ...SERVER, [name]: NODE[name] }).join()).toStartWith(`${name} is set, but CLUSTER_ETCD is not`)
+  })
+
+  test('needs a database that others reach too', () => {
+    const { DATABASE_URL: _, ...without } = NODE
+    expect(faultsOf(without)).toEqual([
+      'CLUSTER_ETCD is set, but DATABASE_URL is not: the built-in PostgreSQL has one process.',
+    ])
+  })
+
+  test.each([
+    ['CLUSTER_ETCD', 'a:2379'],
+    ['NODE_ID', 'a/b'],
+    ['NODE_ID', 'x'.repeat(65)],
+    ['NODE_URL', 'http://a/b'],
+    ['NODE_URL', 'a:3000'],
+    ['CLUSTER_SECRET', 'short'],
+    ['CLUSTER_ETCD_CA', '/does/not/exist'],
+  ])('refuses %s=%s, and does not repeat a secret', (name, value) => {
+    const [fault = '', ...others] = faultsOf({ ...NODE, [name]: value })
+    expect(others).toEqual([])
+    expect(fault).toStartWith(name)
+    expect(fault).not.toContain('hunter3')
+    expect(fault.includes(value)).toBe(!['CLUSTER_ETCD', 'CLUSTER_SECRET'].includes(name))
+  })
+})

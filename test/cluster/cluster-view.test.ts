@@ -71,7 +71,7 @@ describe('the nodes that shards should go to', () => {
   const drain = (id: string): Entry => ({ key: KEYS.drain(id), value: '{}', lease: '1', revision: 9 })
 
   test('are those that are up, and not drained', () => {
-    const all = [member('d', 1), member('a', 1), member('b', 1, 'leaving'), member('c', 1, 'unfit'), drain('d')]
+    const all = [member('d', 1), member('a', 1), member('b', 1, 'leaving'), drain('d')]
     expect(candidatesOf(all)).toEqual(['a'])
   })
   test('are the drained ones rather than none', () => {

@@ -18,6 +18,7 @@ const RUN_BY: Record<string, readonly string[]> = {
   'docs/agency-guide.md': ['test/cli/agency-guide.pg.test.ts'],
   'docs/agents.md': ['test/api/mcp/agents-doc.pg.test.ts'],
   'docs/operating.md': ['test/docs/operating.pg.test.ts'],
+  'docs/cluster.md': ['test/docs/cluster.test.ts'],
 }
 
 /** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */

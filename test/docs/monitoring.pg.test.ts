@@ -75,7 +75,7 @@ function faultsIn(expression: string, page: Scrape): string[] {
 
 /** What only a node of a cluster tells. */
 const CLUSTER: ClusterStats = {
-  nodes: { up: 3, unfit: 0, leaving: 0, drained: 0 },
+  nodes: { up: 3, leaving: 0, drained: 0 },
   shards: { served: 256, claimed: 0, without_owner: 0 },
   own: { owned: 85, acquiring: 0, releasing: 0 },
   moves: { acquired: 85, released: 0, dropped: 0, fenced: 0, failures: 0 },

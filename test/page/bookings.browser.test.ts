@@ -218,6 +218,31 @@ describeInBrowser('bookings', () => {
     LONG_MS,
   )
 
+  test('notes are added, and not over those that a colleague has written meanwhile', async () => {
+    const booking = await book({ guest: { firstName: 'Jean', lastName: 'Bartik' } })
+    await portal.visit({ as: 'desk', at: at(booking) }, async (page) => {
+      await page.getByRole('button', { name: 'Add notes' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Notes').fill('Allergic to feathers')
+      await ask(`/bookings/${booking.id}/notes`, { notes: 'Vegetarian' }, 'PUT')
+      await dialog.getByRole('button', { name: 'Save notes' }).click()
+      await dialog.getByText('Vegetarian').waitFor()
+      expect((await reload(booking.id)).notes).toBe('Vegetarian')
+      await dialog.getByLabel('Notes').fill('Vegetarian, allergic to feathers')
+      await expectAccessible(page)
+      await snapshot(page, 'booking-notes')
+      await dialog.getByRole('button', { name: 'Save anyway' }).click()
+      await page.getByText('Notes saved').waitFor()
+      await page.locator('.booking-notes', { hasText: 'Vegetarian, allergic to feathers' }).waitFor()
+      await page.getByText('changed the notes').first().waitFor()
+      expect((await reload(booking.id)).notes).toBe('Vegetarian, allergic to feathers')
+    })
+    await portal.visit({ as: 'viewer', at: at(booking) }, async (page) => {
+      await page.getByText('Vegetarian, allergic to feathers').waitFor()
+      expect(await page.getByRole('button', { name: 'Edit notes' }).count()).toBe(0)
+    })
+  })
+
   test('a colleague’s booking and change appear by themselves', async () => {
     await portal.visit({ as: 'viewer', at: '#/bookings?when=all' }, async (page) => {
       await page.getByRole('row').nth(1).waitFor()

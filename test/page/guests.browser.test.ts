@@ -35,7 +35,7 @@ describeInBrowser('guests', () => {
         await expectAccessible(page)
         await page.getByRole('link', { name: 'Zuzanna Nowak' }).click()
         await page.getByRole('heading', { name: 'Zuzanna Nowak' }).waitFor()
-        await page.getByText('requires the desk role').waitFor()
+        await page.getByText('needs the role Desk').waitFor()
         await page.getByRole('table', { name: 'Stays of the guest' }).waitFor()
         await expectAccessible(page)
         await snapshot(page, 'guest', { isWhole: true })

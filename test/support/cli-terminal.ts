@@ -4,7 +4,10 @@ import { TEST_PORTAL_TOKEN } from './service-process.ts'
 import type { TestService } from './test-service.ts'
 
 /** The command line inside the test's process, against the service of the test: fast, for tests that are not about processes. */
-export function cliOn(service: TestService, { isTty = false } = {}): (...args: string[]) => Promise<CliRun> {
+export function cliOn(
+  service: Pick<TestService, 'url'>,
+  { isTty = false } = {},
+): (...args: string[]) => Promise<CliRun> {
   return async (...args) => {
     let [stdout, stderr] = ['', '']
     const code = await runCli(args, {

@@ -208,7 +208,7 @@ function keptBooking({ ledger, agency, keep }: Write, inventory: Inventory) {
 }
 
 /** The booking as the first request left it, with the guest as they are now. */
-async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
+export async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
   const { booking } = JSON.parse(kept) as { booking: BookingWithoutGuest }
   const found = await ledger.bookings.find(agency.id, booking.id)
   assert(found !== null, 'Cannot show a booking: its row has vanished')

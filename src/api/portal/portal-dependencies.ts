@@ -4,6 +4,7 @@ import type { DayUsed, MonthUsed, UsageMeter } from '../../access/usage-meter.ts
 import type { AccessTokenCommands } from '../../admin/access-token-commands.ts'
 import type { AgencyCommands } from '../../admin/agency-commands.ts'
 import type { AuditList } from '../../admin/audit-list.ts'
+import type { BookingNotes } from '../../admin/booking-notes.ts'
 import type { CalendarFeeds } from '../../admin/calendar-feeds.ts'
 import type { FeeCommands } from '../../admin/fee-commands.ts'
 import type { GuestCommands } from '../../admin/guest-commands.ts'
@@ -50,6 +51,7 @@ export interface PortalLedger extends PortalListener {
   readonly guestList: GuestList
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings
+  readonly bookingNotes: BookingNotes
   readonly tapeStays: TapeStays
   /** As the agency sees them. */
   readonly changes: ChangeFeed<AgencyChange>

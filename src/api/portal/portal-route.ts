@@ -140,6 +140,8 @@ export function settled<T>(
       })
     case 'RATES_CHANGED':
       return problem('RATES_CHANGED', "The unit's rates have changed since you read them", {})
+    case 'NOTES_CHANGED':
+      return problem('NOTES_CHANGED', 'The notes have changed since you read them', { notes: refusal.notes })
     case 'VALIDATION':
       return invalid([{ field: refusal.field, message: refusal.message }])
     default:

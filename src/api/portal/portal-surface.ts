@@ -4,6 +4,7 @@ import { elysiaRoutes } from '../route/elysia-routes.ts'
 import { ACCESS_TOKENS } from './access-tokens.ts'
 import { AGENCIES } from './agencies.ts'
 import { AUDIT } from './audit.ts'
+import { BOOKING_NOTES } from './booking-notes.ts'
 import { BOOKING_QUOTE } from './booking-quote.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
 import { BOOKINGS } from './bookings.ts'
@@ -38,6 +39,7 @@ const ROUTES: readonly PortalRoute[] = [
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,
+  ...BOOKING_NOTES,
   ...BOOKING_QUOTE,
   ...CHANGES,
   ...GUESTS,

@@ -23,6 +23,7 @@ export type RequestCode =
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
   | 'RATES_CHANGED'
+  | 'NOTES_CHANGED'
   | 'CURSOR_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
@@ -198,6 +199,12 @@ export const PROBLEMS = {
     when: 'The rates of the unit do not have an entity tag of `If-Match`: someone else has changed them.',
     members: {},
     example: { title: "The unit's rates have changed since you read them" },
+  },
+  NOTES_CHANGED: {
+    status: 409,
+    when: 'The notes of the booking are not those in `replaces`: someone else has changed them.',
+    members: { notes: Type.Union([Type.String(), Type.Null()], { description: 'The notes as they are now.' }) },
+    example: { title: 'The notes have changed since you read them', notes: 'Arrives at midnight' },
   },
   QUOTE_CHANGED: {
     status: 412,

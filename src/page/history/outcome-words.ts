@@ -23,6 +23,7 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   INVALID_TRANSITION: refused('Wrong status', 'its status did not allow it'),
   VERSION_CHANGED: refused('Changed by someone else', 'someone else had just changed it'),
   RATES_CHANGED: refused('Changed by someone else', 'someone else had just changed the rates'),
+  NOTES_CHANGED: refused('Changed by someone else', 'someone else had just changed the notes'),
   VALIDATION: refused('Invalid request', 'the request was not valid'),
   NOT_FOUND: refused('Not found', 'it does not exist'),
   EMAIL_TAKEN: refused('E-mail taken', 'another guest has that e-mail address'),

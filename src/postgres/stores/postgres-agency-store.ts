@@ -102,6 +102,17 @@ export class PostgresAgencyStore implements AgencyStore {
     }
   }
 
+  /** Journal batches write no notes of a booking that exists already, so neither overwrites the other. */
+  async updateNotes(
+    agencyId: string,
+    { bookingId, notes }: { readonly bookingId: string; readonly notes: string | null },
+    audit: ChangeLine,
+  ): Promise<void> {
+    const update = this.#sql`
+      update booking set notes = ${notes} where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidOf(bookingId)}`
+    await this.#write(agencyId, audit, update)
+  }
+
   async settle(agencyId: string): Promise<void> {
     await fencedWrite(this.#sql`select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}, true)`)
   }

@@ -290,6 +290,7 @@ test("one agency's ids are unknown under another's path, on every route", async 
     ['PATCH', `/bookings/${booking.id}`, { status: 'cancelled' }],
     ['PATCH', `/bookings/${booking.id}`, { unit: 'only-here' }],
     ['POST', `/bookings/${booking.id}/cancel`, {}],
+    ['PUT', `/bookings/${booking.id}/notes`, { notes: 'x' }],
     ['GET', `/guests/${booking.guest.id}`],
     ['PATCH', `/guests/${booking.guest.id}`, { phone: '1' }],
     ['DELETE', `/keys/${key.id}`],

@@ -77,3 +77,31 @@ test('the audit trail of a booking says what was different before each change', 
   ])
   expect(JSON.stringify(audit)).not.toContain('fell ill')
 })
+
+test('the notes of a booking are set and cleared, but not over what someone else has written meanwhile', async () => {
+  const { path, unit } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, notes: 'Two cats' })).body
+  const set = (body: object) => service.ask(`${path}/bookings/${booking.id}/notes`, body, { method: 'PUT' })
+  const stored = async () => (await service.get(`${path}/bookings/${booking.id}`)).body.booking
+
+  const { status, body } = await set({ notes: 'Two dogs', replaces: 'Two cats' })
+  expect([status, body.booking]).toEqual([200, { ...booking, notes: 'Two dogs' }])
+  expect((await set({ notes: 'Three cats', replaces: 'Two cats' })).body).toMatchObject({
+    ...{ code: 'NOTES_CHANGED', notes: 'Two dogs' },
+  })
+  expect(await stored()).toEqual({ ...booking, notes: 'Two dogs' })
+  // A change of the stay leaves them alone, whoever has read them before.
+  await service.patch(`${path}/bookings/${booking.id}`, { departure: '2027-03-06' })
+  expect((await stored()).notes).toBe('Two dogs')
+  expect((await set({ notes: '' })).body.booking.notes).toBeNull()
+  expect((await set({ notes: 'Late', replaces: null })).body.booking.notes).toBe('Late')
+  expect((await set({ notes: 'x'.repeat(2_001) })).body).toMatchObject({ errors: [{ field: 'notes' }] })
+
+  const { audit } = (await service.get(`${path}/audit?booking=${booking.id}`)).body
+  const route = 'PUT /portal/v1/agencies/{agencySlug}/bookings/{bookingId}/notes'
+  const outcomes = audit.filter((line: { route: string }) => line.route === route)
+  expect(outcomes.map(({ outcome }: { outcome: string }) => outcome).toReversed()).toEqual([
+    ...['OK', 'NOTES_CHANGED', 'OK', 'OK', 'VALIDATION'],
+  ])
+  expect(JSON.stringify(audit)).not.toContain('dogs')
+})

@@ -103,6 +103,11 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     body: { reason: 'Ill' },
     other: { body: {} },
   }),
+  setBookingNotes: ({ a, booking }) => ({
+    path: `${a}/bookings/${booking}/notes`,
+    body: { notes: 'Late' },
+    other: { body: { notes: 'Early' } },
+  }),
   changeGuest: ({ a, guest }) => ({
     path: `${a}/guests/${guest}`,
     body: { phone: '+1' },

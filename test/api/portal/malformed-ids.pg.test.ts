@@ -30,6 +30,7 @@ const malformed = (prefix: string) => [
 /** A body that every route accepts which takes one. */
 const BODIES: Record<string, object> = {
   'PATCH /bookings': { status: 'cancelled' },
+  'PUT /bookings': { notes: null },
   'PATCH /guests': { phone: '1' },
   'PATCH /fee-types': { active: false },
   'PATCH /webhook-endpoints': { description: 'x' },

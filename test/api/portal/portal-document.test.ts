@@ -62,6 +62,7 @@ describe("the portal's document", () => {
       'POST {a}/webhook-endpoints',
       'POST {a}/webhook-endpoints/{endpointId}/ping',
       'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
+      'PUT {a}/bookings/{bookingId}/notes',
       'PUT {a}/units/{unitSlug}/rates',
     ])
   })
@@ -70,7 +71,7 @@ describe("the portal's document", () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
       'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem Booking BookingChange CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates RatesChange SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
+        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates RatesChange SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

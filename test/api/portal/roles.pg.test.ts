@@ -152,7 +152,7 @@ test('the roles are those of the design', () => {
     ...['createUnit', 'changeUnit', 'setRates', 'createFeeType', 'changeFeeType'],
     ...['getCalendarFeed', 'changeCalendarFeed', 'pingWebhookEndpoint', 'resendWebhookDelivery'],
   ])
-  expect(idsOf('desk')).toEqual(['createBooking', 'changeBooking', 'cancelBooking', 'changeGuest'])
+  expect(idsOf('desk')).toEqual(['createBooking', 'changeBooking', 'cancelBooking', 'setBookingNotes', 'changeGuest'])
   expect(OPERATIONS.filter(({ role }) => role === 'viewer').every((operation) => !isWrite(operation))).toBe(true)
 })
 

@@ -26,6 +26,7 @@ const WRITES: Record<string, string> = {
   'postgres-agency-store.ts: update agency': 'audited',
   'postgres-agency-store.ts: update api_key': 'audited',
   'postgres-agency-store.ts: update fee_type': 'audited',
+  'postgres-agency-store.ts: update booking': 'audited',
   'postgres-agency-store.ts: update guest': 'audited',
   'postgres-calendar-feed-rows.ts: insert into calendar_feed': 'audited',
   'postgres-chain-keys.ts: insert into shard_chain': 'before the take-over, and only if there is none',

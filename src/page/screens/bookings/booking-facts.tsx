@@ -66,12 +66,3 @@ export function GuestCard({ booking: { guest } }: { booking: Booking }) {
     </Card>
   )
 }
-
-export function NotesCard({ notes }: { notes: string | null }) {
-  if (notes === null || notes === '') return null
-  return (
-    <Card title="Notes">
-      <p class="booking-notes">{notes}</p>
-    </Card>
-  )
-}

@@ -10,11 +10,12 @@ import { useSession } from '../../session/use-session.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
 import { BookingActions } from './booking-actions.tsx'
 import { BookingDeliveries } from './booking-deliveries.tsx'
-import { BookingFacts, GuestCard, NotesCard } from './booking-facts.tsx'
+import { BookingFacts, GuestCard } from './booking-facts.tsx'
 import { BookingHistory } from './booking-history.tsx'
 import { BookingPrice } from './booking-price.tsx'
 import { nightsText, Standing } from './booking-table.tsx'
 import { lastList } from './last-list.ts'
+import { NotesCard } from './notes-card.tsx'
 
 /** Everything about one booking, and what can be done with it. */
 export function BookingPage({ bookingId }: { bookingId: string }) {
@@ -78,7 +79,7 @@ function Known({ booking }: { booking: Booking }) {
         </div>
         <div class="booking-column">
           {booking.type === 'guest' && <GuestCard booking={booking} />}
-          <NotesCard notes={booking.notes} />
+          <NotesCard booking={booking} />
           <BookingDeliveries booking={booking} />
         </div>
       </div>

@@ -1,0 +1,67 @@
+import { Type } from '@sinclair/typebox'
+import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
+import type { Inventory } from '../../core/catalogue/inventory.ts'
+import { notFound } from '../problems/problems.ts'
+import { isIdShaped } from '../route/id-shape.ts'
+import { nullable, text } from '../schema/text-schema.ts'
+import { AgencyBookingJson, agencyBookingJson, bookingWithoutGuest } from './booking-json.ts'
+import { replayedBooking } from './booking-writes.ts'
+import { BOOKING_PATH } from './bookings.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { agencyRoute, settled } from './portal-route.ts'
+
+const notes = { maxLength: 2_000 }
+
+const SET_NOTES = {
+  id: 'setBookingNotes',
+  role: 'desk',
+  method: 'PUT',
+  path: `${BOOKING_PATH}/notes`,
+  tag: 'Bookings',
+  summary: 'Set or clear the notes of a booking',
+  description:
+    'Only the agency reads them. The version of the booking stays as it is, and the change is in the audit trail but not in the feed of changes.',
+  body: Type.Object({
+    notes: nullable(text({ ...notes, description: 'Null or empty: none.' })),
+    replaces: Type.Optional(
+      nullable(
+        text({
+          ...notes,
+          description:
+            'The notes that the change is based on. If there are others, nothing changes: 409 `NOTES_CHANGED`.',
+        }),
+      ),
+    ),
+  }),
+  bodyExample: { notes: 'Arrives late: leave the key with the porter.' },
+  answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
+  problems: ['NOTES_CHANGED'],
+} as const satisfies PortalOperation
+
+export const BOOKING_NOTES = [
+  agencyRoute(
+    SET_NOTES,
+    async ({ ledger, agency, caller, keep, path: { bookingId }, body }) => {
+      if (!isIdShaped(bookingId)) return notFound('booking')
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      const { replaces } = body
+      const asked = {
+        bookingId,
+        notes: noneIfEmpty(body.notes),
+        replaces: replaces === undefined ? undefined : noneIfEmpty(replaces),
+      }
+      const outcome = await ledger.bookingNotes.set(agency, asked, caller, keep.of(kept(inventory)))
+      return settled(outcome, 'booking', (found) => ({ booking: agencyBookingJson(found, inventory) }))
+    },
+    { shown: replayedBooking },
+  ),
+]
+
+/** Notes are not kept a second time. */
+const kept =
+  (inventory: Inventory) =>
+  ({ booking }: AgencyBooking) => ({ booking: bookingWithoutGuest(booking, inventory) })
+
+function noneIfEmpty(entered: string | null): string | null {
+  return entered === '' ? null : entered
+}

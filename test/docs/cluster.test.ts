@@ -1,0 +1,130 @@
+/** The files of docs/operating/cluster/ and compose.cluster.yaml: what the tests of three hosts do not run. Those run the files themselves. */
+import { describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/app/config.ts'
+import { HOSTS } from '../support/cluster/documented-files.ts'
+import { readUnit } from '../support/cluster/unit-file.ts'
+import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
+
+const FOLDER = 'docs/operating/cluster'
+const DOCUMENT = readFileSync('docs/cluster.md', 'utf8')
+
+interface Service {
+  readonly hostname?: string
+  readonly image?: string
+  readonly network_mode?: string
+  readonly command?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  readonly env_file?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly ports?: readonly string[]
+}
+
+/** What the secrets of the document come to, by file. */
+function madeSecrets(): Record<string, Record<string, string>> {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-secrets-'))
+  try {
+    for (const { script } of shellBlocksOf(sectionOf(DOCUMENT, 'Setting it up'))) {
+      const { exitCode, stderr } = Bun.spawnSync(['bash', '-euo', 'pipefail', '-c', script], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'] ?? '', PROXY_ADDRESS: '10.0.0.9' },
+      })
+      expect([exitCode, stderr.toString()]).toEqual([0, ''])
+    }
+    return Object.fromEntries(
+      readdirSync(join(folder, 'secrets')).map((file) => [
+        file,
+        Object.fromEntries(
+          readFileSync(join(folder, 'secrets', file), 'utf8')
+            .trim()
+            .split('\n')
+            .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+        ),
+      ]),
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+test('with the secrets of the document, every host has a valid node of the same cluster', () => {
+  const secrets = madeSecrets()
+  for (const host of HOSTS) {
+    const folder = mkdtempSync(join(tmpdir(), 'nightledger-unit-'))
+    const unit = join(folder, 'nightledger.service')
+    const text = readFileSync(`${FOLDER}/nightledger.service`, 'utf8')
+    writeFileSync(unit, text.replace(/^EnvironmentFile=.*$/m, ''))
+    const { environment } = readUnit([unit], { host, unit: 'nightledger', root: folder })
+    rmSync(folder, { recursive: true, force: true })
+    const config = readConfig({ ...environment, ...secrets['nightledger.env'] })
+    expect(config.cluster).toMatchObject({ nodeId: host, nodeUrl: `http://${host}:3000` })
+    expect(config).toMatchObject({ host: '0.0.0.0', port: 3000, requireSynchronousStandby: true })
+  }
+  expect(Object.keys(secrets['patroni.env'] ?? {})).toHaveLength(7)
+})
+
+test.skipIf(Bun.which('systemd-analyze') === null)('systemd knows every line of the unit and of the drop-ins', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-units-'))
+  for (const file of ['nightledger.service', 'etcd.conf', 'patroni.conf']) {
+    const unit = join(folder, file.replace('.conf', '.service'))
+    const text = readFileSync(join(FOLDER, file), 'utf8').replace('/usr/local/bin/nightledger', '/bin/true')
+    // A drop-in lacks what its unit says.
+    writeFileSync(unit, file.endsWith('.conf') ? `${text}\nExecStart=/bin/true\n` : text)
+    const { stderr } = Bun.spawnSync(['systemd-analyze', 'verify', '--man=no', unit])
+    const said = stderr
+      .toString()
+      .split('\n')
+      .filter((line) => line.includes(`${unit}:`))
+    expect(said).toEqual([])
+  }
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('compose.cluster.yaml', () => {
+  const { services } = Bun.YAML.parse(readFileSync('compose.cluster.yaml', 'utf8')) as {
+    services: Record<string, Service>
+  }
+  const named = (part: string) => HOSTS.map((_, i) => services[`${part}${i + 1}`] as Service)
+
+  test('gives etcd, PostgreSQL and the node of a host its name and its network', () => {
+    for (const [i, host] of HOSTS.entries()) {
+      expect(named('host')[i]?.hostname).toBe(host)
+      for (const part of ['etcd', 'postgres', 'nightledger'])
+        expect(named(part)[i]?.network_mode).toBe(`service:${host}`)
+    }
+  })
+
+  test('sets what the units set', () => {
+    for (const [part, file] of [
+      ['etcd', 'etcd.conf'],
+      ['postgres', 'patroni.conf'],
+      ['nightledger', 'nightledger.service'],
+    ] as const) {
+      for (const [i, host] of HOSTS.entries()) {
+        const assignments = [...readFileSync(`${FOLDER}/${file}`, 'utf8').matchAll(/^Environment=(\w+)=(.*)$/gm)]
+        const ofHost = assignments.filter(([, , value = '']) => value.includes('%H'))
+        expect(named(part)[i]?.environment).toEqual(
+          Object.fromEntries(ofHost.map(([, name = '', value = '']) => [name, value.replace('%H', host)])),
+        )
+      }
+    }
+  })
+
+  test('mounts files that exist, and has no secret in it', () => {
+    const mounted = Object.values(services).flatMap(({ volumes = [] }) =>
+      volumes.filter((each) => each.startsWith('./')),
+    )
+    for (const mount of mounted) expect([mount, existsSync(mount.split(':')[0] as string)]).toEqual([mount, true])
+    const files = new Set(Object.values(services).flatMap(({ env_file = [] }) => env_file))
+    expect([...files].toSorted()).toEqual([`${FOLDER}/etcd.env`, 'secrets/nightledger.env', 'secrets/patroni.env'])
+    expect(readFileSync('compose.cluster.yaml', 'utf8')).not.toMatch(/PASSWORD|SECRET|TOKEN/)
+  })
+
+  test('names the image by the version of the package, and opens only the load balancer', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+    for (const node of named('nightledger')) expect(node.image).toBe(`nightledger:${version}`)
+    expect(Object.keys(services).filter((name) => services[name]?.ports !== undefined)).toEqual(['haproxy'])
+  })
+})
