@@ -36,6 +36,7 @@ const NOT_FORWARDED = [
   'proxy-connection',
   'transfer-encoding',
   'content-length',
+  'expect',
 ]
 /** Of the other connection, and what is between nodes. */
 const NOT_RETURNED = ['connection', 'keep-alive', 'transfer-encoding', 'date', OWNER_HEADER]

@@ -193,7 +193,7 @@ export class RequestEntry {
       peerOf: () => null,
       withoutIdleTimeout: <T>(_: Request, run: () => Promise<T>) => run(),
     }
-    const signOut = new Request(request.url, { method: 'DELETE', headers })
+    const signOut = new Request(`http://localhost${SESSION_PATH}`, { method: 'DELETE', headers })
     // If it fails, that session ends when it is not used.
     void Promise.resolve(this.#enter(detached, signOut, any)).catch(() => {})
     return signedIn
