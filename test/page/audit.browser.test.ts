@@ -48,7 +48,7 @@ describeInBrowser('audit and usage', () => {
       expect((await ask('/bookings', { ...stay, unit: 'graca-view' })).status).toBe(409)
       expect((await ask('/keys', {})).status).toBe(403)
       await portal.visit({ as: 'viewer', at: '#/audit' }, async (page) => {
-        await page.getByText('Tried to create an API key, but the role lacks the permission').waitFor()
+        await page.getByText('Tried to create an API key, but the role does not allow it').waitFor()
         await page.getByText('Tried to make a booking, but the nights were already booked').waitFor()
         const moved = page.getByRole('row', { name: 'Moved a booking to another unit' })
         await moved.getByText('Unit: Alfama Loft → Graça View').waitFor()

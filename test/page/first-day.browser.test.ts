@@ -63,7 +63,7 @@ describeInBrowser('the first day of an agency', () => {
       await page.mouse.up()
       await dialog(page).getByLabel('First name').fill('Ana')
       await dialog(page).getByLabel('Last name').fill('Reis')
-      await dialog(page).getByText('City tax').waitFor()
+      await dialog(page).getByText('City tax').first().waitFor()
       await dialog(page)
         .getByRole('button', { name: /Create booking/ })
         .click()

@@ -95,7 +95,7 @@ describeInBrowser('units', () => {
       expect((await fetch((await address.textContent()) ?? '')).status).toBe(200)
     })
     await portal.visit({ as: 'desk', at: '#/units/alfama-loft?tab=details' }, async (page) => {
-      await page.getByText('The address is for managers and owners').waitFor()
+      await page.getByText('Only managers and owners can see the address').waitFor()
       expect(await page.locator('pre').count()).toBe(0)
     })
   })
