@@ -18,6 +18,7 @@ import { WaitingPlaces } from '../changes/waiting-places.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
+import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
 import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
@@ -221,7 +222,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const catalogue =
     shards === null
       ? new Catalogue(catalogueStore)
-      : new Catalogue(catalogueStore, (agencyId) => shards.termOfAgency(agencyId) !== null)
+      : new Catalogue(catalogueStore, { has: (agencyId) => shards.termOfAgency(agencyId) !== null, refusal: notOwner })
   const rows = new PostgresBookingRows(sql, shards === null ? null : () => shards.owned)
 
   const changeRows = new PostgresChangeRows(lists)
@@ -349,8 +350,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onNewest: (month) => writing().journal.setNewestMonth(month),
     onFailure: watch.onHousekeepingFailure,
   })
+  const withoutSnapshot = new PostgresUnitsWithoutSnapshot(sql)
   const monthSnapshots = new MonthSnapshots({
-    units: new PostgresUnitsWithoutSnapshot(sql),
+    // A node writes those of its own shards.
+    units: {
+      page: async (after, limit) => {
+        const { units, next } = await withoutSnapshot.page(after, limit)
+        return { units: units.filter(({ agencyId }) => shards?.termOfAgency(agencyId) !== null), next }
+      },
+    },
     ...{ store, clock, onDefect },
     onFailure: watch.onHousekeepingFailure,
   })

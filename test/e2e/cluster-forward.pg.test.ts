@@ -233,3 +233,29 @@ describeWithEtcd('two nodes', () => {
     for (const { token, id } of booked) expect((await a.ask(`/partner/v1/bookings/${id}`, { token })).status).toBe(200)
   })
 })
+
+describeWithEtcd('two nodes with ADMIN_PORT', () => {
+  test('the operator is served by either node’s admin listener for the agencies of both, and by PORT of neither', async () => {
+    const etcd = await EtcdServers.start()
+    const database = await testDatabase()
+    const processes = new NodeProcesses(database.url, etcd)
+    try {
+      const nodes = [await processes.start('a', { ADMIN_PORT: '0' }), await processes.start('b', { ADMIN_PORT: '0' })]
+      const owners = new Set<string | null>()
+      for (let made = 0; owners.size < 2; made++) {
+        const slug = `agency-${made}`
+        const key = await makeAgencyByPortal(nodes[made % 2] as NodeProcess, { slug, scopes: SCOPES })
+        owners.add((await nodes[0]?.ask('/partner/v1/units', { token: key }))?.headers.get('x-served-by') ?? null)
+        for (const node of nodes) {
+          expect((await node.portal(`/agencies/${slug}/units`)).status).toBe(200)
+          const onPort = await node.ask(`/portal/v1/agencies/${slug}/units`, { token: TEST_PORTAL_TOKEN })
+          expect(onPort.status).toBe(401)
+        }
+      }
+    } finally {
+      await processes.stop()
+      await database.drop()
+      await etcd.stop()
+    }
+  })
+})

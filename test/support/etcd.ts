@@ -1,7 +1,8 @@
 import { describe } from 'bun:test'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ServerCertificate } from './test-authority.ts'
 
 /** `etcd` (Debian: etcd-server). */
 const PROGRAM = Bun.which('etcd')
@@ -34,16 +35,18 @@ export class EtcdServers {
     this.#args = args
   }
 
-  static async start(count = 1, { args = [] }: { args?: readonly string[] } = {}): Promise<EtcdServers> {
+  /** @param options.certificate of 127.0.0.1: clients have to use TLS */
+  static async start(count = 1, { certificate }: { certificate?: ServerCertificate } = {}): Promise<EtcdServers> {
     if (PROGRAM === null) throw new Error('There is no etcd on this machine (Debian: etcd-server)')
     const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'nightledger-etcd-'))
     const members = Array.from({ length: count }, (_, index) => ({
       name: `m${index}`,
       folder: join(folder, `m${index}`),
-      clientUrl: `http://127.0.0.1:${freePort()}`,
+      clientUrl: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${freePort()}`,
       peerUrl: `http://127.0.0.1:${freePort()}`,
       process: null,
     }))
+    const args = certificate === undefined ? [] : filesOf(folder, certificate)
     const servers = new EtcdServers(folder, members, args)
     for (const index of members.keys()) servers.startMember(index)
     await servers.ready()
@@ -52,7 +55,7 @@ export class EtcdServers {
 
   /** For CLUSTER_ETCD. */
   get url(): string {
-    return `http://${this.#members.map(({ clientUrl }) => clientUrl.slice('http://'.length)).join(',')}`
+    return this.origins.join(',')
   }
 
   get origins(): readonly string[] {
@@ -131,8 +134,20 @@ export class EtcdServers {
   }
 }
 
+function filesOf(folder: string, { cert, key }: ServerCertificate): string[] {
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  writeFileSync(certFile, cert)
+  writeFileSync(keyFile, key)
+  return ['--cert-file', certFile, '--key-file', keyFile]
+}
+
 async function post(url: string, body: unknown = {}): Promise<unknown> {
-  const answer = await fetch(url, { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(2_000) })
+  const answer = await fetch(url, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(2_000),
+    tls: { rejectUnauthorized: false },
+  })
   return answer.json()
 }
 

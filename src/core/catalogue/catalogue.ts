@@ -52,6 +52,15 @@ export interface TokenHolder {
   readonly agency: Agency
 }
 
+/** The agencies of this process. */
+export interface ServedAgencies {
+  has(agencyId: string): boolean
+  /** Why another one is not served. */
+  refusal(): Error
+}
+
+const ALL: ServedAgencies = { has: () => true, refusal: () => new Error('Every agency is served') }
+
 /** Units of all inventories in memory. Above this, inventories that were not used lately are evicted. */
 export const CACHED_UNITS_MAX = 200_000
 
@@ -72,7 +81,7 @@ interface Loading {
 
 export class Catalogue {
   readonly #store: CatalogueStore
-  readonly #isServed: (agencyId: string) => boolean
+  readonly #served: ServedAgencies
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
@@ -82,10 +91,10 @@ export class Catalogue {
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
 
-  /** @param isServed in a cluster: whether this process has the agency. Others are not put, and not kept */
-  constructor(store: CatalogueStore, isServed: (agencyId: string) => boolean = () => true) {
+  /** @param served in a cluster: those agencies that this process has. Others are not put, and not kept */
+  constructor(store: CatalogueStore, served: ServedAgencies = ALL) {
     this.#store = store
-    this.#isServed = isServed
+    this.#served = served
   }
 
   /**
@@ -170,12 +179,13 @@ export class Catalogue {
     return cached.inventory
   }
 
+  /** @throws the refusal of an agency that another process has; what the store rejects with */
   async inventory(agencyId: string): Promise<Inventory> {
     return this.peekInventory(agencyId) ?? (await this.#load(agencyId))
   }
 
   putAgency(agency: Agency): void {
-    if (this.#isServed(agency.id)) this.#put(agency)
+    if (this.#served.has(agency.id)) this.#put(agency)
   }
 
   #put(agency: Agency): void {
@@ -240,6 +250,8 @@ export class Catalogue {
     for (;;) {
       const inventory = await this.#store.loadInventory(agencyId)
       const loading = this.#loading.get(agencyId)
+      // It would not be told of changes.
+      if (!this.#served.has(agencyId)) throw this.#served.refusal()
       if (loading?.stale !== true) {
         this.#cache(agencyId, inventory)
         return inventory
@@ -249,7 +261,6 @@ export class Catalogue {
   }
 
   #cache(agencyId: string, inventory: Inventory): void {
-    if (!this.#isServed(agencyId)) return
     this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.inventory.size ?? 0)
     this.#inventories.delete(agencyId)
     this.#inventories.set(agencyId, { inventory, isUsed: false })

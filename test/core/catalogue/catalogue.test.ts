@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { CACHED_UNITS_MAX, Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
-import { sampleId, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, sampleId, sampleKey, sampleUnit } from '../../support/samples.ts'
 
 /** Units of an agency. Three such agencies reach the limit. */
 const THIRD = Math.floor(CACHED_UNITS_MAX / 3)
@@ -38,3 +38,38 @@ for (const [how, use] of USES) {
     expect(loads).toEqual(['a', 'b', 'c', 'd'])
   })
 }
+
+test('in a cluster, an agency that another process has is not kept, and one that comes back is as it is stored then', async () => {
+  const served = new Set([AGENCY.id])
+  const stored = { agencies: [AGENCY], keys: [sampleKey().key], accessTokens: [] }
+  let units = [sampleUnit()]
+  const made = new Catalogue(
+    {
+      loadAgencies: async () => [],
+      loadKeys: async () => [],
+      loadAccessTokens: async () => [],
+      loadInventory: async () => new Inventory(units, []),
+    },
+    { has: (agencyId) => served.has(agencyId), refusal: () => new Error('elsewhere') },
+  )
+  made.putPart(stored)
+  const [key] = stored.keys
+  expect(made.holderByHash(key?.secretSha256 ?? '')?.agency).toEqual(AGENCY)
+  const before = made.inventory(AGENCY.id)
+  expect((await before).size).toBe(1)
+  served.clear()
+  made.forget(AGENCY.id)
+  made.putAgency(AGENCY)
+  expect([made.agencies(), made.agencyBySlug(AGENCY.slug), made.holderByHash(key?.secretSha256 ?? '')]).toEqual([
+    [],
+    null,
+    null,
+  ])
+  expect(await made.inventory(AGENCY.id).catch((error: Error) => error.message)).toBe('elsewhere')
+  units = []
+  served.add(AGENCY.id)
+  made.putPart({ ...stored, agencies: [{ ...AGENCY, slug: 'renamed' }], keys: [] })
+  expect(made.agencyBySlug(AGENCY.slug)).toBeNull()
+  expect(made.holderByHash(key?.secretSha256 ?? '')).toBeNull()
+  expect((await made.inventory(AGENCY.id)).size).toBe(0)
+})

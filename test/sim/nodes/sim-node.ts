@@ -5,6 +5,7 @@ import { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { Journal } from '../../../src/core/journal/journal.ts'
+import { notOwner } from '../../../src/core/journal/journal-error.ts'
 import type { ShardEpoch, WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { HoldTimer } from '../../../src/core/units/hold-timer.ts'
@@ -91,7 +92,7 @@ export class SimNode implements Mortal {
         loadAccessTokens: async () => [],
         loadInventory: async (agencyId) => new Inventory(unitsOf(agencyId), []),
       },
-      (agencyId) => this.shards.termOfAgency(agencyId) !== null,
+      { has: (agencyId) => this.shards.termOfAgency(agencyId) !== null, refusal: notOwner },
     )
     const journal = new Journal({
       ...{ store: seen, clock, chainKeys: CHAIN_KEYS, lanes: 2 },

@@ -7,7 +7,7 @@ import { described, type Window } from './waits.ts'
 
 /** `long`: several rounds of everything, and waits are asserted. Otherwise one round, and only what was lost: the machine is not ours alone. */
 export const IS_LONG = process.env['CLUSTER_RUN'] === 'long'
-/** cluster.md's C6: how old a read from a node that has lost a shard may be, milliseconds. */
+/** C6: how old a read from a node that has lost a shard may be, milliseconds. */
 export const STALE_MS_MAX = 1_200
 
 const WARM_UP_MS = 3_000

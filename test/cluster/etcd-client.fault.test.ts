@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Entry, EtcdError } from '../../src/cluster/etcd/etcd.ts'
-import { EtcdClient } from '../../src/cluster/etcd/etcd-client.ts'
+import { EtcdClient, type EtcdTls } from '../../src/cluster/etcd/etcd-client.ts'
 import { parseEtcdEndpoints } from '../../src/cluster/etcd/etcd-endpoints.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
+import { TestAuthority } from '../support/test-authority.ts'
 
 const NOWHERE = '127.0.0.1:1'
 
-function clientOf(url: string): EtcdClient {
+function clientOf(url: string, tls: EtcdTls = {}): EtcdClient {
   const endpoints = parseEtcdEndpoints(url)
   if (endpoints === null) throw new Error(`${url} is no etcd`)
-  return new EtcdClient(endpoints)
+  return new EtcdClient(endpoints, { tls })
 }
 
 describeWithEtcd('etcd through its gateway', () => {
@@ -92,7 +93,7 @@ describeWithEtcd('etcd through its gateway', () => {
   })
 
   test('an endpoint that does not answer is passed over, and not asked first again', async () => {
-    const both = clientOf(`http://${NOWHERE},${etcd.url.slice('http://'.length)}`)
+    const both = clientOf(`http://${NOWHERE},${etcd.url}`)
     const lease = await both.grant(60)
     expect(await both.keepAlive(lease)).toBe(60)
   })
@@ -143,5 +144,65 @@ describeWithEtcd('etcd with users', () => {
   test('no other is, and that is a refusal', async () => {
     await expect(named('wrong').grant(5)).rejects.toMatchObject({ isRefusal: true })
     await expect(clientOf(etcd.url).read('/x/')).rejects.toMatchObject({ isRefusal: true })
+  })
+})
+
+describeWithEtcd('etcd with TLS', () => {
+  test('is trusted only with its authority', async () => {
+    const authority = await TestAuthority.create()
+    const etcd = await EtcdServers.start(1, { certificate: await authority.issue({ addresses: ['127.0.0.1'] }) })
+    try {
+      const client = clientOf(etcd.url, { ca: authority.pem })
+      const lease = await client.grant(60)
+      expect(await client.keepAlive(lease)).toBe(60)
+      const other = await TestAuthority.create()
+      await expect(clientOf(etcd.url, { ca: other.pem }).grant(5)).rejects.toBeInstanceOf(EtcdError)
+      await expect(clientOf(etcd.url).grant(5)).rejects.toBeInstanceOf(EtcdError)
+    } finally {
+      await etcd.stop()
+    }
+  })
+})
+
+describeWithEtcd('three members', () => {
+  let etcd: EtcdServers
+  let client: EtcdClient
+
+  beforeEach(async () => {
+    etcd = await EtcdServers.start(3)
+    client = clientOf(etcd.url)
+  })
+  afterEach(() => etcd.stop())
+
+  test.each(['SIGKILL', 'SIGSTOP'] as const)(
+    'the leader gets %s: a lease that is renewed lives on, and calls go on',
+    async (signal) => {
+      const lease = await client.grant(5)
+      const in_ = `/t/${crypto.randomUUID()}/`
+      await client.commit([{ key: `${in_}a`, value: 'x', lease, condition: 'absent' }])
+      etcd.signal((await etcd.leader()) ?? 0, signal)
+      await eventually('it is renewed', () =>
+        client.keepAlive(lease).then(
+          (ttlS) => ttlS > 0,
+          () => false,
+        ),
+      )
+      expect((await client.read(in_)).entries).toHaveLength(1)
+    },
+  )
+
+  test('without a majority every call fails, and none says that it was refused', async () => {
+    const lease = await client.grant(60)
+    etcd.signal(0, 'SIGKILL')
+    etcd.signal(1, 'SIGKILL')
+    await eventually('it fails', () =>
+      client.read('/t/').then(
+        () => false,
+        (error) => error instanceof EtcdError && !error.isRefusal,
+      ),
+    )
+    await expect(client.commit([{ key: '/t/a', value: 'x', lease, condition: 'absent' }])).rejects.toMatchObject({
+      isRefusal: false,
+    })
   })
 })
