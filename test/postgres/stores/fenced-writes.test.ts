@@ -11,7 +11,7 @@ const STORES = `${ROOT}/src/postgres/stores`
  * - `audited`: a part of an `auditedWrite`, which checks the fence and writes the line of the audit trail.
  * - `checked`: calls `check_fence` or `check_fences` itself.
  * - `function`: the function in sql/ checks the fence.
- * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries.
+ * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries, or that of a node's sender.
  */
 const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
@@ -42,18 +42,28 @@ const WRITES: Record<string, string> = {
   'postgres-journal-store.ts: take_over()': 'function',
   'postgres-lane.ts: renew_epochs()': 'function',
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
+  'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
   'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
+  'postgres-sender-store.ts: join_sending()':
+    'gives the sender a tenure of its own; what it sends for is fenced by send_for()',
   'postgres-sender-store.ts: make_deliveries()': 'sender',
   'postgres-sender-store.ts: record_attempts()': 'sender',
+  'postgres-sender-store.ts: send_for()': 'sender',
   'postgres-sender-store.ts: take_over_sending()': 'function',
   'postgres-sender-store.ts: update webhook_delivery': 'releases the claims of its own term, and no others',
   'postgres-session-rows.ts: insert into portal_session': 'checked',
+  'postgres-session-rows.ts: keep_node_sessions()':
+    'a session that was used only becomes newer; one that has ended stays so whoever deletes it',
   'postgres-session-rows.ts: keep_sessions()': 'function',
+  'postgres-shards.ts: give_up_shards()': 'only shards that are still of this writer',
+  'postgres-shards.ts: lost_shards()': 'the heartbeat of this process alone',
+  'postgres-shards.ts: take_shards()': 'function',
   'postgres-usage-rows.ts: keep_key_uses()': 'in the statement of keep_usage(), which checks the fences',
   'postgres-usage-rows.ts: keep_usage()': 'function',
+  'postgres-writers.ts: delete from writer': 'the row of this process alone',
   'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
@@ -110,7 +120,7 @@ describe('every changing statement of the stores', async () => {
       test(`${write}, in sql/`, () => {
         const fence =
           how === 'sender'
-            ? /\bwebhook_sender\b/
+            ? /\bwebhook_sender\b|\bsent_shards\(|\bfrom sending_node n where n.tenure = claiming\b/
             : /\bcheck_fences?\(|\bend_of_log\(|\bfrom shard s order by\b|\bfrom shard s where s.shard = any\b/
         const bodies = functions.get(write.replace(/.*: |\(\)/g, '')) ?? []
         expect(bodies).not.toHaveLength(0)
