@@ -210,7 +210,7 @@ describe('a node of a cluster', () => {
   })
 
   test.each([
-    ['CLUSTER_ETCD', 'etcd:2379'],
+    ['CLUSTER_ETCD', 'somewhere:2379'],
     ['NODE_ID', 'a/b'],
     ['NODE_ID', 'x'.repeat(65)],
     ['NODE_URL', 'http://a/b'],

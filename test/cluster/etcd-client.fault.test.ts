@@ -187,7 +187,13 @@ describeWithEtcd('three members', () => {
           () => false,
         ),
       )
-      expect((await client.read(in_)).entries).toHaveLength(1)
+      // While members elect, a call may fail; it is made again.
+      await eventually('the key is there', () =>
+        client.read(in_).then(
+          ({ entries }) => entries.length === 1,
+          () => false,
+        ),
+      )
     },
   )
 
