@@ -64,7 +64,11 @@ begin
   perform ledger_upgrade.move_routines('main_schema', 'ledger_previous', old_functions);
   delete from ledger_upgrade.present;
   insert into ledger_upgrade.present
-  select oid, true from pg_class where relnamespace = 'ledger_next'::regnamespace and relkind in ('r', 'p', 'c') and not relispartition
+  select c.oid, true from pg_class c where c.relnamespace = 'ledger_next'::regnamespace and not c.relispartition and (
+    c.relkind in ('r', 'p', 'c')
+    -- That of a column moves with its table.
+    or c.relkind = 'S' and not exists (
+      select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype in ('a', 'i')))
   union all
   select oid, false from pg_proc where pronamespace = 'ledger_next'::regnamespace;
   perform ledger_upgrade.move_present('main_schema');
@@ -93,7 +97,7 @@ begin
   end loop;
 end $$;
 
--- Moves the tables, types and functions of the new ledger.
+-- Moves the tables, types, sequences and functions of the new ledger.
 create or replace function ledger_upgrade.move_present(to_schema text) returns void
 language plpgsql set search_path = '' as $$
 declare
@@ -104,7 +108,7 @@ begin
     from pg_proc p join ledger_upgrade.present o on o.oid = p.oid and not o.is_relation
     union all
     select case c.relkind when 'c' then 2 else 3 end,
-           format('alter %s %s set schema %s', case c.relkind when 'c' then 'type' else 'table' end, c.oid::regclass, to_schema)
+           format('alter %s %s set schema %s', case c.relkind when 'c' then 'type' when 'S' then 'sequence' else 'table' end, c.oid::regclass, to_schema)
     from pg_class c join ledger_upgrade.present o on o.oid = c.oid and o.is_relation
     union all
     select 4, format('alter table %s set schema %s', i.inhrelid::regclass, to_schema)
