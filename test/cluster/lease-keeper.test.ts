@@ -200,7 +200,13 @@ test.each(['says that it is lost', 'does not answer'])(
     const node = new ClusterNode({
       ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
       watch: {
-        ...{ onJoined: nothing, onNodeIdTaken: nothing, onEtcdFailure: nothing, onEtcdBack: nothing, onFenced: nothing },
+        ...{
+          onJoined: nothing,
+          onNodeIdTaken: nothing,
+          onEtcdFailure: nothing,
+          onEtcdBack: nothing,
+          onFenced: nothing,
+        },
         ...{ onAcquired: nothing, onReleased: nothing, onDropped: nothing, onMoveFailure: nothing },
         onLeaseLost: () => {
           isLost = true
