@@ -28,9 +28,11 @@ begin
   where s.shard = any (wanted);
   insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
   on conflict (writer_id) do update set beat_at = clock_timestamp(), released_at = null;
+  -- A process that had all shards is fenced by the loss of any: without its row it learns of it even if it writes nothing.
   delete from writer w
-  where (w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
-    and not exists (select from shard s where s.writer_id = w.writer_id);
+  where w.node is null
+    or ((w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
+        and not exists (select from shard s where s.writer_id = w.writer_id));
   -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month

@@ -146,7 +146,11 @@ export class AgencyCommands {
     if (this.#refresh.isDoubtful(agencyId) && !(await this.#refresh.now(agencyId)))
       throw new WriteError('not_written', 'Cannot change an agency: what is stored of it cannot be read')
     const current = this.#catalogue.agencyById(agencyId)
-    if (current === null) return NOT_FOUND
+    if (current === null) {
+      // Another process of the cluster has it, and decides whether it is suspended.
+      this.#suspendedHere.delete(agencyId)
+      return NOT_FOUND
+    }
     const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
     try {
       await this.#store.updateAgency(agency, { ...line, answer: keep?.(agency) })

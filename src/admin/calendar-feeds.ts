@@ -23,22 +23,37 @@ export interface CalendarFeedRows {
   raiseVersion(agencyId: string, unitId: string, audit: ChangeLine): Promise<number>
 }
 
-/** Versions in memory: the one process that writes them serves them too. */
+/** Versions in memory: the one process that writes them serves them too, as long as it has the agency. */
 const KNOWN_MAX = 50_000
+
+interface KnownVersion {
+  readonly version: number
+  /** Of `termOf` when it was read. */
+  readonly term: number | null
+}
 
 export class CalendarFeeds {
   readonly #rows: CalendarFeedRows
   readonly #secretKey: Uint8Array
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
-  readonly #known = new Map<string, number>()
+  readonly #termOf: (agencyId: string) => number | null
+  readonly #known = new Map<string, KnownVersion>()
   /**
    * Units whose change of address may not be stored: this version and older ones are closed. Null: the next version that is
    * read is closed.
    */
   readonly #closed = new Map<string, number | null>()
 
-  constructor(options: { rows: CalendarFeedRows; secretKey: Uint8Array; clock: Clock; newId: IdSource }) {
+  /** @param options.termOf in a cluster: which ownership of the agency's shard this is; another process may write in between */
+  constructor(options: {
+    rows: CalendarFeedRows
+    secretKey: Uint8Array
+    clock: Clock
+    newId: IdSource
+    termOf?: (agencyId: string) => number | null
+  }) {
     this.#rows = options.rows
+    this.#termOf = options.termOf ?? (() => null)
     this.#secretKey = options.secretKey
     this.#dependencies = options
   }
@@ -66,13 +81,14 @@ export class CalendarFeeds {
    * @throws RevocationNotStoredError when the new one may not be stored: this process refuses the old one anyway
    */
   async change(agency: Agency, unit: Unit, caller: Caller, keep?: KeepChange<Unit>): Promise<string> {
-    const closed = this.#known.get(unit.id) ?? this.#closed.get(unit.id) ?? null
+    const term = this.#termOf(agency.id)
+    const closed = this.#knownOf(agency, unit) ?? this.#closed.get(unit.id) ?? null
     this.#closed.set(unit.id, closed)
     try {
       const line = changeLine(this.#dependencies, caller, keep?.(unit))
       const version = await this.#rows.raiseVersion(agency.id, unit.id, line)
       this.#closed.delete(unit.id)
-      this.#remember(unit.id, version)
+      this.#remember(agency, unit, { version, term })
       return this.#tokenOf(agency, unit, version)
     } catch (error) {
       // The next caller reads what is stored.
@@ -89,20 +105,26 @@ export class CalendarFeeds {
   }
 
   async #version(agency: Agency, unit: Unit): Promise<number> {
-    const known = this.#known.get(unit.id)
+    const known = this.#knownOf(agency, unit)
     if (known !== undefined) return known
+    const term = this.#termOf(agency.id)
     const version = await this.#rows.version(agency.id, unit.id)
     // A change that finished meanwhile takes precedence.
-    const newer = this.#known.get(unit.id) ?? version
+    const newer = this.#knownOf(agency, unit) ?? version
     if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
     // While the address is closed, a newer version may be stored at any moment, so do not cache this one.
-    if (!this.#isClosed(unit, newer)) this.#remember(unit.id, newer)
+    if (!this.#isClosed(unit, newer)) this.#remember(agency, unit, { version: newer, term })
     return newer
   }
 
-  #remember(unitId: string, version: number): void {
+  #knownOf(agency: Agency, unit: Unit): number | undefined {
+    const known = this.#known.get(unit.id)
+    return known?.term === this.#termOf(agency.id) ? known.version : undefined
+  }
+
+  #remember(agency: Agency, unit: Unit, { version, term }: KnownVersion): void {
     if (this.#known.size >= KNOWN_MAX) this.#known.clear()
-    this.#known.set(unitId, Math.max(version, this.#known.get(unitId) ?? 0))
+    this.#known.set(unit.id, { version: Math.max(version, this.#knownOf(agency, unit) ?? 0), term })
   }
 
   #tokenOf(agency: Agency, unit: Unit, version: number): string {

@@ -79,7 +79,11 @@ export class CredentialWrites<C extends Credential> {
     this.#kind.put(revoked)
     // The same line every time, so that it is in the audit trail once.
     const line = changeLine(this.#dependencies, caller, keep?.(revoked))
-    const store = () => this.#kind.revoke(revoked, revokedAt, line)
+    const store = async () => {
+      await this.#kind.revoke(revoked, revokedAt, line)
+      // In a cluster, the agency may have been given up meanwhile, and read again as it was stored then.
+      this.#kind.put(revoked)
+    }
     try {
       await store()
     } catch (error) {

@@ -53,7 +53,10 @@ export async function awaitTurn(options: {
     try {
       const list = await writers.list()
       seen = lastSeen(list, seen, clock.monotonicMs())
-      const ahead = list.find((writer) => !isGone(writer, { seen, now: clock.monotonicMs(), isOver, watch }))
+      const found = list.map((writer) => ({ writer, why: whyGone(writer, { seen, now: clock.monotonicMs(), isOver }) }))
+      const ahead = found.find(({ why }) => why === null)?.writer
+      // Of several nodes, one may be gone while another one is there.
+      if (ahead === undefined) for (const { writer, why } of found) if (isTurn(why)) watch.onTurn(why, writer)
       if (ahead !== undefined && !isWaiting) watch.onWaiting(ahead)
       isWaiting ||= ahead !== undefined
       const stopping = ahead === undefined ? list.find(({ isReleased }) => isReleased) : ahead
@@ -63,7 +66,9 @@ export async function awaitTurn(options: {
       }
       if (ahead === undefined) return
       const waiting = { isOver: false }
-      const changed = writers.change({ waitMs: WAIT_MS, isDrainingKnown }).finally(() => {
+      // One that drains beside the one that is waited for is no news either.
+      const isKnown = isDrainingKnown || list.some(({ isDraining }) => isDraining)
+      const changed = writers.change({ waitMs: WAIT_MS, isDrainingKnown: isKnown }).finally(() => {
         waiting.isOver = true
       })
       await Promise.race([changed, untilOver(list, { clock, isOver, waiting })])
@@ -94,16 +99,19 @@ function lastSeen(list: readonly Writer[], before: ReadonlyMap<string, Seen>, no
   )
 }
 
-function isGone(
+type Gone = 'released' | 'silent' | 'dead'
+
+function isTurn(why: Gone | null): why is 'silent' | 'dead' {
+  return why === 'silent' || why === 'dead'
+}
+
+/** Null: it is there, and is waited for. */
+function whyGone(
   writer: Writer,
-  options: { seen: ReadonlyMap<string, Seen>; now: number; isOver: (run: string) => boolean; watch: TurnWatch },
-): boolean {
-  const { seen, now, isOver, watch } = options
-  if (writer.isReleased) return true
+  { seen, now, isOver }: { seen: ReadonlyMap<string, Seen>; now: number; isOver: (run: string) => boolean },
+): Gone | null {
+  if (writer.isReleased) return 'released'
+  if (writer.run !== null && isOver(writer.run)) return 'dead'
   const since = seen.get(writer.writerId)?.since ?? now
-  const isSilent = writer.silentMs >= SILENT_MS && now - since >= SEEN_MS
-  const isDead = writer.run !== null && isOver(writer.run)
-  if (!isSilent && !isDead) return false
-  watch.onTurn(isDead ? 'dead' : 'silent', writer)
-  return true
+  return writer.silentMs >= SILENT_MS && now - since >= SEEN_MS ? 'silent' : null
 }

@@ -72,7 +72,10 @@ export function openPortal(
     bookingNotes: new BookingNotes({ bookings, store, clock, newId }),
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
-    calendarFeeds: new CalendarFeeds({ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId }),
+    calendarFeeds: new CalendarFeeds({
+      ...{ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId },
+      ...(ledger.shards === null ? {} : { termOf: ledger.shards.termOfAgency }),
+    }),
     webhooks,
     ...(agencies ?? { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }),
     usageOf: (agencyId) => usageRows.usageOf(agencyId),

@@ -72,6 +72,7 @@ export class ClusterNode {
             this.view.apply([member])
             await this.#read()
             this.moves.dropClaimed()
+            await this.#dropUnconfirmed()
           },
           onLost: () => {
             watch.onLeaseLost({ shards: host.owned.size })
@@ -269,6 +270,20 @@ export class ClusterNode {
     if (lost === null) return
     this.confirmation.byPostgres(askedAt)
     this.owners.tell()
+  }
+
+  /**
+   * A shard that nobody has claimed now may have been another node's while this one had no lease: only Postgres can tell. What it does not
+   * confirm is acquired anew.
+   */
+  async #dropUnconfirmed(): Promise<void> {
+    const { host } = this.#options
+    if (host.owned.size === 0) return
+    const isConfirmed = await withDeadline(host.confirm(), ANSWER_MS_MAX).then(
+      () => true,
+      () => false,
+    )
+    if (!isConfirmed) host.drop([...host.owned])
   }
 
   #addressOf(id: string): NodeAddress | null {

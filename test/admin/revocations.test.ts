@@ -337,6 +337,38 @@ describe('a closing that could not be stored', () => {
   })
 })
 
+describe('an agency that another process of the cluster has had meanwhile', () => {
+  const comeBack = async () =>
+    catalogue.putPart({
+      agencies: await store.loadAgencies(),
+      keys: await store.loadKeys(),
+      accessTokens: await store.loadAccessTokens(),
+    })
+
+  test('is not suspended by a suspension that was not stored here', async () => {
+    store.failing = new JournalError('fenced', 'x')
+    await failureOf(suspend())
+    catalogue.forget(AGENCY.id)
+    await clock.advance(2_000)
+    store.failing = null
+    await comeBack()
+    await commands.agencies.change(AGENCY.id, { name: 'Renamed' }, CALLER)
+    expect([status(), store.agency.status, clock.nextTimerIn]).toEqual(['active', 'active', null])
+  })
+
+  test.each(REVOCATIONS)('has its $of revoked as soon as that is stored', async ({ revoke, revokedAt, storedAt }) => {
+    store.failing = new JournalError('fenced', 'x')
+    await failureOf(revoke())
+    catalogue.forget(AGENCY.id)
+    await clock.advance(2_000)
+    await comeBack()
+    store.failing = null
+    await clock.advance(1_000)
+    expect(storedAt()).not.toBeNull()
+    expect(revokedAt()).toBe(storedAt())
+  })
+})
+
 describe('after an unknown outcome memory follows the database', () => {
   test('when that is back: an agency is read every second until then', async () => {
     store.failing = 'unknown'
@@ -422,6 +454,20 @@ describe('a calendar address', () => {
     const stored = await commands.feeds.token(AGENCY, unit)
     expect([stored === old, await isOpen(stored), await isOpen(old)]).toEqual([false, true, false])
   })
+
+  test('that another process of the cluster has changed is the new one when its agency comes back', async () => {
+    let term: number | null = 1
+    const options = { rows: store, secretKey: new Uint8Array(32), clock, newId: systemIds }
+    const feeds = new CalendarFeeds({ ...options, termOf: () => term })
+    const elsewhere = new CalendarFeeds(options)
+    const old = await feeds.token(AGENCY, unit)
+    expect(await feeds.isToken(AGENCY, unit, old)).toBe(true)
+    term = null
+    const next = await elsewhere.change(AGENCY, unit, CALLER)
+    term = 2
+    expect([await feeds.isToken(AGENCY, unit, old), await feeds.isToken(AGENCY, unit, next)]).toEqual([false, true])
+  })
+
   test('whose change met a bug stays closed, and the bug is reported', async () => {
     const old = await commands.feeds.token(AGENCY, unit)
     store.failing = new AssertionError('x')

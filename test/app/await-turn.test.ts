@@ -41,7 +41,10 @@ function start(dead: readonly string[] = []): void {
         if (rows === null) throw new Error('away')
         return rows
       },
-      change: ({ waitMs }) => new Promise((resolve) => clock.after(waitMs, resolve)),
+      change: async ({ waitMs, isDrainingKnown }) => {
+        if (!isDrainingKnown && rows?.some(({ isDraining }) => isDraining)) return
+        await new Promise<void>((resolve) => clock.after(waitMs, resolve))
+      },
     },
     clock,
     isOver: (run) => dead.includes(run),
@@ -132,6 +135,23 @@ describe('a process waits for its turn', () => {
     start()
     await clock.advance(0)
     expect(events).toEqual([])
+  })
+
+  test('as long as one of several nodes is there, without a word of those that are gone or stop', async () => {
+    const node = { ...WRITER, node: 'a', shards: 128 }
+    rows = [
+      { ...node, writerId: 'w2', run: 'run 2' },
+      { ...node, writerId: 'w3', run: 'run 3', isDraining: true },
+      { ...node, node: 'b' },
+    ]
+    start(['run 2', 'run 3'])
+    await pass(2_000)
+    expect([isOurTurn, events]).toEqual([false, ['waits for host 1']])
+    // Five times a second, not as fast as the database answers.
+    expect(reads).toBeLessThan(20)
+    rows = rows.slice(0, 1)
+    await pass(600)
+    expect([isOurTurn, events]).toEqual([true, ['waits for host 1', 'dead']])
   })
 
   test('not for a process of this machine that is dead', async () => {

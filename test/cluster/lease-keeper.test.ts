@@ -181,3 +181,55 @@ test('C6: a node that has a lease again serves nothing that another one claimed 
   ])
   await node.close()
 })
+
+test.each(['says that it is lost', 'does not answer'])(
+  'C6: a node that has a lease again serves nothing that another one had and gave up meanwhile, when Postgres %s',
+  async (answer) => {
+    const epochs = new SharedEpochs()
+    const host = new MemoryShardHost(epochs)
+    const nothing = () => {}
+    let isLost = false
+    const confirm = host.confirm.bind(host)
+    let asked = 0
+    host.confirm = async () => {
+      asked += 1
+      // The connection of the first call broke while the node was cut off.
+      if (isLost && (asked === 1 || answer === 'does not answer')) throw new Error('Postgres does not answer')
+      return confirm()
+    }
+    const node = new ClusterNode({
+      ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
+      watch: {
+        ...{
+          onJoined: nothing,
+          onNodeIdTaken: nothing,
+          onEtcdFailure: nothing,
+          onEtcdBack: nothing,
+          onFenced: nothing,
+        },
+        ...{ onAcquired: nothing, onReleased: nothing, onDropped: nothing, onMoveFailure: nothing },
+        onLeaseLost: () => {
+          isLost = true
+          asked = 0
+          // Another node has acquired it, and removed its key since.
+          epochs.epochs[7] = 99
+        },
+      },
+    })
+    await node.join()
+    for (let i = 0; i < 50 && host.owned.size < 256; i++) {
+      await clock.advance(10)
+      await Bun.sleep(1)
+    }
+    let isStale = false
+    const byLease = node.confirmation.byLease.bind(node.confirmation)
+    node.confirmation.byLease = (...given) => {
+      byLease(...given)
+      isStale ||= host.owned.has(7) && !host.isWriter(7)
+    }
+    etcd.end([...etcd.leases][0] ?? '')
+    await clock.advance(1_500)
+    expect([isLost, node.confirmation.hasLease, isStale]).toEqual([true, true, false])
+    await node.close()
+  },
+)
