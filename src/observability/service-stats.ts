@@ -48,7 +48,7 @@ export interface ServiceStats {
   readonly sender: SenderProcessStats
   /** Whether the database answered in time. */
   readonly isDatabaseUp: boolean
-  /** The epoch that may write now, according to the database; null when it did not answer in time, and on a node, whose shards have one each. */
+  /** The epoch that may write now, according to the database; null when it did not answer in time, and on a node: its shards have one each. */
   readonly fenceEpoch: number | null
   /** Null without a cluster. */
   readonly cluster: ClusterStats | null
