@@ -68,6 +68,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
       probes: poolStats(ledger.probes),
     },
     sender: sender.stats,
+    isDatabaseUp: fence !== null,
     fenceEpoch: options.cluster === null ? (fence?.epoch ?? null) : null,
     cluster: options.cluster?.() ?? null,
     backlog,

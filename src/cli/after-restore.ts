@@ -12,20 +12,20 @@ interface Outcome {
   readonly sessions: number
 }
 
-/** `after-restore`: readies the ledger in DATABASE_URL for serving after it was restored to an earlier moment. */
+/** `after-restore`: prepares the ledger in DATABASE_URL for serving after it was restored to an earlier moment. */
 export function afterRestore(program: Command, terminal: Terminal): void {
   program
     .command('after-restore')
-    .summary('ready a database that was restored to an earlier moment, before the service starts on it')
+    .summary('prepare a database that was restored to an earlier moment, before the service starts on it')
     .description(
-      'Run this once on the database at DATABASE_URL after restoring it to an earlier moment, before the service starts. Partners have seen changes that are gone: ' +
+      'Run this once on the database at DATABASE_URL after restoring it to an earlier moment, before the service starts. Partners have seen changes that no longer exist: ' +
         'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
-        'Not after a fail-over, which loses nothing.',
+        'Do not run it after a fail-over to a synchronous standby, which loses nothing.',
     )
     .option('--json', 'print the result as JSON')
     .action(async (options: { json?: boolean }) => {
       const url = terminal.env['DATABASE_URL']
-      if (!url) throw new UsageError('Cannot ready the restored database: DATABASE_URL is not set.')
+      if (!url) throw new UsageError('Cannot prepare the restored database: DATABASE_URL is not set.')
       const sql = connect(url, { purpose: 'admin' })
       try {
         const [outcome] = await sql<Outcome[]>`

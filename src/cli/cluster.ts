@@ -14,9 +14,9 @@ const COLUMNS: readonly Column<NodeStatus>[] = [
   { title: 'STARTED', value: ({ startedAt }) => startedAt },
 ]
 
-/** `cluster`: the nodes and who owns what, as the asked node sees it; and how to empty one. */
+/** `cluster`: the nodes and who owns what, as the asked node sees it; and how to drain one. */
 export function cluster(program: Command, terminal: Terminal): void {
-  const noun = program.command('cluster').description('show the nodes of a cluster, and empty one')
+  const noun = program.command('cluster').description('show the nodes of a cluster, and drain one')
   asking(noun, { name: 'status', summary: 'show nodes and shards', isOfAll: true }, terminal, async (session) => {
     show(await session.client.ofOperator('GET', '/cluster'), session)
   })
@@ -24,9 +24,9 @@ export function cluster(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'drain <node>',
-      summary: 'move all shards of a node to others, until it is restarted; it goes on taking requests',
+      summary: 'move all shards of a node to others until it is restarted; it still accepts requests',
       isOfAll: true,
-      options: (command) => command.option('--undo', 'let it have shards again'),
+      options: (command) => command.option('--undo', 'end the drain'),
       examples: ['cluster drain node-b', 'cluster drain node-b --undo'],
     },
     terminal,

@@ -130,7 +130,7 @@ const WRITER_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_database_up',
     type: 'gauge',
     help: 'Whether the database answered a query during this scrape: 1 or 0.',
-    read: ({ fenceEpoch }) => only(fenceEpoch === null ? 0 : 1),
+    read: ({ isDatabaseUp }) => only(isDatabaseUp ? 1 : 0),
   },
   {
     name: 'nightledger_writer_epoch',

@@ -46,7 +46,9 @@ export interface ServiceStats {
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats
-  /** The epoch that may write now, according to the database; null when it did not answer in time. */
+  /** Whether the database answered in time. */
+  readonly isDatabaseUp: boolean
+  /** The epoch that may write now, according to the database; null when it did not answer in time, and on a node: its shards have one each. */
   readonly fenceEpoch: number | null
   /** Null without a cluster. */
   readonly cluster: ClusterStats | null

@@ -70,6 +70,7 @@ describeWithEtcd('a cluster of processes', () => {
     expect(await ready.json()).toMatchObject({ status: 'ready' })
     const metrics = await fetch(`${a.adminUrl}/metrics`).then((answer) => answer.text())
     expect(metrics).toContain('nightledger_cluster_shards{state="served"} 256')
+    expect(metrics).toContain('nightledger_database_up 1\n')
   }, 180_000)
 
   test('a node waits for a single process, and a single process for the nodes', async () => {
