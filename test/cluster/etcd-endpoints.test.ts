@@ -15,9 +15,15 @@ test('a scheme may be repeated, and its own port is kept', () => {
   expect(parseEtcdEndpoints('http://[::1]:2379')?.origins).toEqual(['http://[::1]:2379'])
 })
 
-test.each(['a:2379', 'http://', 'http://a:2379/v3', 'http://a:2379,', 'http://a,u@b', 'tcp://a', 'http://a b'])(
-  '%p is refused',
-  (text) => {
-    expect(parseEtcdEndpoints(text)).toBeNull()
-  },
-)
+test.each([
+  'a:2379',
+  'http://',
+  'http://a:2379/v3',
+  'http://a:2379,',
+  'http://a,u@b',
+  'tcp://a',
+  'http://a b',
+  'http://n:50%off@a',
+])('%p is refused', (text) => {
+  expect(parseEtcdEndpoints(text)).toBeNull()
+})

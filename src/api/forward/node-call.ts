@@ -38,6 +38,8 @@ const NOT_FORWARDED = [
   'content-length',
   'expect',
 ]
+/** Bun's own answer, before the request is anybody's: with what is added to it, a header that just fitted does not fit any more. */
+const HEADERS_TOO_LARGE = 431
 /** Of the other connection, and what is between nodes. */
 const NOT_RETURNED = ['connection', 'keep-alive', 'transfer-encoding', 'date', OWNER_HEADER]
 
@@ -59,7 +61,7 @@ export async function callNode(node: NodeAddress, { url, ...call }: NodeCall): P
     const target = `${node.url}${path}${query === '' ? '' : `?${query}`}`
     const answer = await fetch(target, { ...call, redirect: 'manual', decompress: false })
     const { status, headers, body } = answer
-    if (status === NOT_OWNER_STATUS || !headers.has(SERVED_BY_HEADER)) {
+    if (status === NOT_OWNER_STATUS || (status !== HEADERS_TOO_LARGE && !headers.has(SERVED_BY_HEADER))) {
       void body?.cancel()
       return { kind: 'not_owner', owner: ownerIn(headers) }
     }

@@ -46,7 +46,8 @@ export const slug = (description: string) =>
  * Nobody sees them, or they turn the direction of the text (UAX #9): with them, one name looks like another. Joiners are no part of it:
  * Persian and emoji are written with them.
  */
-const UNSEEN = /[\p{Cc}\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/u
+const UNSEEN =
+  /[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
 /** Something that is seen. */
 const SEEN = /[\p{L}\p{N}\p{P}\p{S}]/u
 

@@ -1,10 +1,13 @@
 import { Elysia } from 'elysia'
 import type { PortalAccess } from '../../access/portal-access.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../../access/wrong-token-throttle.ts'
 import type { ClusterStatus } from '../../cluster/cluster-status.ts'
 import { EtcdError } from '../../cluster/etcd/etcd.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
-import { problem } from '../problems/problems.ts'
+import { decodeStrictly } from '../http/query-string.ts'
+import { targetOf } from '../http/request-target.ts'
+import { type Problem, problem } from '../problems/problems.ts'
 
 /** The cluster as this node sees it. */
 export interface ClusterPage {
@@ -28,7 +31,7 @@ const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, 
 /**
  * `GET /cluster`, and `PUT` and `DELETE /cluster/drains/{node}`: on the operator's listener, with the operator's token. They say the same
  * on every node.
- * @param options.throttled counts a wrong token
+ * @param options.throttled counts a wrong token. @returns null: answer 401; otherwise 429, with the whole seconds to wait
  */
 export function clusterRoutes(
   page: ClusterPage,
@@ -36,23 +39,22 @@ export function clusterRoutes(
     access,
     throttled,
     ...options
-  }: CountedRouteOptions & { access: PortalAccess; throttled: (request: Request) => unknown },
+  }: CountedRouteOptions & { access: PortalAccess; throttled: (request: Request) => number | null },
 ) {
   const guarded =
     (answer: (request: Request, requestId: string) => Response | Promise<Response>) =>
     (request: Request, requestId: string): Response | Promise<Response> => {
       const isOperator = access.admit(request.headers.get('authorization'))?.kind === 'operator'
       if (isOperator) return answer(request, requestId)
-      throttled(request)
-      return problemAnswer(UNAUTHORIZED, requestId, plainHeaders(requestId))
+      return problemAnswer(refusal(throttled(request)), requestId, plainHeaders(requestId))
     }
   const named = (method: string, path: string) => ({ surface: 'operating', method, path }) as const
   const status = (_: Request, requestId: string) =>
     new Response(JSON.stringify(page.status()), { headers: plainHeaders(requestId) })
   const draining = (isOn: boolean) => async (request: Request, requestId: string) => {
-    const node = decodeURIComponent(new URL(request.url).pathname.split('/')[3] ?? '')
+    const node = decodeStrictly(targetOf(request.url).path.split('/')[3] ?? '')
     try {
-      const isThere = await page.drain(node, { isOn })
+      const isThere = node !== null && (await page.drain(node, { isOn }))
       return isThere ? status(request, requestId) : problemAnswer(NO_NODE, requestId, plainHeaders(requestId))
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error
@@ -67,4 +69,10 @@ export function clusterRoutes(
     .get('/cluster', ({ request }) => show(request), { detail: { hide: true } })
     .put('/cluster/drains/:node', ({ request }) => drain(request), { detail: { hide: true } })
     .delete('/cluster/drains/:node', ({ request }) => resume(request), { detail: { hide: true } })
+}
+
+function refusal(retryAfterS: number | null): Problem {
+  if (retryAfterS === null) return UNAUTHORIZED
+  const title = `Invalid token, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }

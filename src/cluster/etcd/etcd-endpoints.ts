@@ -20,12 +20,20 @@ export function parseEtcdEndpoints(text: string): EtcdEndpoints | null {
   if (urls.length > ENDPOINTS_MAX || !urls.every((url) => url !== null && isOrigin(url))) return null
   const [first] = urls
   if (first == null || urls.slice(1).some((url) => url?.username !== '')) return null
+  const [name, password] = [decoded(first.username), decoded(first.password)]
+  if (name === null || password === null) return null
   return {
     origins: urls.map((url) => `${scheme}${url?.hostname}:${url?.port || defaultPort(parts, url)}`),
-    user:
-      first.username === ''
-        ? null
-        : { name: decodeURIComponent(first.username), password: decodeURIComponent(first.password) },
+    user: name === '' ? null : { name, password },
+  }
+}
+
+/** Null: a `%` in it is not encoded. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
   }
 }
 

@@ -256,6 +256,23 @@ test('a process that does not serve yet is not taken for the owner', async () =>
   await starting.stop(true)
 })
 
+test('headers that are too large for the owner are refused at once, as they are by one process', async () => {
+  const { a } = two(null)
+  let asked = 0
+  const strict = Bun.serve({
+    ...{ hostname: '127.0.0.1', port: 0 },
+    fetch: () => {
+      asked += 1
+      return new Response(null, { status: 431 })
+    },
+  })
+  cluster.stranger('x', `http://127.0.0.1:${strict.port}`)
+  cluster.own(SHARD, 'x')
+  const response = await fetch(a.url + PATH, { headers: AUTHORIZATION })
+  expect([response.status, asked, a.entry.stats.held]).toEqual([431, 1, 0])
+  await strict.stop(true)
+})
+
 test('a write that meets the loss of its shard goes on to the next owner with its body', async () => {
   const { a } = two('a')
   a.app = async (request) => {

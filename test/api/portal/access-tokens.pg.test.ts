@@ -94,6 +94,7 @@ describe('an access token', () => {
     ['no name', { role: 'desk' }, 'name'],
     ['a blank name', { name: ' ', role: 'desk' }, 'name'],
     ['a name of which nothing is seen', { name: '\u200d', role: 'desk' }, 'name'],
+    ['a name of a letter that is blank', { name: '\u3164', role: 'desk' }, 'name'],
     ['a name that turns the direction of the text', { name: 'Maria \u202e(renwo)', role: 'desk' }, 'name'],
     ['a name that looks like another', { name: 'Ma\u200bria', role: 'desk' }, 'name'],
     ['no role', { name: 'x' }, 'role'],

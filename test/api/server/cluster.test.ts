@@ -10,7 +10,7 @@ import { RequestStats } from '../../../src/observability/request-stats.ts'
 const TOKEN = 'operator-token-0123456789abcdefghij'
 const STATUS = { node: 'a', nodes: [] } as unknown as ClusterStatus
 
-function made({ isEtcdAway = false } = {}) {
+function made({ isEtcdAway = false, retryAfterS = null as number | null } = {}) {
   const drained: [string, boolean][] = []
   let wrongTokens = 0
   const app = clusterRoutes(
@@ -32,6 +32,7 @@ function made({ isEtcdAway = false } = {}) {
       }),
       throttled: () => {
         wrongTokens += 1
+        return retryAfterS
       },
     },
   )
@@ -52,6 +53,14 @@ describe('the routes of a cluster', () => {
     expect([drained, wrongTokens()]).toEqual([[], 3])
   })
 
+  test('answer 429 to an address that has guessed too often, but not to the operator', async () => {
+    const { ask } = made({ retryAfterS: 7 })
+    const refused = await ask('GET', '/cluster', 'x'.repeat(40))
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '7'])
+    expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED' })
+    expect((await ask('GET', '/cluster')).status).toBe(200)
+  })
+
   test('show the status, and answer with it after a change', async () => {
     const { ask, drained } = made()
     for (const [method, path] of [
@@ -69,7 +78,11 @@ describe('the routes of a cluster', () => {
   })
 
   test('know no node that is not there, and say so when etcd is away', async () => {
-    expect((await made().ask('PUT', '/cluster/drains/nobody')).status).toBe(404)
+    for (const name of ['nobody', '%E0', '%00']) {
+      const { ask, drained } = made()
+      expect((await ask('PUT', `/cluster/drains/${name}`)).status).toBe(404)
+      expect(drained).toEqual(name === 'nobody' ? [['nobody', true]] : [])
+    }
     expect((await made({ isEtcdAway: true }).ask('PUT', '/cluster/drains/a')).status).toBe(500)
   })
 })

@@ -5,6 +5,7 @@ test('a name that turns the direction of the text, or hides characters, is shown
   expect(nameText('Ana \u202eseiR')).toBe('Ana seiR')
   expect(nameText('Ma\u200bria\u2066\u2069\ufeff')).toBe('Maria')
   expect(nameText('Ana\r\nReis')).toBe('AnaReis')
+  expect(nameText('Ma\u3164ri\u2800a\u{e0041}')).toBe('Maria')
 })
 
 test('a name that is written from right to left stands by itself', () => {
