@@ -15,7 +15,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-entrance-'))
   const port = freePort()
   const url = `http://127.0.0.1:${port}`
-  const asked: { readonly host: string; readonly request: Request }[] = []
+  const asked: { readonly host: string; readonly hop: string | null }[] = []
   /** What the nodes say of who has answered; null: nothing. */
   let servedBy: string | null = null
   let haproxy: Bun.Subprocess | undefined
@@ -24,7 +24,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
       ...{ hostname: '127.0.0.1', port: 0 },
       fetch: (request) => {
         if (new URL(request.url).pathname === '/readyz') return new Response()
-        asked.push({ host, request })
+        asked.push({ host, hop: request.headers.get('x-nightledger-hop') })
         return new Response(null, { headers: servedBy === null ? {} : { 'X-Served-By': servedBy } })
       },
     }),
@@ -59,26 +59,25 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
   })
 
   test.each([
-    ['/metrics', 'host', '404'],
-    ['/docs/../metrics', 'host', '404'],
-    ['/partner/v1/%2e%2E/%2e%2e/cluster', 'host', '404'],
-    ['/portal/..\\metrics', 'host', '404'],
-    ['/docs/.%2E/metrics%zz', 'host', '404'],
-    ['/partner/v1/units/..', 'host', '404'],
-    ['/partner/v1/units', 'host/metrics?', '400'],
-  ])('%s of %s is refused: a node could read it as another path', async (path, host, status) => {
-    const [answer] = await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
-    expect([String(answer?.status), asked.length]).toEqual([status, 0])
+    ['/metrics'],
+    ['/docs/../metrics'],
+    ['/partner/v1/%2e%2E/%2e%2e/cluster'],
+    ['/portal/..\\metrics'],
+    ['/docs/.%2E/metrics%zz'],
+    ['/partner/v1/units/..'],
+  ])('%s is refused: a node reads it as another path', async (path) => {
+    const [answer] = await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: host\r\n\r\n`)
+    expect([answer?.status, asked.length]).toEqual([404, 0])
   })
 
-  test.each(['api.example.com', 'api.example.com:8443', '[2001:db8::1]:8080'])('%p is a host', async (host) => {
-    const [answer] = await sendRaw(port, `GET /partner/v1/units/a.b?q=..%2f HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+  test('dots within a name and in the query pass', async () => {
+    const [answer] = await sendRaw(port, 'GET /partner/v1/units/a..b?q=/../ HTTP/1.1\r\nHost: host\r\n\r\n')
     expect([answer?.status, asked.length]).toEqual([200, 1])
   })
 
   test('a header of the nodes does not come through', async () => {
     await fetch(`${url}/docs`, { headers: { 'X-Nightledger-Hop': 'x' } })
-    expect(asked[0]?.request.headers.has('x-nightledger-hop')).toBe(false)
+    expect(asked.map(({ hop }) => hop)).toEqual([null])
   })
 
   const hostsOfReads = async () => {

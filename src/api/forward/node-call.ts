@@ -3,7 +3,7 @@
 import type { NodeAddress } from '../../cluster/owners.ts'
 import { targetOf } from '../http/request-target.ts'
 import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
-import { HOP_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+import { OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 
 /**
  * - `answered`: the owner's answer. `isStream`: its body is still coming.
@@ -43,11 +43,10 @@ const HEADERS_TOO_LARGE = 431
 /** Of the other connection, and what is between nodes. */
 const NOT_RETURNED = ['connection', 'keep-alive', 'transfer-encoding', 'date', OWNER_HEADER]
 
-/** The headers that a request is forwarded with: those that it came with, and the hop. */
-export function forwardedHeaders(request: Request, hop: string, requestId: string): Headers {
+/** The headers that a request is forwarded with: those that it came with. The hop is added for each call. */
+export function forwardedHeaders(request: Request, requestId: string): Headers {
   const headers = new Headers(request.headers)
   for (const name of NOT_FORWARDED) headers.delete(name)
-  headers.set(HOP_HEADER, hop)
   headers.set('X-Request-Id', requestId)
   // Otherwise `fetch` would accept encodings that the client does not.
   if (!headers.has('accept-encoding')) headers.set('Accept-Encoding', 'identity')

@@ -16,7 +16,7 @@ import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
 import type { Answering } from '../server/served-routes.ts'
 import type { Unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, type Holding } from './holding.ts'
-import type { Hops, ListenerName } from './hop.ts'
+import { HOP_HEADER, type Hop, type Hops, type ListenerName } from './hop.ts'
 import type { KeptBody } from './kept-body.ts'
 import { type CallOutcome, callNode, forwardedHeaders } from './node-call.ts'
 import { ownerBound } from './owner-bound.ts'
@@ -170,8 +170,8 @@ export class OwnerRoute {
     const isOurKey = !isRead && !request.headers.has('idempotency-key')
     // Kept by the request: it may be answered here later.
     if (isOurKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
-    const hop = hops.text({ shard, listener: listener.name, peer: listener.peerOf(request) })
-    const headers = forwardedHeaders(request, hop, requestIdOf(request.headers.get('x-request-id'), newId))
+    const hop: Hop = { shard, listener: listener.name, peer: listener.peerOf(request) }
+    const headers = forwardedHeaders(request, requestIdOf(request.headers.get('x-request-id'), newId))
     const { method } = request
     const isWait = isRead && WAIT.test(request.url)
     const bound = { owners, clock, leaving, isWait, watch: this.#watch, shard, client: isRead ? request.signal : null }
@@ -180,6 +180,7 @@ export class OwnerRoute {
       const bytes = isRead ? null : await body.bytes().catch(() => undefined)
       if (bytes === undefined) return { kind: 'unknown' }
       const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
+      headers.set(HOP_HEADER, hops.text(hop, { method, url }))
       const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal })
       this.#open += 1
       const outcome = await listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))

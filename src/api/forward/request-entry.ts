@@ -83,7 +83,7 @@ export class RequestEntry {
     const hopText = request.headers.get(HOP_HEADER)
     if (hopText !== null) {
       request.headers.delete(HOP_HEADER)
-      const hop = this.#options.hops.read(hopText)
+      const hop = this.#options.hops.read(hopText, request)
       if (hop !== null) return this.#fromNode(listener, request, answer, hop)
     }
     const body = new KeptBody(request)

@@ -97,7 +97,10 @@ test('what belongs to no agency is answered by any node', async () => {
 
 test('a client that sends the header of nodes without the secret is a client like any other', async () => {
   const { a, b } = two('b')
-  const forged = new Hops('another secret'.repeat(3)).text({ shard: SHARD, listener: 'admin', peer: '10.0.0.1' })
+  const forged = new Hops('another secret'.repeat(3)).text(
+    { shard: SHARD, listener: 'admin', peer: '10.0.0.1' },
+    { method: 'GET', url: a.url + PATH },
+  )
   const response = await fetch(b.url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: forged } })
   expect((await told(response)).headers[HOP_HEADER.toLowerCase()]).toBeUndefined()
   expect(b.entry.forwardedPeerOf(b.asked[0] as Request)).toBeUndefined()
@@ -107,7 +110,10 @@ test('a client that sends the header of nodes without the secret is a client lik
 
 test('a request makes one hop: a node that is asked for a shard of another answers 421 and names the owner', async () => {
   const { a, b } = two('a')
-  const hop = new Hops(CLUSTER_SECRET).text({ shard: SHARD, listener: 'public', peer: null })
+  const hop = new Hops(CLUSTER_SECRET).text(
+    { shard: SHARD, listener: 'public', peer: null },
+    { method: 'GET', url: b.url + PATH },
+  )
   const response = await fetch(b.url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: hop } })
   expect(response.status).toBe(NOT_OWNER_STATUS)
   expect(response.headers.get('x-nightledger-owner')).toBe(`a ${a.url}`)

@@ -36,7 +36,9 @@ export function stepAfter({ status, type }: Booking): Step | null {
   return status === 'confirmed' ? CHECK_IN : status === 'checked_in' ? CHECK_OUT : null
 }
 
-export function StepDialog({ step, booking, onClose }: { step: Step; booking: Booking; onClose: () => void }) {
+/** @param asked the next step; that of the opening stays, also when the booking has taken it while the dialog is still closing */
+export function StepDialog({ step: asked, booking, onClose }: { step: Step; booking: Booking; onClose: () => void }) {
+  const [step] = useState(asked)
   const { currency, agency } = useSession()
   const [early, setEarly] = useState(EARLY_CHOICE)
   const write = useVersionedWrite<BookingPatch>({
