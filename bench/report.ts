@@ -16,6 +16,12 @@ export async function writeResult(name: string, result: object): Promise<void> {
   await Bun.write(`${FOLDER}/${name}.json`, `${JSON.stringify(content, null, 2)}\n`)
 }
 
+/** What an earlier run has written; empty when there is nothing. */
+export async function resultOf(name: string): Promise<Record<string, unknown>> {
+  const file = Bun.file(`${FOLDER}/${name}.json`)
+  return (await file.exists()) ? await file.json() : {}
+}
+
 /** One line per side of a comparison. */
 export function tableOf(compared: readonly Compared[]): string {
   const head = [

@@ -300,7 +300,8 @@ create table rate_slot (
   boot_ms double precision,
   total bigint not null,
   counts text not null,
-  constraint rate_slot_pkey PRIMARY KEY (term, slot)
+  shard smallint default '-1'::integer not null,
+  constraint rate_slot_pkey PRIMARY KEY (term, slot, shard)
 );
 
 create table secret_key_check (
@@ -521,6 +522,10 @@ CREATE INDEX journal_of_other_unit ON ONLY public.journal USING btree (other_uni
 
 CREATE INDEX journal_of_unit ON ONLY public.journal USING btree (unit_id, seq);
 
+CREATE INDEX portal_session_of_shard ON public.portal_session USING btree (shard_of(agency_id)) WHERE (agency_id IS NOT NULL);
+
+CREATE INDEX rate_slot_of_shard ON public.rate_slot USING btree (shard, ended_at);
+
 CREATE INDEX sending_of ON public.sending USING btree (tenure);
 
 CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
@@ -723,8 +728,11 @@ declare
   give_up_at constant timestamptz := clock_timestamp() + wait_ms * interval '1 millisecond';
 begin
   while clock_timestamp() < give_up_at
-    and exists (select from writer)
-    and not exists (select from writer where released_at is not null or (draining_at is not null and not known_draining))
+    and exists (select from writer w where exists (select from shard s where s.writer_id = w.writer_id))
+    and not exists (
+      select from writer w
+      where (w.released_at is not null or (w.draining_at is not null and not known_draining))
+        and exists (select from shard s where s.writer_id = w.writer_id))
   loop
     perform pg_sleep(0.02);
   end loop;
@@ -1071,18 +1079,21 @@ CREATE OR REPLACE FUNCTION public.keep_node_rate(writer_term bigint, slots jsonb
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into rate_slot (term, slot, ended_at, wall_ms, boot_id, boot_ms, total, counts)
-  select writer_term, s.slot, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs", s."bootId",
-         s."bootMs", s.total, s.counts
+  insert into rate_slot (term, slot, shard, ended_at, wall_ms, boot_id, boot_ms, total, counts)
+  select writer_term, s.slot, coalesce(s.shard, -1), clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs",
+         s."bootId", s."bootMs", s.total, s.counts
   from jsonb_to_recordset(slots) as s (
-    slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
-    total bigint, counts text)
-  on conflict (term, slot) do update set
+    slot bigint, shard smallint, "ageMs" double precision, "wallMs" double precision, "bootId" text,
+    "bootMs" double precision, total bigint, counts text)
+  on conflict (term, slot, shard) do update set
     ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
     total = excluded.total, counts = excluded.counts
   where rate_slot.total < excluded.total;
   delete from rate_slot where term = writer_term and slot < keep_from;
-  delete from rate_slot where term <> writer_term and ended_at < clock_timestamp() - interval '10 minutes';
+  -- Of the shards that it has now, and of processes that had all.
+  delete from rate_slot
+  where shard in (select -1 union all select s.shard from jsonb_to_recordset(slots) as s (shard smallint))
+    and term <> writer_term and ended_at < clock_timestamp() - interval '10 minutes';
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.keep_node_sessions(shards smallint[], seen jsonb, ended jsonb, idle_since timestamp with time zone)
@@ -1110,7 +1121,7 @@ begin
   from jsonb_to_recordset(slots) as s (
     slot bigint, "ageMs" double precision, "wallMs" double precision, "bootId" text, "bootMs" double precision,
     total bigint, counts text)
-  on conflict (term, slot) do update set
+  on conflict (term, slot, shard) do update set
     ended_at = excluded.ended_at, wall_ms = excluded.wall_ms, boot_id = excluded.boot_id, boot_ms = excluded.boot_ms,
     total = excluded.total, counts = excluded.counts
   where rate_slot.total < excluded.total;
@@ -1383,6 +1394,13 @@ AS $function$
 declare
   held smallint[];
 begin
+  -- A sender that was replaced leaves the endpoints alone; what it has sent was sent.
+  perform from webhook_sender s where s.tenure = claiming for share;
+  if not found then
+    select coalesce(array_agg(s.shard), '{}') into held
+    from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
+  end if;
+
   perform from webhook_endpoint e
   join jsonb_to_recordset(content -> 'endpoints') as r (agency_id uuid, endpoint_id uuid)
     on e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id
@@ -1408,12 +1426,6 @@ begin
   join settled s on s.agency_id = a.agency_id and s.delivery_id = a.delivery_id and s.attempts = a.attempt
   on conflict do nothing;
 
-  -- A sender that was replaced leaves the endpoints alone; what it has sent was sent.
-  perform from webhook_sender s where s.tenure = claiming for share;
-  if not found then
-    select coalesce(array_agg(s.shard), '{}') into held
-    from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
-  end if;
   if held is null or cardinality(held) > 0 then
     update webhook_endpoint e set
       consecutive_failures = r.consecutive_failures, status = r.status, disabled_reason = r.disabled_reason,
@@ -1598,18 +1610,27 @@ CREATE OR REPLACE FUNCTION public.send_for(claiming bigint, wanted smallint[], e
  RETURNS smallint[]
  LANGUAGE plpgsql
 AS $function$
+declare
+  -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
+  its_own constant smallint[] := array(
+    select s.shard from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch);
 begin
-  if not exists (select from sending_node n where n.tenure = claiming) then
+  -- Held, so that a process that takes over all shards meanwhile leaves nothing of it behind.
+  perform from sending_node n where n.tenure = claiming for share;
+  if not found then
     raise exception 'Cannot send webhooks: tenure % is over', claiming using errcode = 'NL004';
   end if;
-  -- Not under the fences, which batches wait for: a node that lost a shard just now sends for it until its next owner asks again.
-  insert into sending (shard, tenure)
-  select s.shard, claiming from unnest(wanted, epochs) w (shard, epoch) join shard s on s.shard = w.shard and s.epoch = w.epoch
-  -- A row that conflicts is locked even if it stays as it is, and claims in progress hold theirs.
-  where not exists (select from sending o where o.shard = s.shard and o.tenure = claiming)
-  order by s.shard
-  on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
+  -- Only rows that change: claims in progress hold theirs.
+  perform from sending s
+  where case when s.tenure = claiming then s.shard <> all (wanted) else s.shard = any (its_own) end
+  order by s.shard for update;
   delete from sending s where s.tenure = claiming and s.shard <> all (wanted);
+  insert into sending (shard, tenure)
+  select o.shard, claiming from unnest(its_own) o (shard)
+  -- A row that conflicts is locked even if it stays as it is.
+  where not exists (select from sending s where s.shard = o.shard and s.tenure = claiming)
+  order by o.shard
+  on conflict (shard) do update set tenure = excluded.tenure where sending.tenure <> excluded.tenure;
   return array(select s.shard from sending s where s.tenure = claiming order by s.shard);
 end $function$;
 
@@ -1689,8 +1710,9 @@ begin
   update webhook_sender set tenure = webhook_sender.tenure + 1, epoch = writer_epoch, taken_at = clock_timestamp()
     returning tenure into taken;
   -- Those of nodes are replaced too.
-  delete from sending;
   delete from sending_node;
+  perform from sending s order by s.shard for update;
+  delete from sending;
   return taken;
 end $function$;
 

@@ -74,15 +74,32 @@ const TICKS_PER_S = 100
 
 /** Seconds of CPU that a process has used; 0 where there is no /proc. */
 export function cpuSecondsOf(pid: number): number {
-  const fields = statFieldsOf(pid)
-  return fields === null ? 0 : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S
+  return secondsIn(pid, [11, 12])
 }
 
-/** The same of all children of a process that are running: a Postgres and its backends. */
+/** The same with its children, those that have ended too: a Postgres, its backends and its vacuums. */
 export function cpuSecondsOfFamily(parent: number): number {
-  let sum = cpuSecondsOf(parent)
+  let sum = secondsIn(parent, [11, 12, 13, 14])
   for (const name of pidsIn('/proc')) if (Number(statFieldsOf(name)?.[1]) === parent) sum += cpuSecondsOf(name)
   return sum
+}
+
+function secondsIn(pid: number, places: readonly number[]): number {
+  const fields = statFieldsOf(pid)
+  return places.reduce((sum, place) => sum + Number(fields?.[place] ?? 0), 0) / TICKS_PER_S
+}
+
+/**
+ * Of all CPUs together: seconds in which one had nothing to do but wait, those that processes of low priority used, and those in which a
+ * virtual machine was not executed.
+ */
+export function machineSeconds(): { idleS: number; niceS: number; stolenS: number } {
+  const [, , nice = 0, , idle = 0, waiting = 0, , , stolen = 0] = (
+    readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? ''
+  )
+    .split(/ +/)
+    .map(Number)
+  return { idleS: (idle + waiting) / TICKS_PER_S, niceS: nice / TICKS_PER_S, stolenS: stolen / TICKS_PER_S }
 }
 
 /** Megabytes that are resident. */

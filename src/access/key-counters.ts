@@ -11,6 +11,8 @@ import type { RollingMinute } from './rolling-minute.ts'
 /** The requests of one key in one slot of `RateSlots`. */
 export interface SlotCount {
   readonly slot: number
+  /** Null: not known. */
+  readonly agencyId: string | null
   requests: number
 }
 
@@ -34,4 +36,7 @@ export class KeyCounters {
   month: MonthCounter | null = null
   /** The meter's counters that `month` is one of. */
   months: ReadonlyMap<string, MonthCounter> | null = null
+
+  /** @param agencyId of the key */
+  constructor(readonly agencyId: string) {}
 }

@@ -22,13 +22,18 @@ const SLOT_MS = 500
 /** A slot followed by this many others is at least a minute old, wherever in the current slot we are. */
 const SLOTS_MAX = WINDOW_MS / SLOT_MS + 1
 
+/** Of a slot that is not divided by shard, or whose keys' shards are not known. */
+export const ANY_SHARD = -1
+
 /** How far a clock reading may lag: `/proc/uptime` has a resolution of 10 ms. When in doubt, a slot ends later (R1). */
 const CLOCK_STEP_MS = 10
 
-/** A slot as written. */
+/** A slot as written; of a node of several, the part of it that belongs to one shard. */
 export interface RateSlot {
   /** Number of the slot, counted from the start of its writer. */
   readonly slot: number
+  /** Or ANY_SHARD. */
+  readonly shard: number
   /** Milliseconds since its end; 0 while it is the current slot. */
   readonly ageMs: number
   /** Its end, by the process's wall clock. */
@@ -36,7 +41,7 @@ export interface RateSlot {
   /** Its end, by the machine's boot clock; null where there is none. */
   readonly bootId: string | null
   readonly bootMs: number | null
-  /** Requests of all keys together. */
+  /** Requests of its keys together. */
   readonly total: number
   /** Requests by key. */
   readonly counts: Readonly<Record<string, number>>
@@ -54,6 +59,7 @@ export interface RateSlotsToKeep {
 }
 
 interface Open {
+  readonly slot: number
   readonly counts: Map<string, SlotCount>
   total: number
   isDirty: boolean
@@ -63,6 +69,7 @@ interface Open {
 export class RateSlots {
   readonly #clock: Clock
   readonly #bootTime: () => BootTime | null
+  readonly #shardOf: (agencyId: string) => number
   readonly #persist: (keep: RateSlotsToKeep) => Promise<void>
   readonly #timer: FlushTimer
   readonly #since: number
@@ -74,12 +81,15 @@ export class RateSlots {
   constructor(options: {
     clock: Clock
     bootTime: () => BootTime | null
+    /** Given: each slot is written by shard, so that whoever takes one reads no more than that. */
+    shardOf?: (agencyId: string) => number
     /** Makes slots durable. Idempotent. */
     persist: (keep: RateSlotsToKeep) => Promise<void>
     onFailure: (error: unknown) => void
   }) {
     this.#clock = options.clock
     this.#bootTime = options.bootTime
+    this.#shardOf = options.shardOf ?? (() => ANY_SHARD)
     this.#persist = options.persist
     this.#since = options.clock.monotonicMs()
     this.#current = this.#open(0)
@@ -103,7 +113,7 @@ export class RateSlots {
     const current = this.#current
     let count = kept?.slotCount ?? null
     if (count === null || count.slot !== slot) {
-      count = countIn(current, slot, keyId)
+      count = countIn(current, slot, keyId, kept?.agencyId ?? null)
       if (kept !== null) kept.slotCount = count
     }
     count.requests += 1
@@ -129,7 +139,7 @@ export class RateSlots {
   }
 
   #open(slot: number): Open {
-    const open: Open = { counts: new Map(), total: 0, isDirty: false }
+    const open: Open = { slot, counts: new Map(), total: 0, isDirty: false }
     this.#slots.set(slot, open)
     return open
   }
@@ -150,31 +160,40 @@ export class RateSlots {
     const now = this.#clock.monotonicMs()
     const wallMs = this.#clock.now() + CLOCK_STEP_MS
     const boot = this.#bootTime()
-    const dirty = [...this.#slots].filter(([, { isDirty }]) => isDirty)
-    const slots = dirty.map(([slot, { total, counts }]): RateSlot => {
+    const dirty = [...this.#slots.values()].filter(({ isDirty }) => isDirty)
+    const totals = dirty.map(({ total }) => total)
+    const slots = dirty.flatMap(({ slot, counts }) => {
       const ageMs = Math.max(0, now - this.#since - (slot + 1) * SLOT_MS)
-      return {
-        slot,
-        ageMs,
-        wallMs: wallMs - ageMs,
-        bootId: boot?.bootId ?? null,
+      const end = {
+        ...{ slot, ageMs, wallMs: wallMs - ageMs, bootId: boot?.bootId ?? null },
         bootMs: boot === null ? null : boot.ms + CLOCK_STEP_MS - ageMs,
-        total,
-        counts: Object.fromEntries([...counts].map(([keyId, { requests }]) => [keyId, requests])),
       }
+      return this.#byShard(counts).map((part): RateSlot => ({ ...end, ...part }))
     })
     const newest = Math.floor((now - this.#since) / SLOT_MS)
     await this.#persist({ slots, keepFrom: newest - SLOTS_MAX, dropEarlier: newest > SLOTS_MAX })
-    dirty.forEach(([, open], i) => {
-      if (open.total === slots[i]?.total) open.isDirty = false
+    dirty.forEach((open, i) => {
+      if (open.total === totals[i]) open.isDirty = false
     })
+  }
+
+  #byShard(counts: ReadonlyMap<string, SlotCount>): Pick<RateSlot, 'shard' | 'total' | 'counts'>[] {
+    const parts = new Map<number, { shard: number; total: number; counts: Record<string, number> }>()
+    for (const [keyId, { agencyId, requests }] of counts) {
+      const shard = agencyId === null ? ANY_SHARD : this.#shardOf(agencyId)
+      const part = parts.get(shard) ?? { shard, total: 0, counts: {} }
+      part.total += requests
+      part.counts[keyId] = requests
+      parts.set(shard, part)
+    }
+    return [...parts.values()]
   }
 }
 
-function countIn({ counts }: Open, slot: number, keyId: string): SlotCount {
+function countIn({ counts }: Open, slot: number, keyId: string, agencyId: string | null): SlotCount {
   const known = counts.get(keyId)
   if (known !== undefined) return known
-  const count = { slot, requests: 0 }
+  const count = { slot, agencyId, requests: 0 }
   counts.set(keyId, count)
   return count
 }

@@ -37,6 +37,7 @@ export class AccessTokenCommands {
     this.#writes = new CredentialWrites<AccessToken>(
       {
         access: 'access_token',
+        isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
         find: (agencyId, id) => catalogue.accessTokenById(agencyId, id),
         put: (token) => catalogue.putAccessToken(token),
         insert: (token, audit) => store.insertAccessToken(token, audit),

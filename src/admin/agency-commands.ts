@@ -58,7 +58,8 @@ export class AgencyCommands {
     this.#store = options.store
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
+    const isHere = (agencyId: string) => this.#catalogue.termOf(agencyId) !== null
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read, isHere })
     this.#storeRetries = new StoreRetries(options.clock)
   }
 
@@ -75,6 +76,7 @@ export class AgencyCommands {
     return this.#turns.run(draft.slug, async () => {
       if (this.#catalogue.agencyBySlug(draft.slug) !== null) return refused({ code: 'SLUG_TAKEN', slug: draft.slug })
       const agency: Agency = { ...draft, id, status: 'active', createdAt: this.#dependencies.clock.now() }
+      const term = this.#catalogue.termOf(id)
       let isMade: boolean
       try {
         isMade = await this.#store.insertAgency(agency, changeLine(this.#dependencies, caller, keep?.(agency)))
@@ -83,7 +85,7 @@ export class AgencyCommands {
         throw error
       }
       if (isMade) {
-        this.#catalogue.putAgency(agency)
+        this.#catalogue.putAgency(agency, term)
         return done(agency)
       }
       // Made by another process.
@@ -151,6 +153,7 @@ export class AgencyCommands {
       this.#suspendedHere.delete(agencyId)
       return NOT_FOUND
     }
+    const term = this.#catalogue.termOf(agencyId)
     const agency: Agency = { ...current, ...change, plan: { ...current.plan, ...change.plan } }
     try {
       await this.#store.updateAgency(agency, { ...line, answer: keep?.(agency) })
@@ -161,7 +164,7 @@ export class AgencyCommands {
     // The suspension is now stored or lifted, unless the agency was suspended again after this change was requested.
     const isOver = agency.status === 'suspended' || change.status === 'active'
     if (isOver && this.#suspendedHere.get(agencyId) === suspension) this.#suspendedHere.delete(agencyId)
-    this.#put(agency)
+    this.#put(agency, term)
     return done(agency)
   }
 
@@ -172,12 +175,13 @@ export class AgencyCommands {
     this.#put(agency)
   }
 
-  #put(agency: Agency): void {
-    this.#catalogue.putAgency(this.#suspendedHere.has(agency.id) ? { ...agency, status: 'suspended' } : agency)
+  #put(agency: Agency, term = this.#catalogue.termOf(agency.id)): void {
+    this.#catalogue.putAgency(this.#suspendedHere.has(agency.id) ? { ...agency, status: 'suspended' } : agency, term)
   }
 
   async #read(agencyId: string): Promise<void> {
+    const term = this.#catalogue.termOf(agencyId)
     await this.#store.settle(agencyId)
-    for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency)
+    for (const agency of await this.#store.loadAgencies()) if (agency.id === agencyId) this.#put(agency, term)
   }
 }

@@ -40,9 +40,9 @@ export class CalendarFeeds {
   readonly #known = new Map<string, KnownVersion>()
   /**
    * Units whose change of address may not be stored: this version and older ones are closed. Null: the next version that is
-   * read is closed.
+   * read in the same term is closed. In a later one, another process may have changed the address since.
    */
-  readonly #closed = new Map<string, number | null>()
+  readonly #closed = new Map<string, { readonly version: number | null; readonly term: number | null }>()
 
   /** @param options.termOf in a cluster: which ownership of the agency's shard this is; another process may write in between */
   constructor(options: {
@@ -70,8 +70,8 @@ export class CalendarFeeds {
 
   /** Compares in constant time. Refuses a closed address without asking the database. */
   async isToken(agency: Agency, unit: Unit, given: string): Promise<boolean> {
-    const closed = this.#closed.get(unit.id)
-    if (closed !== undefined && closed !== null && isSame(given, this.#tokenOf(agency, unit, closed))) return false
+    const closed = this.#closed.get(unit.id)?.version ?? null
+    if (closed !== null && isSame(given, this.#tokenOf(agency, unit, closed))) return false
     const version = await this.#version(agency, unit)
     return isSame(given, this.#tokenOf(agency, unit, version)) && !this.#isClosed(unit, version)
   }
@@ -82,8 +82,9 @@ export class CalendarFeeds {
    */
   async change(agency: Agency, unit: Unit, caller: Caller, keep?: KeepChange<Unit>): Promise<string> {
     const term = this.#termOf(agency.id)
-    const closed = this.#knownOf(agency, unit) ?? this.#closed.get(unit.id) ?? null
-    this.#closed.set(unit.id, closed)
+    const closedNow = () => this.#closed.get(unit.id)?.version ?? null
+    const closed = this.#knownOf(agency, unit) ?? closedNow()
+    this.#closed.set(unit.id, { version: closed, term })
     try {
       const line = changeLine(this.#dependencies, caller, keep?.(unit))
       const version = await this.#rows.raiseVersion(agency.id, unit.id, line)
@@ -92,7 +93,7 @@ export class CalendarFeeds {
       return this.#tokenOf(agency, unit, version)
     } catch (error) {
       // The next caller reads what is stored.
-      this.#closed.set(unit.id, closed ?? this.#closed.get(unit.id) ?? null)
+      this.#closed.set(unit.id, { version: closed ?? closedNow(), term })
       this.#known.delete(unit.id)
       if (error instanceof AssertionError) throw error
       throw new RevocationNotStoredError('calendar_address', { cause: error })
@@ -101,7 +102,7 @@ export class CalendarFeeds {
 
   #isClosed(unit: Unit, version: number): boolean {
     const closed = this.#closed.get(unit.id)
-    return closed !== undefined && (closed === null || version <= closed)
+    return closed !== undefined && (closed.version === null || version <= closed.version)
   }
 
   async #version(agency: Agency, unit: Unit): Promise<number> {
@@ -111,7 +112,9 @@ export class CalendarFeeds {
     const version = await this.#rows.version(agency.id, unit.id)
     // A change that finished meanwhile takes precedence.
     const newer = this.#knownOf(agency, unit) ?? version
-    if (this.#closed.get(unit.id) === null) this.#closed.set(unit.id, newer)
+    const closed = this.#closed.get(unit.id)
+    if (closed?.version === null && closed.term === term) this.#closed.set(unit.id, { version: newer, term })
+    else if (closed?.version === null) this.#closed.delete(unit.id)
     // While the address is closed, a newer version may be stored at any moment, so do not cache this one.
     if (!this.#isClosed(unit, newer)) this.#remember(agency, unit, { version: newer, term })
     return newer

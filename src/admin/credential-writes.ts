@@ -29,6 +29,8 @@ export interface NewSecret {
 /** Credentials of one kind: where they are in memory, and how they are stored (AgencyStore). */
 export interface CredentialKind<C extends Credential> {
   readonly access: Access
+  /** False: another process of the cluster has the agency. */
+  isHere(agencyId: string): boolean
   find(agencyId: string, id: string): C | null
   put(credential: C): void
   insert(credential: C, audit: ChangeLine): Promise<void>
@@ -50,7 +52,8 @@ export class CredentialWrites<C extends Credential> {
     this.#kind = kind
     this.#dependencies = dependencies
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#refresh = new MemoryRefresh({ clock: dependencies.clock, turns: this.#turns, read })
+    const isHere = (agencyId: string) => kind.isHere(agencyId)
+    this.#refresh = new MemoryRefresh({ clock: dependencies.clock, turns: this.#turns, read, isHere })
     this.#storeRetries = new StoreRetries(dependencies.clock)
   }
 

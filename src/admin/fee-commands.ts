@@ -4,6 +4,7 @@ import { changeLine } from '../core/bookings/audit-lines.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Inventory } from '../core/catalogue/inventory.ts'
 import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/rules.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -28,7 +29,8 @@ export class FeeCommands {
     this.#store = options.store
     this.#dependencies = options
     const read = (agencyId: string) => this.#read(agencyId)
-    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read })
+    const isHere = (agencyId: string) => this.#catalogue.termOf(agencyId) !== null
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read, isHere })
   }
 
   create(
@@ -38,8 +40,9 @@ export class FeeCommands {
     keep?: KeepChange<FeeType>,
   ): Promise<AgencyOutcome<FeeType>> {
     return this.#turns.run(agency.id, async () => {
+      const inventory = await this.#catalogue.inventory(agency.id)
       const feeType: FeeType = { id: this.#dependencies.newId('fee'), ...draft }
-      return this.#put(agency, feeType, () =>
+      return this.#put(agency, inventory, feeType, () =>
         this.#store.insertFeeType(agency.id, feeType, changeLine(this.#dependencies, caller, keep?.(feeType))),
       )
     })
@@ -58,14 +61,20 @@ export class FeeCommands {
       const current = inventory.feeTypes.find(({ id }) => id === feeTypeId)
       if (current === undefined) return NOT_FOUND
       const feeType = change(current)
-      return this.#put(agency, feeType, () =>
+      return this.#put(agency, inventory, feeType, () =>
         this.#store.updateFeeType(agency.id, feeType, changeLine(this.#dependencies, caller, keep?.(feeType))),
       )
     })
   }
 
-  async #put(agency: Agency, feeType: FeeType, write: () => Promise<void>): Promise<AgencyOutcome<FeeType>> {
-    const inventory = await this.#catalogue.inventory(agency.id)
+  /** @param inventory as it is at this moment: `write` begins before anything else can happen */
+  async #put(
+    agency: Agency,
+    inventory: Inventory,
+    feeType: FeeType,
+    write: () => Promise<void>,
+  ): Promise<AgencyOutcome<FeeType>> {
+    const term = this.#catalogue.termOf(agency.id)
     const others = inventory.feeTypes.filter(({ id }) => id !== feeType.id)
     const problem = feeTypeProblem(feeType, others)
     if (problem !== null) return refused({ code: 'VALIDATION', ...problem })
@@ -76,14 +85,15 @@ export class FeeCommands {
       if (!isNotWritten(error) && !(await this.#refresh.now(agency.id))) this.#catalogue.dropInventory(agency.id)
       throw error
     }
-    this.#catalogue.putFeeType(agency.id, feeType)
+    this.#catalogue.putFeeType(agency.id, feeType, term)
     return done(feeType)
   }
 
   async #read(agencyId: string): Promise<void> {
+    const term = this.#catalogue.termOf(agencyId)
     await this.#store.settle(agencyId)
     const { feeTypes } = await this.#store.loadInventory(agencyId)
-    for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType)
+    for (const feeType of feeTypes) this.#catalogue.putFeeType(agencyId, feeType, term)
   }
 }
 

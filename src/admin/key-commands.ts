@@ -30,6 +30,7 @@ export class KeyCommands {
     this.#writes = new CredentialWrites<ApiKey>(
       {
         access: 'key',
+        isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
         find: (agencyId, id) => catalogue.keyById(agencyId, id),
         put: (key) => catalogue.putKey(key),
         insert: (key, audit) => store.insertKey(key, audit),

@@ -11,14 +11,24 @@ export class MemoryRefresh {
   readonly #clock: Clock
   readonly #turns: KeyedTurns
   readonly #read: (id: string) => Promise<void>
+  readonly #isHere: (id: string) => boolean
   /** What must still be read: at most one entry for each thing that exists. */
   readonly #doubtful = new Set<string>()
 
-  /** @param read waits until no write is in progress, reads, and puts the result into memory */
-  constructor(options: { clock: Clock; turns: KeyedTurns; read: (id: string) => Promise<void> }) {
+  /**
+   * @param options.read waits until no write is in progress, reads, and puts the result into memory
+   * @param options.isHere false: another process of the cluster has it, so that nothing of it is in memory
+   */
+  constructor(options: {
+    clock: Clock
+    turns: KeyedTurns
+    read: (id: string) => Promise<void>
+    isHere: (id: string) => boolean
+  }) {
     this.#clock = options.clock
     this.#turns = options.turns
     this.#read = options.read
+    this.#isHere = options.isHere
   }
 
   /** Memory may differ from what is stored. */
@@ -34,7 +44,7 @@ export class MemoryRefresh {
     const isKnown = !this.#doubtful.has(id)
     this.#doubtful.add(id)
     try {
-      await this.#read(id)
+      if (this.#isHere(id)) await this.#read(id)
       this.#doubtful.delete(id)
       return true
     } catch (error) {

@@ -7,9 +7,8 @@
  */
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { Writer } from '../postgres/stores/postgres-writers.ts'
+import { SILENT_MS } from '../postgres/stores/serving-nodes.ts'
 
-/** Five heartbeats. */
-const SILENT_MS = 5_000
 /** Two of them. */
 const SEEN_MS = 2_000
 /** How long Postgres waits for a change before it is asked again. */

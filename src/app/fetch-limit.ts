@@ -2,16 +2,16 @@ import { selfCommand } from './self-command.ts'
 
 /** Bun's, of one process; 256 unless it is set before the process starts. Beyond it, requests wait without a word. */
 const VARIABLE = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
-/** More than the change feeds (5,000) and the requests that wait for an owner together. */
+/** More than the requests that are forwarded at once (src/api/forward/owner-route.ts), streams included, and those to etcd. */
 const FETCHES_MAX = 16_384
 
 /**
  * Replaces this process by one that may have as many requests open as a node forwards. It keeps its process id, and begins again; nothing
- * may be open yet. Does nothing without CLUSTER_ETCD, or when the limit is set already.
+ * may be open yet. Does nothing without CLUSTER_ETCD, or when the limit is set already, and is as high.
  * @param args of the command `serve`
  */
 export function liftFetchLimit(env: Record<string, string | undefined>, args: readonly string[]): void {
-  if (!env['CLUSTER_ETCD'] || env[VARIABLE]) return
+  if (!env['CLUSTER_ETCD'] || Number(env[VARIABLE]) >= FETCHES_MAX) return
   const [program = '', ...rest] = selfCommand('serve')
   process.execve?.(program, [program, ...rest, ...args], { ...process.env, [VARIABLE]: String(FETCHES_MAX) })
 }

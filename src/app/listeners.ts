@@ -1,3 +1,4 @@
+import { targetOf } from '../api/http/request-target.ts'
 import type { Address } from '../api/server/listen-error.ts'
 import { Listener } from '../api/server/listener.ts'
 import { type NotServingReason, notServing } from '../api/server/not-serving.ts'
@@ -51,7 +52,7 @@ export class Listeners {
       const refused = listener.fetch
       let held = 0
       const hold: Listener['fetch'] = async (request) => {
-        if (held >= HELD_MAX || PROBES.includes(new URL(request.url).pathname)) return refused(request)
+        if (held >= HELD_MAX || PROBES.includes(targetOf(request.url).path)) return refused(request)
         held += 1
         await served
         held -= 1

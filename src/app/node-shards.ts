@@ -74,6 +74,7 @@ export interface NodeShardsOptions {
     take(shards: readonly number[]): Promise<WriterTerm>
     giveUp(shards: readonly number[]): Promise<void>
     lost(owned: readonly ShardEpoch[]): Promise<readonly number[]>
+    ping(): Promise<void>
   }
   readonly load: (shards: readonly number[]) => Promise<ShardContents>
   /** Something that makes the next owner slower, or its counts lower, has failed. */
@@ -86,8 +87,8 @@ export class NodeShards implements ShardHost {
   /** Of owned shards: which ownership it is. */
   readonly #terms = new Map<number, number>()
   readonly #owned = new Set<number>()
-  /** Shards that are being acquired, and by which call. Without their entry: they were dropped meanwhile. */
-  readonly #acquiring = new Map<number, object>()
+  /** Shards that are being acquired, and by which call; its promise fails when one is dropped. Without their entry: they were dropped. */
+  readonly #acquiring = new Map<number, PromiseWithResolvers<never>>()
   readonly #releasing = new Map<number, Promise<void>>()
   #lastTerm = 0
   onFenced: (shards: readonly number[]) => void = () => {}
@@ -123,14 +124,15 @@ export class NodeShards implements ShardHost {
     if (shards.length === 0) return
     const busy = shards.find((shard) => this.#acquiring.has(shard))
     if (busy !== undefined) throw new Error(`Cannot acquire shard ${busy}: it is being acquired`)
-    const call = {}
+    const call = Promise.withResolvers<never>()
+    call.promise.catch(() => {})
     for (const shard of shards) this.#acquiring.set(shard, call)
     try {
-      await this.#left(new Set(shards))
+      // While Postgres does not answer, a batch in doubt does not end: a node that gives its shards up must not wait for it.
+      await Promise.race([this.#left(new Set(shards)), call.promise])
       const term = await this.#options.store.take(shards)
       const contents = await this.#options.load(shards)
-      const dropped = shards.find((shard) => this.#acquiring.get(shard) !== call)
-      if (dropped !== undefined) throw new Error(`Cannot acquire shards: shard ${dropped} was dropped meanwhile`)
+      if (shards.some((shard) => this.#acquiring.get(shard) !== call)) await call.promise
       this.#serve(term, contents)
     } finally {
       for (const shard of shards) if (this.#acquiring.get(shard) === call) this.#acquiring.delete(shard)
@@ -151,7 +153,10 @@ export class NodeShards implements ShardHost {
   }
 
   drop(asked: readonly number[]): void {
-    for (const shard of asked) this.#acquiring.delete(shard)
+    for (const shard of asked) {
+      this.#acquiring.get(shard)?.reject(new Error(`Cannot acquire shards: shard ${shard} was dropped meanwhile`))
+      this.#acquiring.delete(shard)
+    }
     const shards = new Set(asked.filter((shard) => this.#owned.has(shard)))
     if (shards.size === 0) return
     this.#stopDeciding(shards)
@@ -161,17 +166,33 @@ export class NodeShards implements ShardHost {
 
   async confirm(): Promise<readonly number[]> {
     const { journal } = this.#enginePart
-    const asked = [...this.#terms].sort(([a], [b]) => a - b)
-    if (asked.length === 0) return []
-    const claimed = asked.map(([shard, term]) => ({ shard, term, epoch: journal.epochOfShard(shard) }))
-    const taken = new Set(await this.#options.store.lost(claimed))
-    // This node may have raised an epoch itself meanwhile, or acquired the shard anew.
-    const lost = claimed.filter(
-      ({ shard, term, epoch }) =>
-        taken.has(shard) && this.termOf(shard) === term && journal.epochOfShard(shard) === epoch,
-    )
-    this.lostTo(lost.map(({ shard }) => shard))
-    return lost.map(({ shard }) => shard)
+    const lost: number[] = []
+    let asked = this.#claims([...this.#owned].sort((a, b) => a - b))
+    while (asked.length > 0) {
+      const taken = new Set(await this.#options.store.lost(asked))
+      // Acquired anew meanwhile: another ownership, which began after this question.
+      const inDoubt = asked.filter(({ shard, term }) => taken.has(shard) && this.termOf(shard) === term)
+      const [fenced, renewed] = [[] as number[], [] as number[]]
+      // An epoch that this node has raised itself meanwhile may be the last one, or not: only another question tells.
+      for (const { shard, epoch } of inDoubt) (journal.epochOfShard(shard) === epoch ? fenced : renewed).push(shard)
+      this.lostTo(fenced)
+      lost.push(...fenced)
+      asked = this.#claims(renewed)
+    }
+    return lost
+  }
+
+  /** What this node holds to be true of those of the shards that it owns. */
+  #claims(shards: readonly number[]): readonly (ShardEpoch & { readonly term: number })[] {
+    const { journal } = this.#enginePart
+    return shards.flatMap((shard) => {
+      const term = this.termOf(shard)
+      return term === null ? [] : { shard, term, epoch: journal.epochOfShard(shard) }
+    })
+  }
+
+  ping(): Promise<void> {
+    return this.#options.store.ping()
   }
 
   /** Another writer has taken these shards. */

@@ -6,9 +6,10 @@ import { RequestHomes } from '../api/forward/request-home.ts'
 import type { PortalLedger } from '../api/portal/portal-dependencies.ts'
 import { sessionSecretIn } from '../api/portal/session-cookie.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
-import type { Listener } from '../api/server/listener.ts'
+import type { Listener, Wrap } from '../api/server/listener.ts'
+import { ifRouted } from '../api/server/read-alike.ts'
 import type { Answering } from '../api/server/served-routes.ts'
-import type { Owners } from '../cluster/owners.ts'
+import type { NodeAddress, Owners } from '../cluster/owners.ts'
 import type { ShardHost } from '../cluster/shard-host.ts'
 import { shardOf } from '../core/journal/shard.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -16,14 +17,15 @@ import { sha256Hex } from '../lib/sha256-hex.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresDirectoryRows } from '../postgres/stores/postgres-directory-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 /** What makes a process forward requests. */
 export interface Forwarding {
   readonly owners: Owners
   readonly shards: Pick<ShardHost, 'termOf'>
-  /** CLUSTER_SECRET. */
-  readonly secret: string
+  /** Of CLUSTER_SECRET. */
+  readonly secrets: readonly string[]
+  onRefused(node: NodeAddress): void
 }
 
 export interface Entry {
@@ -33,19 +35,23 @@ export interface Entry {
     name: ListenerName,
     listener: Listener,
     options: { readonly operatorTokens: readonly string[]; readonly any: Answering },
-  ): (answer: Answering) => Answering
+  ): Wrap
   /** The other end of the client's connection, whichever node it is connected to. */
   peerOf(listener: Listener, request: Request): string | null
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
 }
 
 /** @param leaving aborted when the process stops */
-export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding, leaving: AbortSignal): Entry {
+export function openEntry(
+  ledger: Ledger,
+  { owners, shards, secrets, onRefused }: Forwarding,
+  leaving: AbortSignal,
+): Entry {
   const { sql, clock, newId, sessions } = ledger
   const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
   const sessionRows = new PostgresSessionRows(sql)
   const requests = new RequestEntry({
-    ...{ owners, clock, newId, leaving, hops: new Hops(secret) },
+    ...{ owners, clock, newId, leaving, fetch, hops: new Hops(secrets), onRefused },
     termOf: (shard) => shards.termOf(shard),
     refreshSession: async (request) => {
       const cookie = sessionSecretIn(request)
@@ -57,8 +63,8 @@ export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding
   const catalogueStore = new PostgresCatalogueStore(sql)
   return {
     requests,
-    wrap: (name, listener, { operatorTokens, any }) =>
-      requests.wrap(
+    wrap: (name, listener, { operatorTokens, any }) => {
+      const wrap = requests.wrap(
         {
           name,
           homes: new RequestHomes({ directory, operatorTokens }),
@@ -66,7 +72,10 @@ export function openEntry(ledger: Ledger, { owners, shards, secret }: Forwarding
           withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
         },
         any,
-      ),
+      )
+      // Which agency a request belongs to is read from its URL, by this node and by the owner.
+      return (answer, path) => (path === null ? wrap(answer) : ifRouted(path, wrap(answer)))
+    },
     peerOf: (listener, request) => {
       const forwarded = requests.forwardedPeerOf(request)
       return forwarded === undefined ? listener.peerOf(request) : forwarded
@@ -86,5 +95,5 @@ function agencyIdIn(shard: number | undefined, newId: IdSource): string {
     const id = newId('agc')
     if (shard === undefined || shardOf(id) === shard) return id
   }
-  throw new Error(`Cannot make an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
+  throw new Error(`Cannot create an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
 }

@@ -15,7 +15,7 @@ import { poolStats } from '../postgres/client/client-pool.ts'
 import { deliveryBacklog } from '../postgres/stores/delivery-backlog.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
 import type { SenderProcess } from '../webhooks/sender-process.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 export interface MetricsOptions {
   readonly ledger: Ledger

@@ -7,8 +7,8 @@ import { isOver, ownRun } from '../lib/process-run.ts'
 import { VERSION } from '../lib/version.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
 import type { ClusterConfig } from './cluster-config.ts'
+import type { Ledger } from './ledger.ts'
 import type { Log } from './log.ts'
-import type { Ledger } from './open-ledger.ts'
 
 /** A node that has not joined yet. */
 export async function openNode(options: { cluster: ClusterConfig; ledger: Ledger; log: Log }): Promise<ClusterNode> {
@@ -27,12 +27,17 @@ export async function openNode(options: { cluster: ClusterConfig; ledger: Ledger
       onLeaseLost: (fields) =>
         log.error(fields, 'lease lost: this node serves only what PostgreSQL confirms until it has another'),
       onNodeIdTaken: ({ id, url }) => log.warn({ node: id, url }, 'another process has this NODE_ID'),
+      onUnreadableKey: (key) => log.error({ key }, 'key in etcd ignored: no node has written it'),
       onEtcdFailure: (err) => log.error({ err }, 'etcd does not answer'),
+      onEtcdReplaced: () => log.warn({}, 'etcd has lost its keys: nodes and shards are registered again'),
       onEtcdBack: () => log.info({}, 'etcd answers again'),
       onAcquired: ({ shards: acquired, ms }) => log.info({ shards: acquired, ms: Math.round(ms) }, 'shards acquired'),
       onReleased: ({ shards: released, ms }) => log.info({ shards: released, ms: Math.round(ms) }, 'shards released'),
       onDropped: (fields) => log.warn(fields, 'shards dropped: another node has claimed them'),
       onFenced: (fields) => log.warn(fields, 'shards fenced by another writer'),
+      onDatabaseMissed: (fields) =>
+        log.error(fields, 'shards given up: PostgreSQL answers other nodes but not this one'),
+      onDatabaseBack: () => log.info({}, 'PostgreSQL answers this node again'),
       onMoveFailure: (fields) => log.error(fields, 'shards not moved'),
     },
   })

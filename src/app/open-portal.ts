@@ -23,7 +23,7 @@ import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { RUN_VERIFICATION } from '../verify/verification-messages.ts'
 import { type PeekUnit, VerificationProcess } from '../verify/verification-process.ts'
 import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
 
 export interface PortalOptions {

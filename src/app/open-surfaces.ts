@@ -8,7 +8,7 @@ import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import { type ClusterPage, clusterRoutes } from '../api/server/cluster.ts'
 import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
-import type { Listener } from '../api/server/listener.ts'
+import type { Listener, Wrap } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
 import type { Answering } from '../api/server/served-routes.ts'
 import { withoutCors } from '../api/server/without-cors.ts'
@@ -18,10 +18,10 @@ import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/fence.ts'
 import type { Config } from './config.ts'
+import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import { type Forwarding, openEntry } from './open-entry.ts'
-import type { Ledger } from './open-ledger.ts'
 import { openMetrics } from './open-metrics.ts'
 import { openPortal } from './open-portal.ts'
 import type { Webhooks } from './open-webhooks.ts'
@@ -70,10 +70,8 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   }
 }
 
-type Wrap = (answer: Answering) => Answering
-
-function joined(inner: Wrap, outer: Wrap): Wrap {
-  return (answer) => outer(inner(answer))
+function joined(inner: (answer: Answering) => Answering, outer: Wrap): Wrap {
+  return (answer, path) => outer(inner(answer), path)
 }
 
 function makeSurfaces(options: SurfaceOptions) {

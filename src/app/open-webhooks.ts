@@ -7,12 +7,10 @@ import { guardedPost } from '../webhooks/guarded-post.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
 import { WebhookCommands } from '../webhooks/webhook-commands.ts'
-import type { NodeShards } from './node-shards.ts'
-import type { Ledger } from './open-ledger.ts'
+import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
+import { sendForOwned } from './send-for-owned.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
-
-const SEND_FOR_AGAIN_MS = 5_000
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -61,7 +59,7 @@ export function openWebhooks(
   const agenciesWithEndpoints = new AgenciesWithEndpoints()
   const start = () => {
     sender.start()
-    if (shards !== null) return sendForOwned(ledger, shards, sender)
+    if (shards !== null) return sendForOwned({ journal: ledger.journal, clock: ledger.clock, shards, sender })
     // Until they are loaded, or if loading fails, every booking wakes the sender.
     new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
       (agencyIds) => agenciesWithEndpoints.load(agencyIds),
@@ -78,20 +76,6 @@ export function openWebhooks(
     if (shards !== null || agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
   }
   return { commands, sender, bookingChanged, start }
-}
-
-/** Tells the sender of a node for which shards it sends: at every change, and again every few seconds, in case it was not possible. */
-function sendForOwned(ledger: Pick<Ledger, 'journal' | 'clock'>, shards: NodeShards, sender: SenderProcess): void {
-  const tell = () => {
-    const owned = [...shards.owned].sort((a, b) => a - b)
-    sender.sendFor(owned.map((shard) => ({ shard, epoch: ledger.journal.epochOfShard(shard) })))
-  }
-  const repeat = () => {
-    tell()
-    ledger.clock.after(SEND_FOR_AGAIN_MS, repeat)
-  }
-  shards.watch(tell)
-  repeat()
 }
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */

@@ -34,7 +34,7 @@ export async function readShards(
   const [part, used, slots, sessions] = await Promise.all([
     catalogueStore.readShards(shards),
     usageRows.loadFrom(calendarMonthAt(clock.now()).name, shards),
-    rateRows.load(),
+    rateRows.loadOf(shards),
     sessionRows.load(shards),
   ])
   // The age of a slot is that of the moment when it was read.

@@ -119,8 +119,10 @@ class SenderRun {
         },
       },
     })
-    setInterval(() => send({ kind: 'stats', stats: sender.stats }), STATS_EVERY_MS)
     log.info({ term, pid: process.pid }, 'webhook sender up')
+    const report = () => send({ kind: 'stats', stats: sender.stats })
+    report()
+    setInterval(report, STATS_EVERY_MS)
     sender.wake()
     const shards = new SentShards({ sendFor: (wanted) => store.sendFor(term, wanted), sender, clock: systemClock })
     return new SenderRun(store, sender, shards)

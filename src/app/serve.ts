@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listen-error.ts'
 import { ClusterError } from '../cluster/lease-keeper.ts'
+import type { NodeAddress } from '../cluster/owners.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -13,15 +14,17 @@ import { ServerError } from '../postgres/client/check-server.ts'
 import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
+import { servingNodes } from '../postgres/stores/serving-nodes.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
 import { liftFetchLimit } from './fetch-limit.ts'
+import type { Turn } from './ledger.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
-import { prepareLedger, type Turn } from './open-ledger.ts'
+import { prepareLedger } from './open-ledger.ts'
 import { openNode } from './open-node.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
@@ -32,18 +35,25 @@ import { Service } from './service.ts'
 import { writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
 
+/** `--take-over` would be of no use. */
+class TakeOverError extends Error {
+  override readonly name = 'TakeOverError'
+}
+
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
-  ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError],
+  ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError, TakeOverError],
 ]
 
 /** After a take-over bookings wait, and a process that starts takes a core for a tenth of a second. */
 const SENDER_AFTER_MS = 500
+/** How long a node waits for its sender before it joins. */
+const SENDER_BEGINS_MS_MAX = 5_000
 
 /**
  * Runs the service until it is stopped; returns only then.
- * @param options.takesOver fences out the present writer at once, instead of waiting until it stops or is silent
+ * @param options.takesOver fences out the present writer at once, instead of waiting until it stops or is silent. Not nodes of a cluster
  * Exit codes: 0 after a clean stop, 1 when it could not start, was fenced, or met a bug.
  */
 export async function serve(
@@ -125,7 +135,11 @@ async function start(
   const forwarding =
     cluster === null || node === null || shards === null
       ? null
-      : { owners: node.owners, shards, secret: cluster.secret }
+      : {
+          ...{ owners: node.owners, shards, secrets: cluster.secrets },
+          onRefused: ({ id, url }: NodeAddress) =>
+            log.error({ node: id, url }, 'requests refused by another node: its CLUSTER_SECRET is different'),
+        }
   const serveSurfaces = prepareSurfaces({
     config,
     secrets,
@@ -170,8 +184,15 @@ async function start(
     })
   }
   // The embedded server has one process: the lock of its folder sees to that.
-  const takingOver = begin(takesOver || database.isEmbedded ? undefined : untilTurn)
+  const forced = node === null ? unlessNodesServe : undefined
+  const takingOver = begin(database.isEmbedded ? undefined : takesOver ? forced : untilTurn)
   await service.during(takingOver, () => service.has({ ledger, webhooks }))
+  // Nobody waits for a node that joins beside others; its sender, and what /mcp needs, would compete with the first shards that it takes.
+  const isSenderFirst = node !== null && !hasWaited
+  if (isSenderFirst) {
+    webhooks.start()
+    await service.during(Promise.all([webhooks.sender.begun(SENDER_BEGINS_MS_MAX), loadToolServers()]))
+  }
   if (node !== null) await service.during(node.join(), () => service.has({ node }))
   const demo = database.isEmbedded
     ? await service.during(
@@ -183,9 +204,10 @@ async function start(
       )
     : null
   serveSurfaces()
-  systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
-    if (!service.isEnding) webhooks.start()
-  })
+  if (!isSenderFirst)
+    systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
+      if (!service.isEnding) webhooks.start()
+    })
   if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
 
   log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
@@ -199,6 +221,18 @@ async function start(
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
+}
+
+/**
+ * Nodes take a shard back that is taken from them, and then it is this process that ends.
+ * @throws TakeOverError
+ */
+async function unlessNodesServe({ writers }: Turn): Promise<void> {
+  const nodes = await servingNodes(writers)
+  if (nodes.length === 0) return
+  throw new TakeOverError(
+    `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
+  )
 }
 
 /** Somebody who names several hosts counts on a fail-over. */

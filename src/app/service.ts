@@ -3,10 +3,10 @@
 import { drain } from '../api/server/drain.ts'
 import type { ClusterNode } from '../cluster/cluster-node.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
+import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
-import type { Ledger } from './open-ledger.ts'
 import type { Webhooks } from './open-webhooks.ts'
 import { removeServiceFile } from './service-file.ts'
 
@@ -28,6 +28,12 @@ const STEP_MS_MAX = 5_000
 
 /** How long a node hands its shards over; what is left then is free when its lease ends. */
 const LEAVE_MS_MAX = 4_000
+
+/**
+ * How long a node that leaves takes requests at least. Until load balancers have seen that it is not ready they send it requests, which would
+ * wait while its connections are being closed: they ask every half second, and twice (docs/operating/cluster/haproxy.cfg).
+ */
+const NOTICED_MS = 1_200
 
 const ANNOUNCED_MS_MAX = 100
 
@@ -137,8 +143,7 @@ export class Service {
     // A resource that is still being opened cannot be closed. A step that fails closes what it has opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
-    // While it still takes requests, and sends them on.
-    if ((await this.#node?.leave(LEAVE_MS_MAX)) === false) this.#log.warn({}, 'shards not handed over in time')
+    if (this.#node !== null) await this.#handOver(this.#node)
     this.#ledger?.changes.end()
     // Before connections are refused, so that its successor holds what it gets instead. While the database is away, there is none.
     await Promise.race([this.#ledger?.announceEnd().catch(() => {}), sleep(systemClock, ANNOUNCED_MS_MAX)])
@@ -153,5 +158,12 @@ export class Service {
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')
     process.exit(this.#isFenced ? 1 : 0)
+  }
+
+  /** While the process still takes requests, and sends them on. */
+  async #handOver(node: ClusterNode): Promise<void> {
+    const noticed = sleep(systemClock, NOTICED_MS)
+    if (!(await node.leave(LEAVE_MS_MAX))) this.#log.warn({}, 'shards not handed over in time')
+    if (node.hasSuccessor) await noticed
   }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { ClusterStatus, NodeStatus } from '../cluster/cluster-status.ts'
+import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 import { asking, type Session } from './session.ts'
 import { type Column, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -14,17 +15,20 @@ const COLUMNS: readonly Column<NodeStatus>[] = [
   { title: 'STARTED', value: ({ startedAt }) => startedAt },
 ]
 
+/** The title of a 404 for a path that the service does not have. */
+const NO_ROUTE = 'No such route'
+
 /** `cluster`: the nodes and who owns what, as the asked node sees it; and how to drain one. */
 export function cluster(program: Command, terminal: Terminal): void {
-  const noun = program.command('cluster').description('show the nodes of a cluster, and drain one')
+  const noun = program.command('cluster').description('show the nodes of a cluster, or drain one')
   asking(noun, { name: 'status', summary: 'show nodes and shards', isOfAll: true }, terminal, async (session) => {
-    show(await session.client.ofOperator('GET', '/cluster'), session)
+    show(await ofNode(session, 'GET', '/cluster'), session)
   })
   asking(
     noun,
     {
       name: 'drain <node>',
-      summary: 'move all shards of a node to others until it is restarted; it still accepts requests',
+      summary: 'move all shards of a node to the other nodes, until it restarts; it still accepts requests',
       isOfAll: true,
       options: (command) => command.option('--undo', 'end the drain'),
       examples: ['cluster drain node-b', 'cluster drain node-b --undo'],
@@ -32,9 +36,23 @@ export function cluster(program: Command, terminal: Terminal): void {
     terminal,
     async (session, { arguments: [node = ''], options }) => {
       const method = options.undo === true ? 'DELETE' : 'PUT'
-      show(await session.client.ofOperator(method, `/cluster/drains/${encodeURIComponent(node)}`), session)
+      show(await ofNode(session, method, `/cluster/drains/${encodeURIComponent(node)}`), session)
     },
   )
+}
+
+/** What only a node serves, at the operator's address. @throws CliError when whoever answers is none */
+async function ofNode(session: Session, method: string, path: string): Promise<unknown> {
+  try {
+    return await session.client.ofOperator(method, path)
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.body['title'] !== NO_ROUTE) throw error
+    throw new CliError(
+      'Refused: the service at this address does not serve /cluster.\n' +
+        '  It is not a node (CLUSTER_ETCD is not set), or it has an ADMIN_PORT: then set NIGHTLEDGER_URL or --url to that.',
+      EXIT.refused,
+    )
+  }
 }
 
 function show(answer: unknown, session: Session): void {

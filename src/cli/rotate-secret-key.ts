@@ -3,7 +3,9 @@ import { parseSecretKey } from '../app/config.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { reEncryptedChainKeys, replacedChainKeys, sealedChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
+import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
+import { servingNodes } from '../postgres/stores/serving-nodes.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import { reEncrypted, secretsOpen } from '../webhooks/re-encrypt.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
@@ -29,7 +31,7 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
     .summary('re-encrypt the secrets in DATABASE_URL: from SECRET_KEY_OLD to SECRET_KEY')
     .description(
       'Re-encrypts all webhook secrets and the keys of the journal in the database at DATABASE_URL from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
-        'and start it with the new key afterwards; a service that is still running is fenced out. Running the command again ' +
+        'and start it with the new key afterwards; a service that is still running is fenced out. Stop every node of a cluster: while one serves, nothing is changed. Running the command again ' +
         'changes nothing. Calendar addresses are derived from the key, so every one of them changes.',
     )
     .option(
@@ -63,6 +65,7 @@ async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array
   const isSame = changes.length === 0 && chainKeys.every(({ before, after }) => before === after)
   // Nothing to change, so the current writer is not fenced out.
   if (isSame && (await storedCheck(sql)) === newCheck) return outcome
+  await mustHaveNoNodes(sql)
   const knownChecks = [secretKeyCheck(from), newCheck]
   await rotateSecrets(sql, { knownChecks, newCheck, endpointsRead: rows.length, changes, chainKeys })
   return outcome
@@ -73,6 +76,7 @@ async function rotate(sql: Sql, { from, to }: { from: Uint8Array; to: Uint8Array
  * chains of the journal begin again with new keys.
  */
 async function useFromNowOn(sql: Sql, { url, key }: { url: string; key: Uint8Array }): Promise<Outcome> {
+  await mustHaveNoNodes(sql)
   const rows = await sealedSecrets(sql)
   const box = new SecretBox(key)
   const lost = rows.filter((row) => !secretsOpen(box, row)).map(({ endpointId }) => endpointId)
@@ -80,6 +84,19 @@ async function useFromNowOn(sql: Sql, { url, key }: { url: string; key: Uint8Arr
   const chainKeys = replacedChainKeys(await sealedChainKeys(sql), { key, lastSeqs: await fencedEnds(sql, url) })
   await rotateSecrets(sql, { knownChecks: null, newCheck, endpointsRead: rows.length, changes: [], chainKeys })
   return { endpoints: rows.length, changed: 0, lost }
+}
+
+/** A node that has the old key takes its shards back, finds another key, and ends: all of them would, at once. */
+async function mustHaveNoNodes(sql: Sql): Promise<void> {
+  const nodes = await servingNodes(new PostgresWriters(sql)).catch((error) => {
+    if (codeOf(error) !== UNDEFINED_COLUMN && !NOT_MIGRATED.includes(codeOf(error))) throw error
+    // The schema is of a version without nodes.
+    return []
+  })
+  if (nodes.length > 0)
+    throw new CliError(
+      `Cannot change the key: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop all nodes, run this again, and start them with the new key. Nothing was changed.`,
+    )
 }
 
 /** Fences out the current writer, so that nothing is appended any more; then reads where the log of each shard ends. */
@@ -103,10 +120,16 @@ function sentence({ endpoints, changed, lost }: Outcome): string {
 
 /** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version. */
 const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
+const UNDEFINED_COLUMN = '42703'
+
+/** SQLSTATE; empty when it is none. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const isOlder = 'code' in error && NOT_MIGRATED.includes(String(error.code))
+  const isOlder = NOT_MIGRATED.includes(codeOf(error))
   return isOlder ? `Cannot change the key: ${error.message}. Run nightledger migrate first.` : error.message
 }
 

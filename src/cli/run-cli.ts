@@ -65,7 +65,10 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   program
     .command('serve')
     .description('run the service (the default without a command)')
-    .option('--take-over', 'fence out the process that is serving at once, instead of waiting as its standby')
+    .option(
+      '--take-over',
+      'fence out the process that is serving at once, instead of waiting as its standby; refused while nodes of a cluster serve',
+    )
     .action(() => {
       throw new UsageError('The service cannot be started from here: use `bun run start`.')
     })

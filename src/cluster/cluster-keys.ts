@@ -1,5 +1,6 @@
 /** What the keys of a cluster in etcd are called and say. `prefix` ends in a slash; it has the id of the database, so one etcd serves several. */
 import { SHARDS } from '../core/journal/shard.ts'
+import { parseNodeUrl } from './node-url.ts'
 
 /** The member key of a node. */
 export interface Member {
@@ -10,11 +11,15 @@ export interface Member {
   readonly run: string | null
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  /** up: wants its part of the shards. leaving: is being stopped, and gives them up. */
   readonly state: MemberState
+  /** Left out by the version before: not known. */
+  readonly reachesDatabase?: boolean
 }
 
-export type MemberState = 'up' | 'leaving'
+/** up: wants its part of the shards. leaving: is being stopped, and gives them up. no_database: reaches none, although others do. */
+export type MemberState = (typeof STATES)[number]
+
+const STATES = ['up', 'leaving', 'no_database'] as const
 
 /** The key of a shard. */
 export interface Claim {
@@ -59,14 +64,31 @@ export function memberText({ id: _, ...member }: Member): string {
   return JSON.stringify(member)
 }
 
-export function memberOf(id: string, text: string): Member {
-  return { ...(JSON.parse(text) as Omit<Member, 'id'>), id }
+/** Null: no node of ours has written it. The address is used only if it is one (parseNodeUrl). */
+export function memberOf(id: string, text: string): Member | null {
+  const { url, version, run, startedAt, state: given, reachesDatabase } = membersOf(text)
+  const state = STATES.find((known) => known === given)
+  const origin = typeof url === 'string' ? parseNodeUrl(url) : null
+  if (origin === null || typeof version !== 'string' || typeof startedAt !== 'number') return null
+  if (!(run === null || typeof run === 'string') || state === undefined) return null
+  const member = { id, url: origin, version, run, startedAt, state }
+  return typeof reachesDatabase === 'boolean' ? { ...member, reachesDatabase } : member
 }
 
 export function claimText({ node, isServing }: Claim): string {
   return JSON.stringify({ node, isServing })
 }
 
-export function claimOf(text: string): Claim {
-  return JSON.parse(text) as Claim
+/** Null: no node of ours has written it. */
+export function claimOf(text: string): Claim | null {
+  const { node, isServing } = membersOf(text)
+  return typeof node === 'string' && typeof isServing === 'boolean' ? { node, isServing } : null
+}
+
+function membersOf(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>
+  } catch {
+    return {}
+  }
 }

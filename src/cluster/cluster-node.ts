@@ -1,29 +1,23 @@
 /**
  * A node of the cluster: it holds its lease, keeps its view of the keys, and makes the shards that it owns those that it should own.
- * - C6 While the lease is not renewed, Postgres is asked instead; what it says is lost is dropped.
  * - C7 Everything is read and compared every second, not only after events.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
-import { withDeadline } from '../lib/deadline.ts'
 import type { ClusterKeys, Member } from './cluster-keys.ts'
 import { ClusterView } from './cluster-view.ts'
 import { Confirmation } from './confirmation.ts'
+import { DatabaseReach, type Reach } from './database-reach.ts'
 import type { Etcd } from './etcd/etcd.ts'
+import { Failsafe } from './failsafe.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { NodeWatch } from './node-watch.ts'
 import type { NodeAddress } from './owners.ts'
-import { placementOf } from './placement.ts'
+import { Placements } from './placement.ts'
 import type { ShardHost } from './shard-host.ts'
 import { ShardMoves } from './shard-moves.ts'
 import { ShardOwners } from './shard-owners.ts'
 
 const COMPARE_EVERY_MS = 1_000
-/** Below `FAILSAFE_MS` by more than an answer of Postgres takes. */
-const ASK_POSTGRES_EVERY_MS = 300
-/** A renewal is this late when Postgres is asked: one has failed by then, and the lease is still good. */
-const LATE_RENEWAL_MS = 1_500
-/** An answer that comes later confirms nothing. */
-const ANSWER_MS_MAX = 1_000
 const WATCH_AGAIN_MS = 100
 /** Comparisons in a row that found what the watch had not told: it is mute. */
 const BEHIND_MAX = 2
@@ -49,34 +43,37 @@ export class ClusterNode {
   etcdFailures = 0
   readonly #options: NodeOptions
   readonly #keeper: LeaseKeeper
+  readonly #failsafe: Failsafe
+  readonly #reach: DatabaseReach
   readonly #closing = new AbortController()
   #watching = new AbortController()
-  readonly #placements = new Map<string, readonly (string | null)[]>()
+  readonly #placements = new Placements()
   /** Of the last whole reading. */
   #revision = 0
   #behind = 0
-  #renewedAt = 0
   #isEtcdAway = false
 
   constructor(options: NodeOptions) {
     const { self, etcd, clock, keys, host, watch, isOver } = options
     this.#options = options
-    this.view = new ClusterView(keys)
+    this.view = new ClusterView(keys, (key) => watch.onUnreadableKey?.(key))
     this.confirmation = new Confirmation(clock)
     this.#keeper = new LeaseKeeper(
-      { ...self, state: 'up' },
+      { ...self, state: 'up', reachesDatabase: true },
       {
         ...{ etcd, clock, keys, confirmation: this.confirmation, isOver },
         watch: {
           onGranted: async (member) => {
             this.view.apply([member])
+            // First the keys: from then on nobody can take a shard unnoticed, nor give it up again before it is looked at.
+            await this.moves.claimOwned(member.lease)
             await this.#read()
-            this.moves.dropClaimed()
-            await this.#dropUnconfirmed()
+            this.moves.dropUnclaimed(member.lease)
+            await this.#failsafe.dropUnconfirmed()
           },
           onLost: () => {
             watch.onLeaseLost({ shards: host.owned.size })
-            void this.#askPostgres()
+            void this.#failsafe.ask()
           },
           onRenewed: () => this.#renewed(),
           onFailure: (error) => this.#etcdFailed(error),
@@ -90,6 +87,17 @@ export class ClusterNode {
       lease: () => (this.confirmation.hasLease && !this.#closing.signal.aborted ? this.#keeper.lease : null),
       onChanged: () => this.#changed(),
       onEtcdFailure: (error) => this.#etcdFailed(error),
+    })
+    this.#failsafe = new Failsafe({
+      ...{ clock, host, confirmation: this.confirmation },
+      hasLease: () => this.#keeper.lease !== null,
+      onConfirmed: () => this.owners.tell(),
+    })
+    this.#reach = new DatabaseReach({
+      clock,
+      ping: () => host.ping(),
+      othersReach: () => this.#othersReach,
+      tell: (reach) => this.#tell(reach),
     })
     this.owners = new ShardOwners({
       self: { id: self.id, url: self.url },
@@ -127,7 +135,7 @@ export class ClusterNode {
 
   /** Who should own each shard; null everywhere when no node can. */
   get wanted(): readonly (string | null)[] {
-    return this.#placement(this.view.candidates)
+    return this.#placements.of(this.view.candidates)
   }
 
   /**
@@ -142,30 +150,38 @@ export class ClusterNode {
     void this.#keeper.run()
     void this.#keepComparing()
     void this.#keepWatching()
-    void this.#keepAskingPostgres()
+    void this.#failsafe.run()
+    void this.#reach.run()
+  }
+
+  /** Whether there is another node that shards can be handed over to. Of a node that is leaving. */
+  get hasSuccessor(): boolean {
+    return this.view.candidates.length > 0
   }
 
   /**
-   * Hands over everything, a few shards at a time, while the process still takes requests and sends them on.
-   * @returns whether everything was handed over in time
+   * Hands over everything, a few shards at a time, while the process still takes requests and sends them on. The last node hands over nothing:
+   * its process ends as a single one does, which answers what it has got before it gives up its shards.
+   * @returns whether all that could be handed over was handed over in time
    */
   async leave(withinMs: number): Promise<boolean> {
     const { clock, host } = this.#options
     const until = clock.monotonicMs() + withinMs
     this.moves.isLeaving = true
     try {
-      const member = await this.#keeper.change('leaving')
+      const member = await this.#keeper.change({ state: 'leaving' })
       if (member !== null) this.view.apply([member])
     } catch (error) {
       this.#etcdFailed(error)
     }
     // Without etcd nobody can claim: the process then ends as a single one does.
-    while (this.confirmation.hasLease && !this.#isEtcdAway && (host.owned.size > 0 || !this.moves.isIdle)) {
+    const canHandOver = () => this.confirmation.hasLease && !this.#isEtcdAway && this.hasSuccessor
+    while (canHandOver() && (host.owned.size > 0 || !this.moves.isIdle)) {
       if (clock.monotonicMs() >= until) return false
       this.moves.act()
       await sleep(clock, LEAVING_LOOK_MS)
     }
-    return host.owned.size === 0
+    return host.owned.size === 0 || !this.hasSuccessor
   }
 
   /** Ends the lease, and with it every claim. To be called when nothing is written any more. */
@@ -173,6 +189,8 @@ export class ClusterNode {
     this.#closing.abort()
     this.#watching.abort()
     this.#keeper.stop()
+    this.#failsafe.stop()
+    this.#reach.stop()
     const { lease } = this.#keeper
     if (lease !== null) await this.#options.etcd.revoke(lease).catch((error) => this.#etcdFailed(error))
   }
@@ -200,7 +218,7 @@ export class ClusterNode {
   }
 
   #renewed(): void {
-    this.#renewedAt = this.#options.clock.monotonicMs()
+    this.#failsafe.renewed()
     this.#etcdAnswered()
     this.owners.tell()
   }
@@ -219,9 +237,18 @@ export class ClusterNode {
   }
 
   async #read(): Promise<void> {
-    const { etcd, keys } = this.#options
+    const { etcd, keys, watch } = this.#options
+    const known = this.view.revision
     try {
       const reading = await etcd.read(keys.prefix)
+      // A reading is not older than what was known before it, unless etcd has lost that: it began anew, or from a backup.
+      // Of several readings under way, the first one tells.
+      if (reading.revision < Math.min(known, this.view.revision)) {
+        watch.onEtcdReplaced?.()
+        this.view.forget()
+        this.#revision = 0
+        this.#watching.abort()
+      }
       this.#revision = Math.max(this.#revision, reading.revision)
       this.#behind = this.view.replace(reading) ? this.#behind + 1 : 0
     } catch (error) {
@@ -252,38 +279,30 @@ export class ClusterNode {
     }
   }
 
-  async #keepAskingPostgres(): Promise<void> {
-    const { clock } = this.#options
-    while (!this.#closing.signal.aborted) {
-      await sleep(clock, ASK_POSTGRES_EVERY_MS)
-      const isLate = clock.monotonicMs() - this.#renewedAt >= LATE_RENEWAL_MS
-      if (isLate || this.#keeper.lease === null) await this.#askPostgres()
+  get #othersReach(): boolean {
+    const others = this.view.candidates.filter((id) => id !== this.self.id)
+    return others.some((id) => this.view.members.get(id)?.reachesDatabase === true)
+  }
+
+  /** @returns false when etcd does not answer */
+  async #tell(reach: Reach): Promise<boolean> {
+    const { host, watch } = this.#options
+    if (this.moves.isLeaving) return true
+    const before = this.self.state
+    const state = reach === 'given_up' ? 'no_database' : 'up'
+    const member = await this.#keeper.change({ state, reachesDatabase: reach === 'reached' }).catch((error) => {
+      this.#etcdFailed(error)
+      return null
+    })
+    if (member === null) return false
+    this.view.apply([member])
+    if (state === 'up' && before === 'no_database') watch.onDatabaseBack()
+    if (state === 'no_database') {
+      watch.onDatabaseMissed({ shards: host.owned.size })
+      this.moves.giveUp()
     }
-  }
-
-  /** What Postgres says is lost, the engine drops. When it does not answer, the time of its last confirmation runs out. */
-  async #askPostgres(): Promise<void> {
-    const { clock, host } = this.#options
-    if (host.owned.size === 0) return
-    const askedAt = clock.monotonicMs()
-    const lost = await withDeadline(host.confirm(), ANSWER_MS_MAX).catch(() => null)
-    if (lost === null) return
-    this.confirmation.byPostgres(askedAt)
-    this.owners.tell()
-  }
-
-  /**
-   * A shard that nobody has claimed now may have been another node's while this one had no lease: only Postgres can tell. What it does not
-   * confirm is acquired anew.
-   */
-  async #dropUnconfirmed(): Promise<void> {
-    const { host } = this.#options
-    if (host.owned.size === 0) return
-    const isConfirmed = await withDeadline(host.confirm(), ANSWER_MS_MAX).then(
-      () => true,
-      () => false,
-    )
-    if (!isConfirmed) host.drop([...host.owned])
+    this.#changed()
+    return true
   }
 
   #addressOf(id: string): NodeAddress | null {
@@ -295,19 +314,8 @@ export class ClusterNode {
   #guess(shard: number): NodeAddress | null {
     if (!this.#isEtcdAway || this.moves.isBusy(shard)) return null
     const others = this.view.candidates.filter((id) => id !== this.self.id)
-    const id = this.#placement(others)[shard]
+    const id = this.#placements.of(others)[shard]
     return id == null ? null : this.#addressOf(id)
-  }
-
-  #placement(nodes: readonly string[]): readonly (string | null)[] {
-    const name = nodes.join(' ')
-    const known = this.#placements.get(name)
-    if (known !== undefined) return known
-    // A few sets of nodes: the present one, the one before, and those without this node.
-    if (this.#placements.size >= 8) this.#placements.clear()
-    const placement = placementOf(nodes)
-    this.#placements.set(name, placement)
-    return placement
   }
 
   #etcdFailed(error: unknown): void {

@@ -40,18 +40,20 @@ export interface ShardCounts {
   readonly notServed: readonly number[]
 }
 
-/** What became of the requests that came in here, since the start. */
+/** What became of the requests that came in here (src/api/forward/), since the start. */
 export interface EntryStats {
   /** Answered by another node. */
   readonly forwarded: number
   /** Sent once more, because the owner had changed or had not answered. */
   readonly sentAgain: number
-  /** Came from another node, and were not for this one any more. */
+  /** Came from another node, were not for this one any more, and were answered 421. */
   readonly misdirected: number
   /** Had to wait for an owner. */
   readonly held: number
   /** Answered 500, because no owner could be asked in time. */
   readonly unanswered: number
+  /** Answered 500, because the owner does not know this node's CLUSTER_SECRET. */
+  readonly refused: number
   /** Wait now. */
   readonly holding: number
 }
@@ -98,7 +100,7 @@ export function clusterStatus(node: ClusterNode): ClusterStatus {
 }
 
 export function clusterStats(node: ClusterNode, entry: EntryStats): ClusterStats {
-  const nodes = { up: 0, leaving: 0, drained: 0 }
+  const nodes = { up: 0, leaving: 0, no_database: 0, drained: 0 }
   for (const { state } of clusterStatus(node).nodes) nodes[state] += 1
   const { served, claimed, withoutOwner } = shardCounts(node)
   const { moves, confirmation } = node

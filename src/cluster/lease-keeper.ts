@@ -51,6 +51,8 @@ export class LeaseKeeper {
   #lease: string | null = null
   /** Leases of attempts to register. */
   readonly #tried = new Set<string>()
+  /** The last change of the member key. */
+  #changed: Promise<unknown> = Promise.resolve()
   #isStopped = false
 
   constructor(member: Member, options: LeaseOptions) {
@@ -73,19 +75,22 @@ export class LeaseKeeper {
    */
   async register({ isFirst }: { isFirst: boolean }): Promise<void> {
     const { clock, watch } = this.#options
-    const since = clock.monotonicMs()
+    let takenSince: number | null = null
     while (!this.#isStopped) {
       try {
         const holder = await this.#tryToRegister()
         if (holder === null) return
         watch.onTaken(holder)
-        if (isFirst && clock.monotonicMs() - since > TAKEN_MS_MAX)
+        takenSince ??= clock.monotonicMs()
+        if (isFirst && clock.monotonicMs() - takenSince > TAKEN_MS_MAX)
           throw new ClusterError(
-            `Cannot join the cluster: another process has NODE_ID ${holder.id} (it is at ${holder.url}). Give each node an id of its own.`,
+            `Cannot join the cluster: another process has NODE_ID ${holder.id} (it is at ${holder.url}). Give each node its own NODE_ID.`,
           )
       } catch (error) {
         if (error instanceof ClusterError) throw error
         watch.onFailure(error)
+        // While etcd is away, no lease ends.
+        takenSince = null
       }
       await sleep(clock, AGAIN_MS)
     }
@@ -120,8 +125,15 @@ export class LeaseKeeper {
   }
 
   /** Tells the others. Fails when etcd does not answer, and then takes effect with the next registration. */
-  async change(state: Member['state']): Promise<Entry | null> {
-    this.#member = { ...this.#member, state }
+  change(what: Partial<Pick<Member, 'state' | 'reachesDatabase'>>): Promise<Entry | null> {
+    this.#member = { ...this.#member, ...what }
+    // One after the other: the last one must not be overtaken.
+    const changed = this.#changed.then(() => this.#writeMember())
+    this.#changed = changed.catch(() => {})
+    return changed
+  }
+
+  async #writeMember(): Promise<Entry | null> {
     const lease = this.#lease
     if (lease === null) return null
     const { etcd, keys } = this.#options
@@ -149,13 +161,13 @@ export class LeaseKeeper {
     }
     const { entries } = await etcd.read(keys.prefix)
     const holder = entries.find(({ key }) => key === entry.key)
-    if (holder?.value == null) throw new EtcdError('The member key was removed meanwhile', false)
+    if (holder?.value == null) throw new EtcdError('Cannot register the node: its key was removed meanwhile', false)
     if (holder.lease === lease) {
       // The first answer was lost, and the call repeated.
       await this.#registered(holder, askedAt)
       return null
     }
-    const member = memberOf(this.#member.id, holder.value)
+    const member = memberOf(this.#member.id, holder.value) ?? { ...this.#member, url: 'an unknown address', run: null }
     // A process of this machine that was killed: there is no need to wait until its lease ends.
     const isOfDead = member.run !== null && isOver(member.run)
     const isOurs = this.#tried.has(holder.lease)
@@ -170,6 +182,8 @@ export class LeaseKeeper {
     this.#tried.clear()
     this.#lease = member.lease
     confirmation.byLease(askedAt, LEASE_TTL_S)
+    // It was changed while there was no lease.
+    if (memberText(this.#member) !== member.value) this.change({}).catch(watch.onFailure)
     watch.onRenewed()
   }
 }

@@ -11,6 +11,6 @@ export interface Owners {
   readonly self: NodeAddress
   /** 'self' only while the lease is confirmed (C6) and the shard is acquired. Null: the shard has no owner, or is on its way to this node. */
   ownerOf(shard: number): 'self' | NodeAddress | null
-  /** Resolves when the owner changes from what `ownerOf` says now, or after `ms`. */
-  changed(shard: number, ms: number): Promise<void>
+  /** Resolves when the owner changes from what `ownerOf` says now, after `ms`, or when `signal` is aborted. */
+  changed(shard: number, ms: number, signal?: AbortSignal): Promise<void>
 }

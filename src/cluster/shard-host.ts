@@ -28,6 +28,8 @@ export interface ShardHost {
    * @throws when the database does not answer
    */
   confirm(): Promise<readonly number[]>
+  /** Asks Postgres for a write of no consequence. @throws when it does not answer */
+  ping(): Promise<void>
   /** Called with shards that another writer has taken (the fence told so); they are dropped already. */
   onFenced: (shards: readonly number[]) => void
 }

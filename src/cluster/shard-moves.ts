@@ -18,6 +18,8 @@ import { stepsOf } from './steps.ts'
 const AGAIN_MS = 1_000
 /** A second fence within this time is somebody outside the cluster. */
 const FENCED_AGAIN_MS = 10_000
+/** Between two groups of shards. Their moves, and the first requests of each, take CPU from all others; nobody waits for the next group. */
+const REST_MS = 150
 /** A shard that was given up and that nobody serves counts as moving for this long. */
 const MOVING_MS_MAX = 3_000
 
@@ -50,6 +52,9 @@ export class ShardMoves {
   /** Not to be touched before (monotonic). */
   readonly #notBefore = new Map<number, number>()
   readonly #fencedAt = new Map<number, number>()
+  /** No group is begun before (monotonic). */
+  #restUntil = 0
+  #isWakeSet = false
 
   constructor(options: MovesOptions) {
     this.#options = options
@@ -93,6 +98,7 @@ export class ShardMoves {
       ...{ self, lease, claims: view.claims, wanted: wanted(), owned: host.owned },
       busy: new Set([...this.#busy.keys(), ...this.#notBefore.keys()]),
       moving: this.#moving.size + this.releasing,
+      isResting: this.#rests(now),
       isLeaving: this.isLeaving,
     })
     this.#drop(steps.drop)
@@ -103,10 +109,43 @@ export class ShardMoves {
     this.#begin('other', steps.unclaim, (shards) => this.#unclaim(shards, lease))
   }
 
-  /** Stops serving what other nodes have claimed. */
-  dropClaimed(): void {
-    const { self, view, host } = this.#options
-    this.#drop([...host.owned].filter((shard) => (view.claims[shard]?.node ?? self) !== self))
+  /**
+   * Makes the keys of what this node owns again, on a new lease, where nobody else has made one. They say that it is served once it is known
+   * that it is this node's still.
+   */
+  async claimOwned(lease: string): Promise<void> {
+    const { self, keys, host } = this.#options
+    const value = claimText({ node: self, isServing: false })
+    const owned = [...host.owned]
+    if (owned.length === 0) return
+    await this.commit(owned.map((shard) => ({ key: keys.shard(shard), value, lease, condition: 'absent' })))
+  }
+
+  /** Whether the last group has just arrived. A process that is being stopped has no time for that. */
+  #rests(now: number): boolean {
+    if (this.isLeaving) return false
+    if (this.#moving.size + this.releasing > 0) this.#restUntil = now + REST_MS
+    const rest = this.#restUntil - now
+    if (rest <= 0 || this.#isWakeSet) return rest > 0
+    this.#isWakeSet = true
+    this.#options.clock.after(rest, () => {
+      this.#isWakeSet = false
+      this.act()
+    })
+    return true
+  }
+
+  /** Stops serving what has no key on this lease: others have claimed it. */
+  dropUnclaimed(lease: string): void {
+    const { view, host } = this.#options
+    this.#drop([...host.owned].filter((shard) => view.claims[shard]?.lease !== lease))
+  }
+
+  /** Gives up everything at once, because nothing of it can be written here. */
+  giveUp(): void {
+    const { host, view } = this.#options
+    // Those too that are just being acquired.
+    host.drop(view.claims.map((_, shard) => shard))
   }
 
   /** Makes the changes whose condition holds. @returns which; the view has them */

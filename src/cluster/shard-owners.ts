@@ -38,18 +38,21 @@ export class ShardOwners implements Owners {
     return source.addressOf(claim.node)
   }
 
-  changed(shard: number, ms: number): Promise<void> {
+  changed(shard: number, ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const waiters = this.#waiting.get(shard) ?? new Set()
       const waiter = { from: this.#idOf(shard), resolve: () => settle() }
       const cancel = this.#source.clock.after(ms, () => settle())
       const settle = () => {
         cancel()
+        signal?.removeEventListener('abort', settle)
         waiters.delete(waiter)
         if (waiters.size === 0 && this.#waiting.get(shard) === waiters) this.#waiting.delete(shard)
         resolve()
       }
       this.#waiting.set(shard, waiters.add(waiter))
+      signal?.addEventListener('abort', settle, { once: true })
+      if (signal?.aborted === true) settle()
     })
   }
 

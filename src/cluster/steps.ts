@@ -1,5 +1,6 @@
 /**
- * - C2 At most `MOVES_MAX` shards of a node move to others at a time, `LEAVING_MOVES_MAX` when the node is being stopped.
+ * - C2 At most `MOVES_MAX` shards of a node move to others at a time, `LEAVING_MOVES_MAX` when the node is being stopped; and to no node more
+ *   than it already serves, or one: a process that has just started runs code that is not compiled yet.
  * - C7 Compares who should own each shard with who does, and says what this node does about it. Pure: it is asked after every change, and
  *   every second.
  */
@@ -40,6 +41,8 @@ export interface Situation {
   readonly busy: ReadonlySet<number>
   /** Shards on their way from this node to others. */
   readonly moving: number
+  /** So soon after the last group, no other one moves. */
+  readonly isResting: boolean
   /** The process is being stopped. */
   readonly isLeaving: boolean
 }
@@ -53,24 +56,38 @@ export function stepsOf(situation: Situation): Steps {
     const step = situation.busy.has(shard) ? null : stepOf(shard, situation)
     if (step !== null) steps[step].push(shard)
   }
-  // Without a successor nobody waits for a shard: it is given up, not moved.
-  const canMove = situation.wanted.some((node) => node !== null)
-  if (!canMove) return steps
-  // Batch after batch: a shard at a time would cost as many transactions and take-overs as there are shards.
-  const max = situation.isLeaving ? LEAVING_MOVES_MAX : MOVES_MAX
-  return { ...steps, release: situation.moving === 0 ? steps.release.slice(0, max) : [] }
+  return { ...steps, release: situation.moving > 0 || situation.isResting ? [] : nextBatch(steps.release, situation) }
+}
+
+/** Batch after batch: a shard at a time would cost as many transactions and take-overs as there are shards. */
+function nextBatch(shards: readonly number[], { claims, wanted, isLeaving }: Situation): readonly number[] {
+  const served = new Map<string | null, number>()
+  for (const claim of claims) if (claim?.isServing === true) served.set(claim.node, (served.get(claim.node) ?? 0) + 1)
+  const given = new Map<string | null, number>()
+  const batch: number[] = []
+  for (const shard of shards) {
+    const node = wanted[shard] ?? null
+    const soFar = given.get(node) ?? 0
+    if (soFar >= Math.max(1, served.get(node) ?? 0)) continue
+    given.set(node, soFar + 1)
+    batch.push(shard)
+    if (batch.length === (isLeaving ? LEAVING_MOVES_MAX : MOVES_MAX)) break
+  }
+  return batch
 }
 
 function stepOf(shard: number, { self, lease, claims, wanted, owned, isLeaving }: Situation): keyof Steps | null {
   const claim = claims[shard] ?? null
-  const isWanted = !isLeaving && (wanted[shard] ?? self) === self
+  const owner = wanted[shard] ?? null
+  const isWanted = !isLeaving && (owner ?? self) === self
   const isMine = claim !== null && claim.node === self && claim.lease === lease
   if (owned.has(shard)) {
     // On a lease of ours that is over: the next reading will tell whose it is.
     if (claim !== null && !isMine) return claim.node === self ? null : 'drop'
-    if (!isWanted) return claim === null ? 'drop' : 'release'
+    // The process gives up at its end what nobody can have.
+    if (!isWanted && owner !== null) return claim === null ? 'drop' : 'release'
     return claim?.isServing === true ? null : 'announce'
   }
   if (isMine) return isWanted ? 'acquire' : 'unclaim'
-  return claim === null && wanted[shard] === self && !isLeaving ? 'claim' : null
+  return claim === null && owner === self && !isLeaving ? 'claim' : null
 }

@@ -20,6 +20,18 @@ export const systemClock: Clock = {
   },
 }
 
-export function sleep(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => clock.after(ms, resolve))
+/** Ends early when `signal` is aborted. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve()
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', end)
+      resolve()
+    })
+    const end = () => {
+      cancel()
+      resolve()
+    }
+    signal?.addEventListener('abort', end, { once: true })
+  })
 }

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from './clock.ts'
+
 /** What was awaited did not settle in time. It may still happen: the outcome is unknown, not failed. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
@@ -11,16 +13,16 @@ export class DeadlineError extends Error {
  * after the deadline is swallowed here, so that it never surfaces as an unhandled one.
  * @throws DeadlineError when the deadline passes first
  */
-export function withDeadline<T>(promise: PromiseLike<T>, deadlineMs: number): Promise<T> {
+export function withDeadline<T>(promise: PromiseLike<T>, deadlineMs: number, clock: Clock = systemClock): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new DeadlineError(deadlineMs)), deadlineMs)
+    const cancel = clock.after(deadlineMs, () => reject(new DeadlineError(deadlineMs)))
     promise.then(
       (value) => {
-        clearTimeout(timer)
+        cancel()
         resolve(value)
       },
       (error) => {
-        clearTimeout(timer)
+        cancel()
         reject(error)
       },
     )

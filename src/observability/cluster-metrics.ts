@@ -28,7 +28,7 @@ export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_cluster_own_shards',
     type: 'gauge',
-    help: 'Shards of this node: owned (those being released included), and being acquired or released.',
+    help: 'Shards of this node: owned, being acquired, and being released.',
     labels: ['state'],
     read: ofCluster(({ own }) => byLabel('state', own)),
   },
@@ -44,7 +44,7 @@ export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_cluster_move_failures_total',
     type: 'counter',
-    help: 'Attempts to acquire or to release shards that failed and were made again.',
+    help: 'Attempts to acquire shards that failed. Each is made again.',
     read: ofCluster(({ moves }) => only(moves.failures)),
   },
   {
@@ -74,22 +74,22 @@ export const CLUSTER_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_cluster_confirmed',
     type: 'gauge',
-    help: 'Whether this node may serve its shards: its lease or PostgreSQL has confirmed them. 1 or 0.',
+    help: 'Whether this node may serve its shards, because its lease or PostgreSQL confirms it: 1 or 0.',
     read: ofCluster(({ isConfirmed }) => only(isConfirmed ? 1 : 0)),
   },
   {
     name: 'nightledger_cluster_requests_total',
     type: 'counter',
-    help: 'Requests that were forwarded to another node, sent again to it, held for want of an owner, answered 500 because there was none in time, or came to this node too late.',
+    help: 'Requests by outcome: answered by another node, sent again to one, held until an owner could be asked, answered 500 because none answered in time, refused by a node with a different CLUSTER_SECRET, or forwarded to this node after it had given the shard up.',
     labels: ['outcome'],
-    read: ofCluster(({ entry: { forwarded, sentAgain, held, unanswered, misdirected } }) =>
-      byLabel('outcome', { forwarded, sent_again: sentAgain, held, unanswered, misdirected }),
+    read: ofCluster(({ entry: { forwarded, sentAgain, held, unanswered, refused, misdirected } }) =>
+      byLabel('outcome', { forwarded, sent_again: sentAgain, held, unanswered, refused, misdirected }),
     ),
   },
   {
     name: 'nightledger_cluster_requests_holding',
     type: 'gauge',
-    help: 'Requests that wait for an owner of their shard.',
+    help: 'Requests that are being held until an owner can be asked.',
     read: ofCluster(({ entry }) => only(entry.holding)),
   },
 ]

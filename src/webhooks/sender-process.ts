@@ -1,6 +1,6 @@
 import type { ShardEpoch } from '../core/journal/journal-store.ts'
 import { childEnvironment } from '../lib/child-environment.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, sleep } from '../lib/clock.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
 import type { SenderStats } from './sender-stats.ts'
@@ -25,7 +25,7 @@ export interface SenderProcessStats {
   readonly isUp: boolean
   /** How often it was restarted. */
   readonly restarts: number
-  /** Null until its first report, about one second after the start. */
+  /** Null until its first report, when it begins to send. */
   readonly sender: SenderStats | null
 }
 
@@ -41,6 +41,7 @@ export class SenderProcess {
   readonly #onExit: (fields: SenderExit) => void
   #child: Bun.Subprocess | null = null
   #isUp = false
+  readonly #firstReport = Promise.withResolvers<void>()
   #isStopping = false
   #restarts = 0
   #failuresInARow = 0
@@ -71,6 +72,11 @@ export class SenderProcess {
   /** Null while it is not running. */
   get pid(): number | null {
     return this.#child?.pid ?? null
+  }
+
+  /** Resolves when the sender has begun to send, or after this time. Until then it takes much of the processor. */
+  async begun(withinMs: number): Promise<void> {
+    await Promise.race([this.#firstReport.promise, sleep(this.#clock, withinMs)])
   }
 
   start(): void {
@@ -135,7 +141,10 @@ export class SenderProcess {
       this.#isUp = true
       this.#send({ kind: 'start', settings: this.#settings })
       if (this.#shards !== null) this.#send({ kind: 'shards', shards: this.#shards })
-    } else this.#stats = message.stats
+      return
+    }
+    this.#stats = message.stats
+    this.#firstReport.resolve()
   }
 
   #onExited({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {

@@ -28,10 +28,11 @@ export class SentShards {
   }
 
   want(shards: readonly ShardEpoch[]): void {
-    this.#wanted = shards
     const kept = new Set(shards.map(({ shard }) => shard))
-    if ([...this.#sent].some((shard) => !kept.has(shard)))
+    // Of those too that Postgres was asked for and has not answered yet: the sender may have claimed deliveries of them.
+    if (this.#wanted.some(({ shard }) => !kept.has(shard)))
       this.#sender.leave((agencyId) => !kept.has(shardOf(agencyId)))
+    this.#wanted = shards
     this.#isAskedAgain = true
     if (!this.#isAsking) void this.#ask()
   }

@@ -1,18 +1,17 @@
 import type { Instant } from '../core/domain/booking.ts'
-import { assert } from '../lib/assert.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
-import { causeName } from './attempt-outcome.ts'
+import { AFTER_FAILURE_MS, ClaimRounds, POLL_MS } from './claim-rounds.ts'
+import { DeliveryAttempts } from './delivery-attempts.ts'
 import { DeliveryMaker } from './delivery-maker.ts'
-import { FairTurns } from './fair-turns.ts'
+import { EndpointTurns } from './endpoint-turns.ts'
 import { OutcomeRecorder } from './outcome-recorder.ts'
-import type { PostOnce, PostResult } from './post-once.ts'
-import { type SecretBox, SecretBoxError } from './secret-box.ts'
-import { PARK_AFTER_MS, POOL_LIMITS, type PoolLimits, SendPool } from './send-pool.ts'
+import type { PostOnce } from './post-once.ts'
+import type { SecretBox } from './secret-box.ts'
+import { POOL_LIMITS, type PoolLimits } from './send-pool.ts'
 import { newStats, type SenderStats } from './sender-stats.ts'
 import { type ClaimedDelivery, SenderReplacedError, type SenderStore, type Settled } from './sender-store.ts'
-import { signedHeaders } from './signature.ts'
-import { openSecrets } from './signing-secret.ts'
-import { type StartedAttempt, WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
+import type { SenderWatch } from './sender-watch.ts'
+import { WebhookActor, WINDOW_FRESH } from './webhook-actor.ts'
 import type { WokenAgencies } from './woken-agencies.ts'
 
 /*
@@ -26,29 +25,11 @@ import type { WokenAgencies } from './woken-agencies.ts'
 
 /** Deliveries claimed and not yet recorded, at most. Bounds the memory of the sender. */
 const CLAIMED_MAX = 4_096
-/** Pause between two claims, so that wakes close together share one claim. */
-const CLAIM_GAP_MS = 4
-/** Polls even without a wake, as a safety net under wakes and the timer for the next due delivery. */
-export const POLL_MS = 2_000
 /** Minimum time between two queries for the next due delivery. In between, the sender claims at this interval. */
 export const LOOK_AHEAD_MS = 250
-const AFTER_FAILURE_MS = 250
-/** A secret that cannot be decrypted is an internal fault: the delivery waits until it is fixed. */
-const POSTPONE_MS = 60_000
 /** A statement whose reply was lost has ended one way or the other after this time. */
 const LOST_CLAIM_MS = 10_000
 const ACTOR_IDLE_MS = 60_000
-
-/** Events the sender reports, one log line each. Fields never contain a secret, a URL or a body. */
-export interface SenderWatch {
-  onSwitchedOff(fields: { agencyId: string; endpointId: string; reason: string | null }): void
-  onFailure(fields: { action: 'make' | 'claim' | 'record'; err: unknown }): void
-  onSecretUnreadable(fields: { agencyId: string; endpointId: string }): void
-  /** The journal entry of an event is damaged, or its month was removed: the delivery is dead. */
-  onEventUnreadable(fields: { agencyId: string; deliveryId: string; eventId: string }): void
-  /** Another sender has replaced this one, which sends nothing more. */
-  onReplaced(cause: unknown): void
-}
 
 /**
  * Makes deliveries of what the journal announces, and sends those that are due: claims them, attempts them, records the outcomes.
@@ -56,24 +37,16 @@ export interface SenderWatch {
  */
 export class WebhookSender {
   readonly #store: SenderStore
-  readonly #post: PostOnce
-  readonly #box: SecretBox
   readonly #clock: Clock
-  readonly #dice: () => number
   readonly #watch: SenderWatch
   readonly #term: number
-  readonly #pool: SendPool
+  readonly #turns = new EndpointTurns()
+  readonly #attempts: DeliveryAttempts
+  readonly #rounds: ClaimRounds
   readonly #maker: DeliveryMaker
   readonly #recorder: OutcomeRecorder
   readonly #actors = new Map<string, WebhookActor>()
   readonly #settledBy = new WeakMap<Settled, WebhookActor>()
-  /**
-   * Endpoints with queued deliveries: those that answer reliably, those about which nothing is known, and those that
-   * fail or are slow.
-   */
-  readonly #proven = new FairTurns<WebhookActor>()
-  readonly #fresh = new FairTurns<WebhookActor>()
-  readonly #suspect = new FairTurns<WebhookActor>()
   readonly #stats: SenderStats
   #state: 'running' | 'stopping' | 'ended' = 'running'
   /**
@@ -82,18 +55,14 @@ export class WebhookSender {
    */
   readonly #claimed = new Map<string, number>()
   /**
-   * When a claim whose reply was lost has certainly ended, so that its deliveries can be released; null when there is
-   * none.
+   * When the first claim whose reply was lost has certainly ended, so that its deliveries can be released, and when the last one has;
+   * null when there is none.
    */
-  #releaseAt: Instant | null = null
+  #lostClaims: { readonly firstEndedAt: Instant; readonly lastEndedAt: Instant } | null = null
   #claimNumber = 0
-  #turn = 0
   #lookedAheadAt = Number.NEGATIVE_INFINITY
-  #isClaiming = false
-  #isClaimWanted = false
   /** The last claim was limited by `room`: more deliveries may be due. */
   #wasClaimFull = false
-  #cancelTimer = () => {}
   #onIdle = () => {}
 
   /** @param options.term as returned by `takeOver` of the store */
@@ -108,15 +77,28 @@ export class WebhookSender {
     term: number
     limits?: PoolLimits
   }) {
+    const { clock, watch, term } = options
     this.#store = options.store
-    this.#post = options.post
-    this.#box = options.box
-    this.#clock = options.clock
-    this.#dice = options.dice
-    this.#watch = options.watch
-    this.#term = options.term
-    this.#stats = newStats(options.term)
-    this.#pool = new SendPool(options.limits ?? POOL_LIMITS, () => this.#startAttempts())
+    this.#clock = clock
+    this.#watch = watch
+    this.#term = term
+    this.#stats = newStats(term)
+    const isRunning = () => this.#state === 'running'
+    this.#attempts = new DeliveryAttempts({
+      ...{ clock, watch, post: options.post, box: options.box, dice: options.dice },
+      ...{ limits: options.limits ?? POOL_LIMITS, turns: this.#turns, stats: this.#stats, isRunning },
+      onSettled: (actor, settled) => this.#settle(actor, settled),
+      onDisabled: (actor) => this.#requeue(actor),
+      onRoom: (actor) => this.#claimMoreFor(actor),
+    })
+    this.#rounds = new ClaimRounds({
+      ...{ clock, isRunning },
+      claim: () => this.#claim(),
+      onFailure: (error) => this.#claimFailed(error),
+      onStopped: () => {
+        if (this.#isIdle) this.#onIdle()
+      },
+    })
     this.#maker = new DeliveryMaker({
       store: options.store,
       clock: options.clock,
@@ -145,8 +127,7 @@ export class WebhookSender {
   get stats(): SenderStats {
     return {
       ...this.#stats,
-      inFlightFast: this.#pool.fast,
-      inFlightParked: this.#pool.parked,
+      ...this.#attempts.inFlight,
       claimed: this.#claimed.size,
       endpoints: this.#actors.size,
     }
@@ -158,8 +139,7 @@ export class WebhookSender {
    */
   wake(agencies: WokenAgencies = []): void {
     this.#maker.wake(agencies)
-    this.#isClaimWanted = true
-    if (this.#state === 'running' && !this.#isClaiming) void this.#claimAll()
+    this.#rounds.wake()
   }
 
   /** The agency changed an endpoint. Requeues its deliveries, so that none is sent with the old settings. */
@@ -179,7 +159,7 @@ export class WebhookSender {
   async stop(withinMs: number): Promise<void> {
     if (this.#state !== 'running') return
     this.#state = 'stopping'
-    this.#cancelTimer()
+    this.#rounds.stop()
     for (const actor of this.#actors.values()) this.#requeue(actor)
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -189,40 +169,24 @@ export class WebhookSender {
   }
 
   get #isIdle(): boolean {
-    return this.#claimed.size === 0 && !this.#isClaiming
+    return this.#claimed.size === 0 && !this.#rounds.isClaiming
   }
 
-  async #claimAll(): Promise<void> {
-    assert(!this.#isClaiming, 'Cannot claim: a claim is in flight')
-    this.#isClaiming = true
-    this.#cancelTimer()
-    let waitMs: number | null = AFTER_FAILURE_MS
-    try {
-      while (this.#isClaimWanted && this.#state === 'running') {
-        this.#isClaimWanted = false
-        const since = this.#clock.monotonicMs()
-        waitMs = await this.#claimOnce()
-        // Pause for as long as the claim took, to leave the database time for other work.
-        await sleep(this.#clock, Math.max(CLAIM_GAP_MS, this.#clock.monotonicMs() - since))
-      }
-    } catch (error) {
-      if (error instanceof SenderReplacedError) this.#stopForGood(error)
-      else {
-        this.#stats.claimFailures += 1
-        this.#releaseAt = this.#clock.now() + LOST_CLAIM_MS
-        this.#watch.onFailure({ action: 'claim', err: error })
-      }
+  #claimFailed(error: unknown): void {
+    if (error instanceof SenderReplacedError) this.#stopForGood(error)
+    else {
+      this.#stats.claimFailures += 1
+      const lastEndedAt = this.#clock.now() + LOST_CLAIM_MS
+      this.#lostClaims = { firstEndedAt: this.#lostClaims?.firstEndedAt ?? lastEndedAt, lastEndedAt }
+      this.#watch.onFailure({ action: 'claim', err: error })
     }
-    this.#isClaiming = false
-    if (this.#state === 'running') this.#cancelTimer = this.#clock.after(waitMs ?? POLL_MS, () => this.wake())
-    else if (this.#isIdle) this.#onIdle()
   }
 
   /** @returns milliseconds until the next claim, unless a wake comes first */
-  async #claimOnce(): Promise<number> {
+  async #claim(): Promise<number> {
     await this.#releaseLost()
     const making = await this.#maker.make()
-    if (making === 'more') this.#isClaimWanted = true
+    if (making === 'more') this.#rounds.again()
     const dueUntil = this.#clock.now()
     const room = CLAIMED_MAX - this.#claimed.size
     const windows = this.#windows()
@@ -250,12 +214,15 @@ export class WebhookSender {
   }
 
   /**
-   * A claim may have succeeded although its reply was lost. Without this release its deliveries would never be sent.
+   * A claim may have succeeded although its reply was lost. Without this release its deliveries would never be sent. It does not wait until
+   * no claim is lost any more: what later ones have claimed is released later.
    */
   async #releaseLost(): Promise<void> {
-    if (this.#releaseAt === null || this.#clock.now() < this.#releaseAt) return
+    const now = this.#clock.now()
+    if (this.#lostClaims === null || now < this.#lostClaims.firstEndedAt) return
+    const { lastEndedAt } = this.#lostClaims
     await this.#store.release(this.#term, [...this.#claimed.keys()])
-    this.#releaseAt = null
+    this.#lostClaims = now < lastEndedAt ? { firstEndedAt: lastEndedAt, lastEndedAt } : null
   }
 
   /** The endpoints whose limit differs from that of a fresh endpoint. */
@@ -283,113 +250,10 @@ export class WebhookSender {
       actor.mayHaveMore = (received.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)
     }
     for (const actor of received.keys()) {
-      if (this.#state === 'running') this.#enqueue(actor)
+      if (this.#state === 'running') this.#turns.add(actor)
       else this.#requeue(actor)
     }
-    this.#startAttempts()
-  }
-
-  #enqueue(actor: WebhookActor): void {
-    if (!actor.canBegin) return
-    if (actor.isSuspect) this.#suspect.add(actor)
-    else if (actor.isProven) this.#proven.add(actor)
-    else this.#fresh.add(actor)
-  }
-
-  /**
-   * Reliable endpoints go first, because many unknown ones may turn out to hang. Every fourth turn, unknown ones go
-   * first.
-   */
-  #nextFast(mayGo: (agencyId: string) => boolean): WebhookActor | undefined {
-    this.#turn += 1
-    const [first, second] = this.#turn % 4 === 0 ? [this.#fresh, this.#proven] : [this.#proven, this.#fresh]
-    return first.take(mayGo) ?? second.take(mayGo)
-  }
-
-  /** Starts every attempt that the pools have room for. */
-  #startAttempts(): void {
-    const mayGo = (agencyId: string) => this.#pool.hasRoomFor(agencyId)
-    while (this.#state === 'running') {
-      const fast = this.#pool.hasRoom('fast') ? this.#nextFast(mayGo) : undefined
-      const actor = fast ?? (this.#pool.hasRoom('parked') ? this.#suspect.take(mayGo) : undefined)
-      if (actor === undefined) return
-      // The endpoint may have become suspect since it was queued.
-      if (fast !== undefined && actor.isSuspect) this.#enqueue(actor)
-      else if (actor.canBegin) this.#startAttempt(actor, fast === undefined ? 'parked' : 'fast')
-    }
-  }
-
-  #startAttempt(actor: WebhookActor, place: 'fast' | 'parked'): void {
-    const startedAt = this.#clock.now()
-    const started = actor.takeAttempt(startedAt)
-    const { body } = started.delivery
-    if (body === null) {
-      this.#giveUp(actor, started, startedAt)
-      return
-    }
-    const headers = this.#headers(actor, { eventId: started.delivery.eventId, body, at: startedAt })
-    if (headers === null) {
-      this.#stats.postponed += 1
-      this.#settle(actor, [actor.postpone(started, { now: startedAt, until: startedAt + POSTPONE_MS })])
-      return
-    }
-    const slot = this.#pool.start(actor.agencyId, place)
-    let wasSlow = false
-    const cancelSlowTimer = this.#clock.after(PARK_AFTER_MS, () => {
-      wasSlow = true
-      actor.slowed()
-      slot.park()
-    })
-    void this.#post(started.url, { headers, body }).then((result) => {
-      cancelSlowTimer()
-      this.#finish(actor, started, result, { startedAt, wasSlow })
-      slot.end()
-    })
-    this.#enqueue(actor)
-  }
-
-  #giveUp(actor: WebhookActor, started: StartedAttempt, at: Instant): void {
-    const { deliveryId, eventId } = started.delivery
-    this.#stats.unreadable += 1
-    this.#stats.dead += 1
-    this.#watch.onEventUnreadable({ agencyId: actor.agencyId, deliveryId, eventId })
-    this.#settle(actor, [actor.giveUp(started, at)])
-    this.#enqueue(actor)
-    this.#claimMoreFor(actor)
-  }
-
-  #headers(
-    actor: WebhookActor,
-    { eventId, body, at }: { eventId: string; body: string; at: Instant },
-  ): Record<string, string> | null {
-    try {
-      const owner = { agencyId: actor.agencyId, endpointId: actor.endpointId }
-      const secrets = openSecrets(actor.endpoint, { owner, at, box: this.#box })
-      return signedHeaders({ eventId, body, at, secrets })
-    } catch (error) {
-      if (!(error instanceof SecretBoxError)) throw error
-      this.#watch.onSecretUnreadable({ agencyId: actor.agencyId, endpointId: actor.endpointId })
-      return null
-    }
-  }
-
-  #finish(
-    actor: WebhookActor,
-    started: StartedAttempt,
-    result: PostResult,
-    { startedAt, wasSlow }: { startedAt: Instant; wasSlow: boolean },
-  ): void {
-    const endedAt = this.#clock.now()
-    const settled = actor.finish(started, result, { startedAt, endedAt, dice: this.#dice(), wasSlow })
-    this.#count(settled, result)
-    this.#settle(actor, [settled])
-    if (settled.endpoint?.status === 'disabled') {
-      const { agencyId, endpointId } = actor
-      this.#watch.onSwitchedOff({ agencyId, endpointId, reason: settled.endpoint.disabledReason })
-      this.#requeue(actor)
-    }
-    this.#enqueue(actor)
-    this.#claimMoreFor(actor)
+    this.#attempts.start()
   }
 
   /** One of its deliveries is finished, so it may have another. */
@@ -398,7 +262,7 @@ export class WebhookSender {
   }
 
   #requeue(actor: WebhookActor): void {
-    for (const turns of [this.#proven, this.#fresh, this.#suspect]) turns.delete(actor)
+    this.#turns.delete(actor)
     this.#settle(actor, actor.requeue())
   }
 
@@ -426,23 +290,10 @@ export class WebhookSender {
     }
   }
 
-  #count(settled: Settled, { outcome, durationMs }: PostResult): void {
-    const stats = this.#stats
-    stats.attempts += 1
-    stats.attemptMsTotal += durationMs
-    if (settled.status === 'delivered') stats.delivered += 1
-    else {
-      const cause = causeName(outcome) ?? 'status'
-      stats.failures = { ...stats.failures, [cause]: (stats.failures[cause] ?? 0) + 1 }
-    }
-    if (settled.status === 'dead') stats.dead += 1
-    if (settled.endpoint?.status === 'disabled') stats.switchedOff += 1
-  }
-
   #stopForGood(cause: unknown): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    this.#cancelTimer()
+    this.#rounds.stop()
     this.#onIdle()
     this.#watch.onReplaced(cause)
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { KeyCounters } from '../../src/access/key-counters.ts'
 import { type AdmittedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
 import { admittedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
 import type { BootTime } from '../../src/lib/boot-clock.ts'
@@ -33,7 +34,7 @@ class Machine {
   async keep(epoch: number, { slots, keepFrom, dropEarlier }: RateSlotsToKeep): Promise<void> {
     if (this.isAway) throw new Error('no database')
     if (epoch !== this.epoch) throw new Error('fenced')
-    for (const { slot, total, ageMs, ...rest } of slots) {
+    for (const { slot, shard: _, total, ageMs, ...rest } of slots) {
       const name = `${epoch} ${slot}`
       if ((this.rows.get(name)?.total ?? 0) >= total) continue
       this.rows.set(name, { epoch, slot, endedAt: this.databaseNow - ageMs, stored: { ageMs, ...rest }, total })
@@ -295,6 +296,35 @@ describe('the stored slots', () => {
       await machine.clock.advance(1_000)
     }
     expect(process.slots.slotCount).toBeLessThanOrEqual(123)
+  })
+
+  test('of a node of several are rows of their shards, also when one of a shard has been added since', async () => {
+    const clock = new FakeClock()
+    const written: RateSlotsToKeep[] = []
+    const gate = Promise.withResolvers<void>()
+    const slots = new RateSlots({
+      ...{ clock, bootTime: () => null, onFailure: () => {} },
+      shardOf: (agencyId) => Number(agencyId),
+      persist: async (keep) => {
+        written.push(keep)
+        if (written.length === 1) await gate.promise
+      },
+    })
+    const [ofSeven, other, ofEight] = [new KeyCounters('7'), new KeyCounters('7'), new KeyCounters('8')]
+    slots.count('key_a', clock.monotonicMs(), ofSeven)
+    slots.count('key_a', clock.monotonicMs(), ofSeven)
+    slots.count('key_b', clock.monotonicMs(), other)
+    slots.count('key_c', clock.monotonicMs(), ofEight)
+    const flushed = slots.flush()
+    slots.count('key_c', clock.monotonicMs(), ofEight)
+    gate.resolve()
+    await flushed
+    await slots.stop()
+    const seven = { slot: 0, shard: 7, total: 3, counts: { key_a: 2, key_b: 1 } }
+    expect(written.map((keep) => keep.slots)).toMatchObject([
+      [seven, { slot: 0, shard: 8, total: 1, counts: { key_c: 1 } }],
+      [seven, { slot: 0, shard: 8, total: 2, counts: { key_c: 2 } }],
+    ])
   })
 
   test('count from the end of their half second, never in the caller’s favor', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { RefusalCounter, type RefusedWrite } from '../../src/access/refusal-counter.ts'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { PostgresRefusalRows } from '../../src/postgres/stores/postgres-refusal-rows.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openTestDatabaseLedger } from '../support/open-ledger.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { DAY_MS } from '../../src/lib/duration.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'

@@ -193,8 +193,23 @@ describe('a node of a cluster', () => {
       tls: {},
       nodeId: 'node-a',
       nodeUrl: 'http://10.0.0.1:3000',
-      secret: 's'.repeat(32),
+      secrets: ['s'.repeat(32)],
     })
+  })
+
+  test('shows etcd a certificate with its key, or none', () => {
+    const file = 'package.json'
+    expect(readConfig({ ...NODE, CLUSTER_ETCD_CERT: file, CLUSTER_ETCD_KEY: file }).cluster?.tls).toEqual({
+      cert: expect.any(String),
+      key: expect.any(String),
+    })
+    for (const name of ['CLUSTER_ETCD_CERT', 'CLUSTER_ETCD_KEY'])
+      expect(faultsOf({ ...NODE, [name]: file }).join()).toContain('only one is set')
+  })
+
+  test('knows two secrets while they are changed', () => {
+    const two = ['n'.repeat(32), 's'.repeat(40)]
+    expect(readConfig({ ...NODE, CLUSTER_SECRET: two.join() }).cluster?.secrets).toEqual(two)
   })
 
   test.each(['NODE_ID', 'NODE_URL', 'CLUSTER_SECRET'] as const)('needs %s, which nothing else does', (name) => {
@@ -205,7 +220,7 @@ describe('a node of a cluster', () => {
   test('needs a database that others reach too', () => {
     const { DATABASE_URL: _, ...without } = NODE
     expect(faultsOf(without)).toEqual([
-      'CLUSTER_ETCD is set, but DATABASE_URL is not: the built-in PostgreSQL has one process.',
+      'CLUSTER_ETCD is set, but DATABASE_URL is not: set it to a PostgreSQL that every node can reach.',
     ])
   })
 
@@ -216,6 +231,9 @@ describe('a node of a cluster', () => {
     ['NODE_URL', 'http://a/b'],
     ['NODE_URL', 'a:3000'],
     ['CLUSTER_SECRET', 'short'],
+    ['CLUSTER_SECRET', `${'s'.repeat(32)},short`],
+    ['CLUSTER_SECRET', `${'s'.repeat(32)},`],
+    ['CLUSTER_SECRET', ['a', 'b', 'c'].map((each) => each.repeat(32)).join()],
     ['CLUSTER_ETCD_CA', '/does/not/exist'],
   ])('refuses %s=%s, and does not repeat a secret', (name, value) => {
     const [fault = '', ...others] = faultsOf({ ...NODE, [name]: value })

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { withoutCors } from '../../src/api/server/without-cors.ts'
 import { Listeners } from '../../src/app/listeners.ts'
+import { sendRaw } from '../support/raw-http.ts'
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
@@ -40,6 +41,13 @@ test('with ADMIN_PORT only its listener has the probes, while the process starts
     expect(headers.has('access-control-allow-origin')).toBe(false)
     listeners.refuse('fenced', { isDraining: false })
   }
+})
+
+test('while requests are held, a probe is answered, whatever it says about its host', async () => {
+  const listeners = listen({ ...LOOPBACK, admin: null })
+  listeners.hold()
+  for (const version of ['HTTP/1.0', 'HTTP/1.1\r\nHost: ['])
+    expect(await sendRaw(listeners.public.port, `GET /readyz ${version}\r\n\r\n`)).toMatchObject([{ status: 503 }])
 })
 
 test('it listens on both addresses or on neither', () => {

@@ -22,7 +22,8 @@ function open() {
     note(what)
     await gates[what]
   }
-  let lost: readonly number[] = []
+  /** By shard: the epoch that the database has by now. */
+  const stored = new Map<number, number>()
   const store = {
     take: async (shards: readonly number[]): Promise<WriterTerm> => {
       await step('take')
@@ -33,9 +34,10 @@ function open() {
       return { shards: taken, newestMonth: '2027-01-01' }
     },
     giveUp: async () => void note('give up'),
-    lost: async (_owned: readonly ShardEpoch[]) => {
+    ping: async () => {},
+    lost: async (owned: readonly ShardEpoch[]) => {
       await step('ask')
-      return lost
+      return owned.filter(({ shard, epoch }) => (stored.get(shard) ?? epoch) !== epoch).map(({ shard }) => shard)
     },
   }
   const load = async (shards: readonly number[]): Promise<ShardContents> => {
@@ -79,7 +81,10 @@ function open() {
     holdTimer: { expectExpiry: () => {} },
   }
   shards.serveWith(engine)
-  return { shards, clock, log, failures, agencies, epochs, gates, lose: (some: readonly number[]) => (lost = some) }
+  const lose = (some: readonly number[], epoch = 9) => {
+    for (const shard of some) stored.set(shard, epoch)
+  }
+  return { shards, clock, log, failures, agencies, epochs, gates, lose }
 }
 
 const endingOf = (promise: Promise<unknown>) => {
@@ -122,6 +127,23 @@ describe('acquiring (C3)', () => {
     await shards.acquire([ONE, TWO])
     expect(shards.owned.size).toBe(2)
   })
+
+  test.each(['left', 'settled'])(
+    'ends when a shard is dropped, although what is left of it does not end: %s',
+    async (what) => {
+      const { shards, gates, log } = open()
+      gates[what] = new Promise(() => {})
+      const acquired = endingOf(shards.acquire([ONE, TWO]))
+      await settle()
+      shards.drop([TWO])
+      await settle()
+      expect(acquired.state).toContain(`shard ${TWO} was dropped meanwhile`)
+      expect(log).not.toContain('take')
+      delete gates[what]
+      await shards.acquire([ONE, TWO])
+      expect(shards.owned.size).toBe(2)
+    },
+  )
 
   test('is another ownership each time', async () => {
     const { shards } = open()
@@ -203,7 +225,8 @@ describe('confirming (C6)', () => {
   test('leaves alone what this node has acquired anew, or raised itself, while it asked', async () => {
     const { shards, lose, gates, epochs } = open()
     await shards.acquire([ONE, TWO])
-    lose([ONE, TWO])
+    lose([ONE])
+    lose([TWO], 7)
     const gate = Promise.withResolvers<void>()
     gates['ask'] = gate.promise
     const confirmed = shards.confirm()
@@ -213,5 +236,18 @@ describe('confirming (C6)', () => {
     gate.resolve()
     expect(await confirmed).toEqual([])
     expect(shards.owned.size).toBe(2)
+  })
+
+  test('asks again about a shard that this node raised itself while it asked: another writer may have taken it since', async () => {
+    const { shards, lose, gates, epochs } = open()
+    await shards.acquire([ONE, TWO])
+    lose([TWO], 8)
+    const gate = Promise.withResolvers<void>()
+    gates['ask'] = gate.promise
+    const confirmed = shards.confirm()
+    epochs.set(TWO, 7)
+    gate.resolve()
+    expect(await confirmed).toEqual([TWO])
+    expect([...shards.owned]).toEqual([ONE])
   })
 })

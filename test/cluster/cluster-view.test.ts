@@ -20,6 +20,43 @@ function member(id: string, revision: number, state: MemberState = 'up'): Entry 
 }
 
 describe('the view of the keys', () => {
+  test.each([
+    ['http://10.0.0.1:3000/', 'http://10.0.0.1:3000'],
+    ['https://a.example', 'https://a.example'],
+    ['http://user:password@a:3000', null],
+    ['http://a:3000/path', null],
+    ['http://a:3000?x', null],
+    ['file:///etc/passwd', null],
+    ['a:3000', null],
+    [7, null],
+  ])('a member at %p is reached at %p', (url, origin) => {
+    const unreadable: string[] = []
+    const view = new ClusterView(KEYS, (key) => void unreadable.push(key))
+    const { value } = member('a', 1)
+    const told = (revision: number): Entry => ({
+      ...member('a', revision),
+      value: JSON.stringify({ ...JSON.parse(value ?? ''), url }),
+    })
+    view.apply([member('a', 1), claim(3, 'a', 1)])
+    view.apply([told(2)])
+    view.apply([told(3)])
+    expect(view.members.get('a')?.url ?? null).toBe(origin)
+    expect(view.candidates).toEqual(origin === null ? [] : ['a'])
+    expect(unreadable).toEqual(origin === null ? [KEYS.member('a')] : [])
+  })
+
+  test.each(['', '{', 'null', '7', '{"node":7,"isServing":true}'])(
+    'a value that no node has written is no owner and no member: %p',
+    (value) => {
+      const view = new ClusterView(KEYS)
+      view.apply([
+        { key: KEYS.shard(3), value, lease: '9', revision: 1 },
+        { key: KEYS.member('a'), value, lease: '9', revision: 1 },
+      ])
+      expect([view.members.size, view.claims[3]]).toEqual([0, { node: '', isServing: false, lease: '9' }])
+    },
+  )
+
   const nodeOf = (view: ClusterView, shard: number) => view.claims[shard]?.node ?? null
 
   test('keeps the newest of each key, in whatever order they come', () => {
@@ -76,6 +113,12 @@ describe('the nodes that shards should go to', () => {
   })
   test('are the drained ones rather than none', () => {
     expect(candidatesOf([member('a', 1), drain('a'), member('b', 1, 'leaving')])).toEqual(['a'])
+  })
+  test('are those that last reached no database rather than none', () => {
+    const rest = [member('a', 1, 'no_database'), member('b', 1, 'leaving')]
+    expect(candidatesOf([...rest, member('c', 1)])).toEqual(['c'])
+    expect(candidatesOf([...rest, member('c', 1), drain('c')])).toEqual(['c'])
+    expect(candidatesOf(rest)).toEqual(['a'])
   })
   test('are none when all are leaving', () => {
     expect(candidatesOf([member('a', 1, 'leaving')])).toEqual([])

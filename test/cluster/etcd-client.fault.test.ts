@@ -8,10 +8,10 @@ import { TestAuthority } from '../support/test-authority.ts'
 
 const NOWHERE = '127.0.0.1:1'
 
-function clientOf(url: string, tls: EtcdTls = {}): EtcdClient {
+function clientOf(url: string, tls: EtcdTls = {}, options: { attemptMs?: number } = {}): EtcdClient {
   const endpoints = parseEtcdEndpoints(url)
   if (endpoints === null) throw new Error(`${url} is no etcd`)
-  return new EtcdClient(endpoints, { tls })
+  return new EtcdClient(endpoints, { tls, ...options })
 }
 
 describeWithEtcd('etcd through its gateway', () => {
@@ -112,7 +112,9 @@ describeWithEtcd('etcd through its gateway', () => {
 
 describeWithEtcd('etcd with users', () => {
   let etcd: EtcdServers
-  const named = (password: string) => clientOf(etcd.url.replace('http://', `http://root:${password}@`))
+  // To compare a password takes etcd a tenth of a second of a core, which a busy machine may not have for a while.
+  const named = (password: string) =>
+    clientOf(etcd.url.replace('http://', `http://root:${password}@`), {}, { attemptMs: 20_000 })
 
   beforeAll(async () => {
     etcd = await EtcdServers.start()
@@ -131,7 +133,7 @@ describeWithEtcd('etcd with users', () => {
     const client = named('right')
     const lease = await client.grant(60)
     etcd.signal(0, 'SIGKILL')
-    etcd.startMember(0)
+    await etcd.startMember(0)
     await eventually('it answers', () =>
       client.keepAlive(lease).then(
         () => true,
@@ -158,6 +160,37 @@ describeWithEtcd('etcd with TLS', () => {
       const other = await TestAuthority.create()
       await expect(clientOf(etcd.url, { ca: other.pem }).grant(5)).rejects.toBeInstanceOf(EtcdError)
       await expect(clientOf(etcd.url).grant(5)).rejects.toBeInstanceOf(EtcdError)
+    } finally {
+      await etcd.stop()
+    }
+  })
+})
+
+describeWithEtcd('etcd that asks for client certificates', () => {
+  test('answers only whoever shows one of its authority', async () => {
+    const [authority, other] = [await TestAuthority.create(), await TestAuthority.create()]
+    const certificate = await authority.issue({ addresses: ['127.0.0.1'] })
+    const etcd = await EtcdServers.start(1, { certificate, clientAuthority: authority.pem })
+    try {
+      const ca = authority.pem
+      const node = await authority.issue({ names: ['host1'] })
+      const client = clientOf(etcd.url, { ca, ...node })
+      const lease = await client.grant(60)
+      expect(await client.keepAlive(lease)).toBe(60)
+      const prefix = '/t/certificates/'
+      const { revision } = await client.read(prefix)
+      const told: string[] = []
+      const stop = new AbortController()
+      const watching = client.watch({ prefix, fromRevision: revision + 1, signal: stop.signal }, (events) => {
+        told.push(...events.map(({ key }) => key))
+      })
+      await client.commit([{ key: `${prefix}a`, value: '1', lease, condition: 'absent' }])
+      await eventually('the watch tells of it', () => told.length === 1)
+      stop.abort()
+      await watching
+      const stranger = await other.issue({ names: ['host1'] })
+      for (const tls of [{ ca }, { ca, ...stranger }])
+        await expect(clientOf(etcd.url, tls).grant(5)).rejects.toBeInstanceOf(EtcdError)
     } finally {
       await etcd.stop()
     }

@@ -3,7 +3,7 @@
  * the table in docs/reliability.md. `bun run test:cluster` runs several rounds of each and asserts the waits; otherwise one round, and only the counts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SHARDS } from '../../src/core/journal/shard.ts'
@@ -18,6 +18,8 @@ import { eventually } from '../support/eventually.ts'
 const obstacle = whyNoHosts()
 if (obstacle !== null) console.log(`skipped: ${obstacle}`)
 
+/** A line for each request, so that a trace can say who had it when. */
+const env: Record<string, string> = process.env['CLUSTER_TRACE'] === undefined ? {} : { LOG_LEVEL: 'debug' }
 /** Of a node's lease, and Patroni's. */
 const TTL_MS = 5_000
 const START_MS_MAX = 300_000
@@ -28,20 +30,13 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
   let cluster: Cluster
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'nightledger-binary-'))
-    cluster = await Cluster.start({ binary: await buildBinary(folder) }, makeLoadAgencies)
+    cluster = await Cluster.start({ binary: await buildBinary(folder), env }, makeLoadAgencies)
     console.log(`up after: ${cluster.steps.join(', ')}`)
   }, START_MS_MAX)
   afterAll(async () => {
     await cluster?.stop()
     rmSync(folder, { recursive: true, force: true })
   }, START_MS_MAX)
-
-  /** A host whose loss concerns no server of PostgreSQL that commits wait for. */
-  async function bystander(): Promise<Host> {
-    const members = await cluster.members()
-    const found = members.find(({ role }) => role !== 'leader' && role !== 'sync_standby')
-    return cluster.host(found?.name ?? 'none')
-  }
 
   test(
     'a rolling restart of all nodes fails no request',
@@ -53,7 +48,7 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
           await load.more(50)
           cluster.startNode(host)
           await cluster.untilReady(host)
-          await cluster.untilBalanced()
+          await cluster.untilSettled()
         }
       })
     },
@@ -72,7 +67,7 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
         expect(await host.stop('nightledger')).toBe(0)
         cluster.startNode(host)
         await cluster.untilReady(host)
-        await cluster.untilBalanced()
+        await cluster.untilSettled()
       })
     },
     ROW_MS_MAX,
@@ -134,7 +129,7 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
         cluster,
         { fault: 'a host cut off from everything, then healed', longestMsMax: TTL_MS + 3_000 },
         async () => {
-          const host = await bystander()
+          const host = await cluster.postgres.bystander()
           cluster.cut(host)
           await Bun.sleep(TTL_MS + 5_000)
           cluster.heal(host)
@@ -150,7 +145,7 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
     async () => {
       const row = { fault: 'a host separated from the others, not from clients', longestMsMax: TTL_MS + 3_000 }
       await underLoad(cluster, { ...row, load: { readers: 32 } }, async () => {
-        const host = await bystander()
+        const host = await cluster.postgres.bystander()
         cluster.separate(host)
         await Bun.sleep(TTL_MS + 7_000)
         cluster.rejoin(host)
@@ -161,13 +156,28 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
   )
 
   test(
+    'a node that is cut off from etcd alone gives its shards up when PostgreSQL says that they are lost',
+    async () => {
+      const row = { fault: 'a node cut off from etcd, and from nothing else', longestMsMax: TTL_MS + 1_000 }
+      await underLoad(cluster, row, async () => {
+        const host = await cluster.postgres.bystander()
+        cluster.cutFromEtcd(host)
+        await Bun.sleep(TTL_MS + 5_000)
+        cluster.healEtcd(host)
+        await Bun.sleep(3_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
     'the leader of etcd is killed',
     async () => {
       await underLoad(cluster, { fault: 'etcd leader killed', longestMsMax: 500 }, async () => {
-        const leader = await cluster.etcdLeader()
+        const leader = await cluster.etcd.leader()
         await leader.kill('etcd')
         await Bun.sleep(8_000)
-        cluster.startEtcd(leader)
+        cluster.etcd.start(leader)
         await Bun.sleep(2_000)
       })
     },
@@ -180,9 +190,35 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
       await underLoad(cluster, { fault: 'all of etcd away for 30 s', longestMsMax: 500, rounds: 2 }, async () => {
         await Promise.all(cluster.hosts.map((host) => host.kill('etcd')))
         await Bun.sleep(30_000)
-        for (const host of cluster.hosts) cluster.startEtcd(host)
-        await cluster.etcdLeader()
+        for (const host of cluster.hosts) cluster.etcd.start(host)
+        await cluster.etcd.leader()
         await Bun.sleep(TTL_MS + 1_000)
+      })
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'etcd is lost for good: in an empty one in its place, nodes and Patroni register again',
+    async () => {
+      const row = { fault: 'etcd lost for good, an empty one in its place', longestMsMax: TTL_MS + 3_000, rounds: 1 }
+      await underLoad(cluster, row, async (load) => {
+        await Promise.all(cluster.hosts.map((host) => host.kill('etcd')))
+        for (const host of cluster.hosts) {
+          rmSync(join(host.root, 'var/lib/etcd/nightledger'), { recursive: true })
+          cluster.etcd.start(host)
+        }
+        await cluster.etcd.leader()
+        await cluster.postgres.untilSynchronous()
+        await load.more(100)
+        await cluster.untilSettled()
+        // One that is lost afterwards is replaced.
+        const host = cluster.hosts[0] as Host
+        await host.kill('nightledger')
+        await eventually('the others have its shards', async () => {
+          const serving = await cluster.serving()
+          return !serving.has(host.name) && [...serving.values()].reduce((sum, count) => sum + count, 0) === SHARDS
+        })
       })
     },
     ROW_MS_MAX,
@@ -221,9 +257,9 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
     'the primary of PostgreSQL crashes',
     async () => {
       await underLoad(cluster, { fault: 'Postgres leader crashed', longestMsMax: 8_000 }, async (load) => {
-        cluster.crashPostgres(await cluster.primary())
+        cluster.postgres.crash(await cluster.postgres.primary())
         await load.more(100)
-        await cluster.untilSynchronous()
+        await cluster.postgres.untilSynchronous()
       })
     },
     ROW_MS_MAX,
@@ -236,14 +272,38 @@ describe.skipIf(obstacle !== null)('three hosts under load', () => {
         cluster,
         { fault: 'host of the Postgres leader killed', longestMsMax: 30_000, rounds: 2 },
         async (load) => {
-          const host = await cluster.primary()
+          const host = await cluster.postgres.primary()
           host.crash()
           await load.more(100)
           host.boot()
           cluster.startAll(host)
-          await cluster.untilSynchronous()
+          await cluster.postgres.untilSynchronous()
         },
       )
+    },
+    ROW_MS_MAX,
+  )
+
+  test(
+    'a host is lost for good, and an empty one takes its place (docs/cluster.md#replacing-a-host)',
+    async () => {
+      const row = { fault: 'a host lost for good, an empty one in its place', longestMsMax: TTL_MS + 7_000, rounds: 1 }
+      await underLoad(cluster, row, async (load) => {
+        const host = await cluster.postgres.bystander()
+        host.crash()
+        await load.more(100)
+        for (const data of ['etcd', 'postgresql'])
+          rmSync(join(host.root, 'var/lib', data, 'nightledger'), { recursive: true })
+        await cluster.etcd.replaceMember(host)
+        const options = readFileSync(join(host.root, 'etc/nightledger/etcd.env'), 'utf8')
+        host.write('/etc/nightledger/etcd.env', options.replace('STATE=new', 'STATE=existing'))
+        host.boot()
+        cluster.startAll(host)
+        await cluster.postgres.untilSynchronous()
+        await cluster.untilReady(host)
+        await cluster.untilSettled()
+        host.write('/etc/nightledger/etcd.env', options)
+      })
     },
     ROW_MS_MAX,
   )

@@ -1,71 +1,17 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { ClusterKeys } from '../../src/cluster/cluster-keys.ts'
+import { ClusterKeys, memberText } from '../../src/cluster/cluster-keys.ts'
 import { ClusterNode } from '../../src/cluster/cluster-node.ts'
 import { Confirmation } from '../../src/cluster/confirmation.ts'
-import { type Change, type Entry, type Etcd, EtcdError } from '../../src/cluster/etcd/etcd.ts'
-import { LEASE_TTL_S, LeaseKeeper } from '../../src/cluster/lease-keeper.ts'
+import { EtcdError } from '../../src/cluster/etcd/etcd.ts'
+import { LeaseKeeper } from '../../src/cluster/lease-keeper.ts'
+import { sleep } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { MemoryShardHost, SharedEpochs } from '../support/memory-shard-host.ts'
+import { QUIET_WATCH } from '../support/quiet-watch.ts'
+import { SmallEtcd } from '../support/small-etcd.ts'
 
 const KEYS = new ClusterKeys('/nightledger/x/')
 const SELF = { id: 'a', url: 'http://a', version: '1', run: null, startedAt: 0 }
-
-/** etcd in memory, with switches. */
-class SmallEtcd implements Etcd {
-  readonly entries = new Map<string, Entry>()
-  readonly leases = new Set<string>()
-  isAway = false
-  #revision = 1
-  #lastLease = 0
-
-  async grant() {
-    this.#answer()
-    this.#lastLease += 1
-    this.leases.add(String(this.#lastLease))
-    return String(this.#lastLease)
-  }
-  async keepAlive(lease: string) {
-    this.#answer()
-    return this.leases.has(lease) ? LEASE_TTL_S : 0
-  }
-  async revoke(lease: string) {
-    this.#answer()
-    this.end(lease)
-  }
-  async read() {
-    this.#answer()
-    return { revision: this.#revision, entries: [...this.entries.values()] }
-  }
-  async commit(changes: readonly Change[]) {
-    this.#answer()
-    return this.put(changes)
-  }
-  watch({ signal }: { signal: AbortSignal }) {
-    return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
-  }
-
-  put(changes: readonly Change[]) {
-    this.#revision += 1
-    const done = changes.map(({ key, value, lease, condition }) => {
-      const held = this.entries.get(key)
-      if (condition === 'absent' ? held !== undefined : held?.lease !== condition.lease) return false
-      if (value === null) this.entries.delete(key)
-      else this.entries.set(key, { key, value, lease, revision: this.#revision })
-      return true
-    })
-    return { revision: this.#revision, done }
-  }
-
-  end(lease: string) {
-    this.leases.delete(lease)
-    this.#revision += 1
-    for (const entry of [...this.entries.values()]) if (entry.lease === lease) this.entries.delete(entry.key)
-  }
-
-  #answer() {
-    if (this.isAway) throw new EtcdError('away', false)
-  }
-}
 
 let clock: FakeClock
 let etcd: SmallEtcd
@@ -113,6 +59,33 @@ describe('the lease of a node', () => {
     keeper.stop()
   })
 
+  test('a node that starts while etcd is away waits for the lease of its former process from when etcd is back', async () => {
+    const former = await etcd.grant()
+    const value = memberText({ ...SELF, state: 'up' })
+    await etcd.commit([{ key: KEYS.member('a'), value, lease: former, condition: 'absent' }])
+    const keeper = keeperOf()
+    const registering = keeper.register({ isFirst: true }).catch((error: Error) => error.message)
+    await clock.advance(1_000)
+    etcd.isAway = true
+    await clock.advance(16_000)
+    etcd.isAway = false
+    await clock.advance(4_000)
+    etcd.end(former)
+    await clock.advance(1_000)
+    expect(await registering).toBeUndefined()
+    expect(confirmation.hasLease).toBe(true)
+  })
+
+  test('a node whose id another process keeps does not start', async () => {
+    const value = memberText({ ...SELF, state: 'up' })
+    await etcd.commit([{ key: KEYS.member('a'), value, lease: await etcd.grant(), condition: 'absent' }])
+    const refused = keeperOf()
+      .register({ isFirst: true })
+      .catch((error: Error) => error.message)
+    await clock.advance(16_000)
+    expect(await refused).toContain('another process has NODE_ID a')
+  })
+
   test('is kept while it is renewed, and confirmed for four seconds when it is not', async () => {
     const keeper = keeperOf()
     await keeper.register({ isFirst: true })
@@ -125,6 +98,36 @@ describe('the lease of a node', () => {
     await clock.advance(1_200)
     expect(confirmation.hasLease).toBe(false)
     keeper.stop()
+  })
+
+  test('has the member key as it was changed last, although an earlier change takes longer', async () => {
+    const keeper = keeperOf()
+    await keeper.register({ isFirst: true })
+    const commit = etcd.commit.bind(etcd)
+    let isFirst = true
+    etcd.commit = async (changes) => {
+      const takesLonger = isFirst
+      isFirst = false
+      if (takesLonger) await sleep(clock, 500)
+      return commit(changes)
+    }
+    const changes = [keeper.change({ reachesDatabase: false }), keeper.change({ state: 'leaving' })]
+    await clock.advance(1_000)
+    await Promise.all(changes)
+    const text = etcd.entries.get(KEYS.member(SELF.id))?.value ?? ''
+    expect(JSON.parse(text)).toMatchObject({ state: 'leaving', reachesDatabase: false })
+  })
+
+  test('has the member key as it was changed while it was being made', async () => {
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>()
+    const keeper = keeperOf(() => isRead)
+    const registering = keeper.register({ isFirst: true })
+    await clock.advance(100)
+    await keeper.change({ state: 'leaving' })
+    read()
+    await registering
+    await clock.advance(100)
+    expect(JSON.parse(etcd.entries.get(KEYS.member(SELF.id))?.value ?? '')).toMatchObject({ state: 'leaving' })
   })
 
   test('of an attempt whose answer was lost does not keep the node out', async () => {
@@ -146,12 +149,10 @@ describe('the lease of a node', () => {
 
 test('C6: a node that has a lease again serves nothing that another one claimed meanwhile', async () => {
   const host = new MemoryShardHost(new SharedEpochs())
-  const nothing = () => {}
   const node = new ClusterNode({
     ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
     watch: {
-      ...{ onJoined: nothing, onNodeIdTaken: nothing, onEtcdFailure: nothing, onEtcdBack: nothing, onFenced: nothing },
-      ...{ onAcquired: nothing, onReleased: nothing, onDropped: nothing, onMoveFailure: nothing },
+      ...QUIET_WATCH,
       onLeaseLost: () => {
         // Before the node has another lease.
         etcd.put([{ key: KEYS.shard(7), value: '{"node":"b","isServing":false}', lease: '99', condition: 'absent' }])
@@ -187,7 +188,6 @@ test.each(['says that it is lost', 'does not answer'])(
   async (answer) => {
     const epochs = new SharedEpochs()
     const host = new MemoryShardHost(epochs)
-    const nothing = () => {}
     let isLost = false
     const confirm = host.confirm.bind(host)
     let asked = 0
@@ -200,14 +200,7 @@ test.each(['says that it is lost', 'does not answer'])(
     const node = new ClusterNode({
       ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
       watch: {
-        ...{
-          onJoined: nothing,
-          onNodeIdTaken: nothing,
-          onEtcdFailure: nothing,
-          onEtcdBack: nothing,
-          onFenced: nothing,
-        },
-        ...{ onAcquired: nothing, onReleased: nothing, onDropped: nothing, onMoveFailure: nothing },
+        ...QUIET_WATCH,
         onLeaseLost: () => {
           isLost = true
           asked = 0
@@ -233,3 +226,91 @@ test.each(['says that it is lost', 'does not answer'])(
     await node.close()
   },
 )
+
+/** A node that owns every shard. */
+async function owningNode(onLeaseLost: () => void) {
+  const epochs = new SharedEpochs()
+  const host = new MemoryShardHost(epochs)
+  const node = new ClusterNode({
+    ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
+    watch: {
+      ...QUIET_WATCH,
+      onLeaseLost,
+    },
+  })
+  await node.join()
+  for (let i = 0; i < 50 && host.owned.size < 256; i++) {
+    await clock.advance(10)
+    await Bun.sleep(1)
+  }
+  expect(host.owned.size).toBe(256)
+  return { node, host, epochs }
+}
+
+test('C6: once a node that has a lease again has asked Postgres, no other node can take its shards and give them up unnoticed', async () => {
+  let asked = 0
+  const { node, host, epochs } = await owningNode(() => {
+    asked = 0
+  })
+  const confirm = host.confirm.bind(host)
+  host.confirm = async () => {
+    const lost = await confirm()
+    asked += 1
+    // The first time, while there is no lease: what it confirms, it confirms for 1.2 s.
+    if (asked === 2) {
+      const claim = { key: KEYS.shard(7), value: '{"node":"b","isServing":true}', lease: '99' }
+      if (etcd.put([{ ...claim, condition: 'absent' }]).done[0] === true) {
+        epochs.epochs[7] = 99
+        etcd.put([{ ...claim, value: null, condition: { lease: '99' } }])
+      }
+    }
+    return lost
+  }
+  etcd.end([...etcd.leases][0] ?? '')
+  await clock.advance(5_000)
+  expect([asked, node.confirmation.hasLease, host.owned.size]).toEqual([2, true, 256])
+  expect([...host.owned].filter((shard) => !host.isWriter(shard))).toEqual([])
+  await node.close()
+})
+
+test('a node that has a lease again, and cannot ask Postgres, does not say that it serves', async () => {
+  const { node, host, epochs } = await owningNode(() => {
+    epochs.isAway = true
+  })
+  etcd.end([...etcd.leases][0] ?? '')
+  await clock.advance(3_000)
+  const says = [...etcd.entries].filter(([key]) => KEYS.parse(key)?.kind === 'shard').map(([, { value }]) => value)
+  expect([host.owned.size, says.filter((value) => JSON.parse(value ?? '').isServing)]).toEqual([0, []])
+  epochs.isAway = false
+  for (let i = 0; i < 200 && host.owned.size < 256; i++) {
+    await clock.advance(100)
+    await Bun.sleep(1)
+  }
+  await clock.advance(2_000)
+  expect([...etcd.entries.values()].filter(({ value }) => JSON.parse(value ?? '').isServing)).toHaveLength(256)
+  await node.close()
+})
+
+test('C7: a node believes an etcd that has lost its data, or was restored, although it counts from the beginning', async () => {
+  const claim = { key: KEYS.shard(7), value: '{"node":"b","isServing":true}', lease: '99' } as const
+  const { node, host } = await owningNode(() => {
+    const value = memberText({ ...SELF, id: 'b', url: 'http://b', state: 'up' })
+    etcd.put([
+      { key: KEYS.member('b'), value, lease: '99', condition: 'absent' },
+      { ...claim, condition: 'absent' },
+    ])
+  })
+  for (let i = 0; i < 300; i++) etcd.put([])
+  await clock.advance(1_000)
+  etcd.beginAnew()
+  await clock.advance(3_000)
+  expect(node.owners.ownerOf(7)).toEqual({ id: 'b', url: 'http://b' })
+  expect(host.owned.has(7)).toBe(false)
+  // What only this node had is there again.
+  const other = node.wanted.findIndex((owner, shard) => owner === 'a' && shard !== 7)
+  expect([node.owners.ownerOf(other), etcd.entries.has(KEYS.shard(other))]).toEqual(['self', true])
+  etcd.put([{ ...claim, value: null, condition: { lease: '99' } }])
+  await clock.advance(1_500)
+  expect(node.owners.ownerOf(7)).not.toEqual({ id: 'b', url: 'http://b' })
+  await node.close()
+})

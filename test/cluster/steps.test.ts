@@ -14,7 +14,7 @@ function stepOf(
   const { claim = null, isOwned = false, owner = 'a', ...rest } = situation
   const steps = stepsOf({
     ...{ self: 'a', lease: '1', claims: [claim], wanted: [owner], owned: new Set(isOwned ? [0] : []) },
-    ...{ busy: new Set(), moving: 0, isLeaving: false },
+    ...{ busy: new Set(), moving: 0, isResting: false, isLeaving: false },
     ...rest,
   })
   const names = (Object.keys(steps) as (keyof Steps)[]).filter((name) => steps[name].length > 0)
@@ -59,33 +59,59 @@ describe('what a node does about a shard', () => {
       expect(stepOf({ claim, isOwned, owner, busy: new Set([0]) })).toBeNull()
   })
 
-  test('a node that leaves claims nothing and gives everything up, to nobody if need be', () => {
+  test('a node that leaves claims nothing and gives everything up, but not to nobody', () => {
     expect(stepOf({ isLeaving: true, owner: 'a' })).toBeNull()
     expect(stepOf({ isLeaving: true, claim: MINE, isOwned: true, owner: 'b' })).toBe('release')
-    expect(stepOf({ isLeaving: true, claim: MINE, isOwned: true, owner: null })).toBe('release')
+    expect(stepOf({ isLeaving: true, claim: MINE, isOwned: true, owner: null })).toBeNull()
+    expect(stepOf({ isLeaving: true, claim: null, isOwned: true, owner: null })).toBe('announce')
     expect(stepOf({ isLeaving: true, claim: { ...MINE, isServing: false }, owner: 'b' })).toBe('unclaim')
+    expect(stepOf({ isLeaving: true, claim: { ...MINE, isServing: false }, owner: null })).toBe('unclaim')
   })
 })
 
 describe('the number of shards that move', () => {
-  const many = ({ isAlone = false, moving = 0, isLeaving = false }): Situation => ({
-    ...{ self: 'a', lease: '1', busy: new Set(), isLeaving, moving },
-    claims: Array.from({ length: 256 }, () => MINE),
-    wanted: Array.from({ length: 256 }, () => (isAlone ? null : 'b')),
-    owned: new Set(Array.from({ length: 256 }, (_, shard) => shard)),
+  /** Of this node, which has the first 200 and should have none; the others are served by `b`. */
+  const many = ({ isAlone = false, moving = 0, isResting = false, isLeaving = false, served = 56 }): Situation => ({
+    ...{ self: 'a', lease: '1', busy: new Set(), isLeaving, isResting, moving },
+    claims: Array.from({ length: 200 + served }, (_, shard) => (shard < 200 ? MINE : THEIRS)),
+    wanted: Array.from({ length: 200 + served }, () => (isAlone ? null : 'b')),
+    owned: new Set(Array.from({ length: 200 }, (_, shard) => shard)),
   })
 
   test('C2: eight at a time, and the next ones when these are served', () => {
     expect(stepsOf(many({})).release).toHaveLength(MOVES_MAX)
     expect(stepsOf(many({ moving: 1 })).release).toEqual([])
+    expect(stepsOf(many({ isResting: true })).release).toEqual([])
   })
 
   test('more when the node is being stopped', () => {
     expect(stepsOf(many({ isLeaving: true })).release).toHaveLength(LEAVING_MOVES_MAX)
   })
 
-  test('the last node gives up all at once: there is nobody to wait for', () => {
-    expect(stepsOf(many({ isAlone: true, isLeaving: true })).release).toHaveLength(256)
+  test('C2: a node that has just joined gets one, and then at most as many as it serves', () => {
+    for (const isLeaving of [false, true]) {
+      expect(stepsOf(many({ isLeaving, served: 0 })).release).toHaveLength(1)
+      for (const served of [1, 2, 4]) expect(stepsOf(many({ isLeaving, served })).release).toHaveLength(served)
+    }
+    expect(stepsOf(many({ isLeaving: true, served: 16 })).release).toHaveLength(16)
+    expect(stepsOf(many({ served: 16 })).release).toHaveLength(MOVES_MAX)
+  })
+
+  test('nodes that serve enough get theirs, whatever another one has', () => {
+    const situation = many({ served: 56 })
+    const wanted = situation.wanted.map((_, shard) => (shard < 10 ? 'c' : 'b'))
+    const { release } = stepsOf({ ...situation, wanted })
+    expect(release).toEqual([0, 10, 11, 12, 13, 14, 15, 16])
+  })
+
+  test('a claim that is not served yet is none', () => {
+    const situation = many({ served: 56 })
+    const claims = situation.claims.map((claim) => (claim?.node === 'b' ? { ...claim, isServing: false } : claim))
+    expect(stepsOf({ ...situation, claims }).release).toHaveLength(1)
+  })
+
+  test('the last node keeps all until its process ends: there is nobody to hand them over to', () => {
+    expect(stepsOf(many({ isAlone: true, isLeaving: true })).release).toEqual([])
   })
 })
 

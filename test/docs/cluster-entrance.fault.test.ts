@@ -9,6 +9,8 @@ import { sendRaw } from '../support/raw-http.ts'
 import { freePort } from '../support/system-postgres.ts'
 
 const FOLDER = resolve('docs/operating/cluster')
+/** Longer than HAProxy waits before it sends a read to another node. */
+const LONG_MS = 3_500
 const KEY = { authorization: 'Bearer a key' }
 
 describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster', () => {
@@ -22,9 +24,11 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
   const nodes = HOSTS.map((host) =>
     Bun.serve({
       ...{ hostname: '127.0.0.1', port: 0 },
-      fetch: (request) => {
-        if (new URL(request.url).pathname === '/readyz') return new Response()
+      fetch: async (request) => {
+        const { pathname } = new URL(request.url)
+        if (pathname === '/readyz') return new Response()
         asked.push({ host, hop: request.headers.get('x-nightledger-hop') })
+        if (pathname.endsWith('/verification')) await Bun.sleep(LONG_MS)
         return new Response(null, { headers: servedBy === null ? {} : { 'X-Served-By': servedBy } })
       },
     }),
@@ -37,8 +41,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
       .replaceAll('/etc/haproxy', folder)
     for (const [i, host] of HOSTS.entries()) text = text.replaceAll(`${host}:3000`, `127.0.0.1:${nodes[i]?.port}`)
     writeFileSync(join(folder, 'haproxy.cfg'), text)
-    for (const file of ['owner.map', 'unavailable.http'])
-      writeFileSync(join(folder, file), readFileSync(join(FOLDER, file)))
+    writeFileSync(join(folder, 'owner.map'), readFileSync(join(FOLDER, 'owner.map')))
     haproxy = Bun.spawn(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], { stdout: 'ignore', stderr: 'ignore' })
     await eventually('HAProxy listens', () =>
       fetch(`${url}/docs`).then(
@@ -80,6 +83,11 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     expect(asked.map(({ hop }) => hop)).toEqual([null])
   })
 
+  test('a verification is waited for, and not begun again on other nodes meanwhile', async () => {
+    const { status } = await fetch(`${url}/portal/v1/verification`, { headers: KEY })
+    expect([status, asked.length]).toEqual([200, 1])
+  }, 30_000)
+
   const hostsOfReads = async () => {
     servedBy = null
     asked.length = 0
@@ -96,5 +104,17 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     servedBy = 'host2'
     await fetch(`${url}/partner/v1/units`, { headers: KEY })
     expect([...(await hostsOfReads())]).toEqual(['host2'])
+  })
+
+  test('when an agency has moved, one request of its key is forwarded, and the next one goes to the new owner, by any connection', async () => {
+    servedBy = 'host2'
+    await fetch(`${url}/partner/v1/units`, { headers: KEY })
+    servedBy = 'host3'
+    asked.length = 0
+    await fetch(`${url}/partner/v1/units`, { headers: KEY })
+    expect(asked.map(({ host }) => host)).toEqual(['host2'])
+    asked.length = 0
+    await Promise.all(Array.from({ length: 12 }, () => fetch(`${url}/partner/v1/units`, { headers: KEY })))
+    expect(asked.map(({ host }) => host)).toEqual(asked.map(() => 'host3'))
   })
 })

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { validate } from 'dockerfile-utils'
 import { readConfig } from '../../src/app/config.ts'
+import { composeFaults } from '../support/cluster/compose-faults.ts'
 import { HOSTS } from '../support/cluster/documented-files.ts'
 import { readUnit } from '../support/cluster/unit-file.ts'
 import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
@@ -120,6 +122,62 @@ describe('compose.cluster.yaml', () => {
     const files = new Set(Object.values(services).flatMap(({ env_file = [] }) => env_file))
     expect([...files].toSorted()).toEqual([`${FOLDER}/etcd.env`, 'secrets/nightledger.env', 'secrets/patroni.env'])
     expect(readFileSync('compose.cluster.yaml', 'utf8')).not.toMatch(/PASSWORD|SECRET|TOKEN/)
+  })
+
+  const secrets = madeSecrets()
+  const TEXT = readFileSync('compose.cluster.yaml', 'utf8')
+
+  test('has nothing in it that would keep it from working, as far as can be told without a container engine', () => {
+    expect(composeFaults(TEXT, secrets)).toEqual([])
+  })
+
+  test.each([
+    ['a name of a host', 'hostname: host2', 'hostname: host3', /host2: is called host3/],
+    ['a network of a host', 'network_mode: service:host1', 'network_mode: service:host4', /service:host4 is no host/],
+    ['a network', 'networks: [cluster]', 'networks: [clusters]', /no network clusters/],
+    ['a folder to build', 'build: docs/operating/cluster', 'build: docs/operating', /no Dockerfile in docs.operating/],
+    ['a user', 'user: postgres', 'user: patroni', /postgres1: runs as patroni/],
+    ['a program', 'command: [etcd]', 'command: [etcdd]', /etcdd is not a program/],
+    [
+      'the file of a command',
+      'patroni, /etc/patroni/config.yml',
+      'patroni, /etc/patroni/c.yml',
+      /c.yml is not mounted/,
+    ],
+    [
+      'a file that is mounted',
+      './docs/operating/cluster/owner.map',
+      './docs/operating/cluster/o.map',
+      /no file .*o.map/,
+    ],
+    ['where it is mounted', ':/etc/haproxy/owner.map', ':/etc/haproxy/o.map', /owner.map is not mounted/],
+    ['where a file of a file is', ':/etc/patroni/database.sql', ':/etc/database.sql', /database.sql is not mounted/],
+    ['where a volume is', 'etcd1:/var/lib/etcd', 'etcd1:/var/lib/etc', /var.lib.etcd.nightledger is on no volume/],
+    ['a volume of two', 'etcd2:/var/lib/etcd', 'etcd1:/var/lib/etcd', /etcd1: a volume of 2 services/],
+    ['a volume', 'postgres3: {} }', 'postgres4: {} }', /no volume postgres3/],
+    ['a port of etcd', 'http://host1:2379', 'http://host1:2380', /host1: ETCD_ADVERTISE_CLIENT_URLS/],
+    ['a peer of etcd', 'http://host3:2380', 'http://host3:2381', /host3: ETCD_INITIAL_ADVERTISE_PEER_URLS/],
+    ['a port of Patroni', 'host2:8008', 'host2:8080', /Patroni's RESTAPI is elsewhere/],
+    ['a port of PostgreSQL', 'host3:5432', 'host3:5433', /Patroni's POSTGRESQL is elsewhere/],
+    ['a variable of a node', 'NODE_ID: host1', 'NODE_IDS: host1', /NODE_ID is required/],
+    ['an address of a node', 'http://host2:3000', 'http://host2:3001', /NODE_URL is http:..host2:3001, and PORT 3000/],
+    ['the secrets of a node', 'secrets/nightledger.env', 'secrets/node.env', /CLUSTER_SECRET|CLUSTER_ETCD/],
+    ['the port of HAProxy', '8080:8080', '8080:80', /haproxy: listens on :8080/],
+  ])('a mistake in %s would be found', (_, right, wrong, fault) => {
+    expect(TEXT).toContain(right)
+    expect(composeFaults(TEXT.replace(right, wrong), secrets).join('\n')).toMatch(fault)
+  })
+
+  test('builds its parts from what the document installs', () => {
+    const dockerfile = readFileSync(`${FOLDER}/Dockerfile`, 'utf8')
+    expect(validate(dockerfile).map(({ message }) => message)).toEqual([])
+    const installed = [...DOCUMENT.matchAll(/^apt-get install -y (.*)$/gm)].flatMap(([, names = '']) =>
+      names.split(' '),
+    )
+    for (const name of installed) if (name !== 'etcd-client') expect(dockerfile).toContain(` ${name}`)
+    // Debian 12 has this version of PostgreSQL.
+    expect(dockerfile).toContain('FROM debian:bookworm')
+    expect(readFileSync(`${FOLDER}/patroni.yml`, 'utf8')).toContain('/usr/lib/postgresql/15/bin')
   })
 
   test('names the image by the version of the package, and opens only the load balancer', () => {

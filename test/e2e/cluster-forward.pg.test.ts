@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
 import { signIn, signOut } from '../support/page-sessions.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /* Two nodes as processes of their own: whichever is asked, the answer is the owner's. */
@@ -49,7 +50,7 @@ describeWithEtcd('two nodes', () => {
       const key = await makeAgencyByPortal(made % 2 === 0 ? a : b, {
         slug,
         scopes: SCOPES,
-        plan: { requestsPerMinute: 5_000 },
+        plan: AMPLE_PLAN,
       })
       const { headers } = await a.ask('/partner/v1/me', { token: key })
       of.set(headers.get('x-served-by') ?? '', { slug, key })
@@ -92,6 +93,29 @@ describeWithEtcd('two nodes', () => {
     expect(kept?.count).toBe(1)
   })
 
+  test('whatever shows a secret once: an automatic repetition never answers without it as if nothing had happened', async () => {
+    const { slug } = ownedBy(b)
+    const path = `/portal/v1/agencies/${slug}`
+    const write = (of: string, json: object) => {
+      const headers = { 'idempotency-key': `nightledger-op-${of}` }
+      return a.ask(`${path}/${of}`, { token: TEST_PORTAL_TOKEN, json, headers })
+    }
+    const endpoint = { url: 'https://93.184.216.34/in' }
+    const made = await write('webhook-endpoints', endpoint)
+    const bodies = {
+      keys: {},
+      'access-tokens': { name: 'Maria', role: 'desk' },
+      'webhook-endpoints': endpoint,
+      [`webhook-endpoints/${made.body.webhookEndpoint?.id}/rotate-secret`]: {},
+    }
+    for (const [of, json] of Object.entries(bodies)) {
+      const first = await write(of, json)
+      if (of !== 'webhook-endpoints') expect([of, first.body.secret]).toEqual([of, expect.any(String)])
+      const again = await write(of, json)
+      expect([of, again.status, again.body.title]).toEqual([of, 500, expect.stringContaining('secret was lost')])
+    }
+  })
+
   test('60 requests a minute are 60 in all, whichever nodes are entered', async () => {
     const { slug } = ownedBy(a)
     const { body } = await b.portal(`/agencies/${slug}/keys`, { scopes: SCOPES })
@@ -108,7 +132,7 @@ describeWithEtcd('two nodes', () => {
     await a.ask(`/portal/v1/agencies/${slug}`, {
       token: TEST_PORTAL_TOKEN,
       method: 'PATCH',
-      json: { plan: { requestsPerMinute: 5_000 } },
+      json: { plan: AMPLE_PLAN },
     })
   })
 
@@ -199,6 +223,10 @@ describeWithEtcd('two nodes', () => {
     expect(await b.exited).toBe(0)
     const after = await a.ask('/partner/v1/units', { token })
     expect([after.status, after.headers.get('x-served-by')]).toEqual([429, 'a'])
+    // Each under its shard, so that nobody reads those of others.
+    const [slots] = await database.sql`
+      select count(*)::int as written, count(*) filter (where shard < 0)::int as undivided from rate_slot`
+    expect([slots?.['written'] > 0, slots?.['undivided']]).toEqual([true, 0])
     b = await processes.start('b')
     await shared()
   })
@@ -211,12 +239,13 @@ describeWithEtcd('two nodes', () => {
     const client = async (index: number) => {
       while (!isOver) {
         const { key: token } = ownedBy(index % 2 === 0 ? a : b)
-        night += 3
-        const write = await a.ask('/partner/v1/bookings', { token, json: stay(night) })
+        const write = await a.ask('/partner/v1/bookings', { token, json: stay(night++, 1) })
         if (write.status === 201) booked.push({ token, id: write.body.booking.id })
         else failed.push(`${write.status} ${write.text}`)
         const read = await a.ask('/partner/v1/units', { token })
         if (read.status !== 200) failed.push(`${read.status} ${read.text}`)
+        // However fast the machine is, the nights of the calendar last.
+        await Bun.sleep(20)
       }
     }
     const clients = Array.from({ length: 8 }, (_, index) => client(index))
@@ -232,6 +261,74 @@ describeWithEtcd('two nodes', () => {
     expect(booked.length).toBeGreaterThan(20)
     for (const { token, id } of booked) expect((await a.ask(`/partner/v1/bookings/${id}`, { token })).status).toBe(200)
   })
+})
+
+describeWithEtcd('CLUSTER_SECRET', () => {
+  test('is changed node by node in two rounds, and no request fails; a node without it gets a clear answer', async () => {
+    const etcd = await EtcdServers.start()
+    const database = await testDatabase()
+    const processes = new NodeProcesses(database.url, etcd)
+    try {
+      const [before, after] = ['before', 'after'].map((text) => text.padEnd(32, '-')) as [string, string]
+      const withSecret = (id: string, CLUSTER_SECRET: string) => processes.start(id, { CLUSTER_SECRET })
+      const nodes = new Map<string, NodeProcess>()
+      for (const id of ['a', 'b']) nodes.set(id, await withSecret(id, before))
+      const node = (id: string) => nodes.get(id) as NodeProcess
+      const shared = () =>
+        eventually('the shards are shared', async () => {
+          const { body } = await node('a').ask('/cluster', { token: TEST_PORTAL_TOKEN })
+          const status = body as ClusterStatus
+          return status.shards.served === 256 && status.nodes.every(({ serving, wanted }) => serving === wanted)
+        })
+      await shared()
+      const keys = new Map<string, string>()
+      for (let made = 0; keys.size < 2; made++) {
+        const key = await makeAgencyByPortal(node('a'), { slug: `agency-${made}`, scopes: SCOPES })
+        keys.set((await node('a').ask('/partner/v1/units', { token: key })).headers.get('x-served-by') ?? '', key)
+      }
+      const restart = async (id: string, secret: string) => {
+        node(id).kill('SIGTERM')
+        expect(await node(id).exited).toBe(0)
+        nodes.set(id, await withSecret(id, secret))
+        await shared()
+      }
+      const answers = async () => {
+        const all = [...nodes.values()].flatMap((entry) =>
+          [...keys.values()].map((token) => entry.ask('/partner/v1/units', { token })),
+        )
+        return (await Promise.all(all)).map(({ status }) => status)
+      }
+      let night = 0
+      for (const secret of [`${after},${before}`, after])
+        for (const id of ['a', 'b']) {
+          await restart(id, secret)
+          expect(await answers()).toEqual([200, 200, 200, 200])
+          night += 3
+          for (const entry of nodes.values())
+            for (const token of keys.values()) {
+              night += 3
+              expect((await entry.ask('/partner/v1/bookings', { token, json: stay(night) })).status).toBe(201)
+            }
+        }
+      // The first round is left out.
+      await restart('b', 'another'.padEnd(32, '-'))
+      expect((await answers()).toSorted()).toEqual([200, 200, 500, 500])
+      const { body } = await node('a').ask('/partner/v1/units', { token: keys.get('b') as string })
+      expect(body).toMatchObject({ code: 'INTERNAL', title: expect.stringContaining('not accept each other') })
+      const told = node('a')
+        .log()
+        .split('\n')
+        .filter((line) => line.includes('CLUSTER_SECRET'))
+      expect(told.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, node: 'b', url: node('b').baseUrl }])
+      expect((await node('a').ask('/metrics')).text).toContain(
+        'nightledger_cluster_requests_total{outcome="refused"} 2',
+      )
+    } finally {
+      await processes.stop()
+      await database.drop()
+      await etcd.stop()
+    }
+  }, 180_000)
 })
 
 describeWithEtcd('two nodes with ADMIN_PORT', () => {

@@ -4,6 +4,7 @@ import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /* Each node sends the webhooks of its shards, and a shard that moves takes its webhooks along. */
@@ -57,9 +58,7 @@ describeWithEtcd('webhooks of two nodes', () => {
       const [node] = nodes
       if (node === undefined) throw new Error('no node')
       const slug = `agency-${i}`
-      keys.push(
-        await makeAgencyByPortal(node, { slug, scopes: ['write:bookings'], plan: { requestsPerMinute: 5_000 } }),
-      )
+      keys.push(await makeAgencyByPortal(node, { slug, scopes: ['write:bookings'], plan: AMPLE_PLAN }))
       const url = `http://127.0.0.1:${receiver.port}/hook`
       expect((await node.portal(`/agencies/${slug}/webhook-endpoints`, { url })).status).toBe(201)
     }
@@ -69,6 +68,14 @@ describeWithEtcd('webhooks of two nodes', () => {
     await database.drop()
     await etcd.stop()
     await receiver.stop(true)
+  })
+
+  test('a node takes shards once its sender has begun, which is a second of a processor', () => {
+    for (const { log } of nodes) {
+      const order = ['webhook sender up', 'joined the cluster', 'shards acquired'].map((line) => log().indexOf(line))
+      expect(order).not.toContain(-1)
+      expect(order).toEqual(order.toSorted((a, b) => a - b))
+    }
   })
 
   test('every booking is announced, whichever node decides it', async () => {

@@ -5,7 +5,8 @@ import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { AMPLE_PLAN } from '../support/samples.ts'
+import { makeAgencyByPortal, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /* Nodes as processes of their own, on one Postgres and one etcd. */
 
@@ -71,6 +72,51 @@ describeWithEtcd('a cluster of processes', () => {
     const metrics = await fetch(`${a.adminUrl}/metrics`).then((answer) => answer.text())
     expect(metrics).toContain('nightledger_cluster_shards{state="served"} 256')
     expect(metrics).toContain('nightledger_database_up 1\n')
+  }, 180_000)
+
+  test('a node that is stopped takes requests until load balancers have seen twice that it is not ready', async () => {
+    const a = await nodes.start('a')
+    const b = await nodes.start('b')
+    await settled(a, 2)
+    b.kill('SIGTERM')
+    const since = performance.now()
+    const seen = new Set<number>()
+    let lastMs = 0
+    for (;;) {
+      const answer = await fetch(`${b.adminUrl}/readyz`).catch(() => null)
+      if (answer === null) break
+      seen.add(answer.status)
+      lastMs = performance.now() - since
+      await Bun.sleep(20)
+    }
+    expect(seen).toContain(503)
+    // haproxy.cfg: every 500 ms.
+    expect(lastMs).toBeGreaterThan(1_000)
+    expect(await b.exited).toBe(0)
+  }, 180_000)
+
+  test('the last node decides what it gets until it ends: nothing waits for an owner that will not come', async () => {
+    const a = await nodes.start('a')
+    await settled(a, 1)
+    const token = await makeAgencyByPortal(a, {
+      ...{ slug: 'agency', scopes: ['read:units'] },
+      plan: AMPLE_PLAN,
+    })
+    const failed = new Set<string>()
+    const client = async () => {
+      for (;;) {
+        const answer = await a.ask('/partner/v1/units', { token }).catch(() => null)
+        if (answer === null) return
+        if (answer.status !== 200) failed.add(`${answer.status} ${answer.body.title}`)
+      }
+    }
+    const clients = [client(), client(), client(), client()]
+    await Bun.sleep(200)
+    a.kill('SIGTERM')
+    expect(await a.exited).toBe(0)
+    await Promise.all(clients)
+    expect([...failed]).toEqual([])
+    expect(a.log()).not.toContain('requests cut off')
   }, 180_000)
 
   test('a node waits for a single process, and a single process for the nodes', async () => {

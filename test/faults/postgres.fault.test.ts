@@ -110,7 +110,7 @@ describe('while Postgres is away', () => {
     // Touched once, so that unit and inventory are in memory.
     expect((await load.get('/availability?unit=unit-1&from=2030-01-01&to=2030-02-01')).status).toBe(200)
     expect(await readiness()).toBe(200)
-    postgres.signal('SIGINT')
+    await postgres.shutDown()
     await eventually('it is away', async () => (await readiness()) === 503)
 
     const since = performance.now()

@@ -29,6 +29,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...fencedWrongly(world),
     ...sentWrongly(world),
     ...undelivered(world),
+    ...deliveredWrongly(world),
     ...unlikeFeed(world),
     ...(await unlikeReplay(world, entries)),
   ]
@@ -141,16 +142,24 @@ function pricedWrongly(entries: readonly Entry[]): string[] {
   })
 }
 
-/** Every event has reached the healthy receiver, with the same bytes each time; no attempt was made before its time. */
-function undelivered({ store, webhooks }: SimWorld): string[] {
-  const missing = store.announced.flatMap((row) => {
-    const bodies = webhooks.receivedBy(row.agencyId, row.id)
-    if (bodies.length === 0) return [`W7: ${row.id} has never been delivered`]
+/** Every event has reached the healthy receiver. */
+export function undelivered({ store, webhooks }: Pick<SimWorld, 'store' | 'webhooks'>): string[] {
+  return store.announced.flatMap(({ agencyId, id }) =>
+    webhooks.receivedBy(agencyId, id).length > 0 ? [] : [`W7: ${id} has never been delivered`],
+  )
+}
+
+/** Receivers get what the journal announces and nothing else, with the same bytes each time; senders send what is theirs, in time. */
+export function deliveredWrongly({ store, webhooks }: Pick<SimWorld, 'store' | 'webhooks'>): string[] {
+  const announced = new Map(store.announced.map((row) => [row.id, row]))
+  const wrong = [...webhooks.received].flatMap(([deliveryId, bodies]) => {
+    const row = announced.get(deliveryId.split(' ')[0] ?? '')
+    if (row === undefined) return [`W7: ${deliveryId} was sent and is not in the journal`]
     const sourceRef = store.bookings.get(row.bookingId ?? '')?.booking.sourceRef ?? null
     const expected = bodyOfEntry(row, sourceRef)
-    return bodies.every((body) => body === expected) ? [] : [`W3: ${row.id} was sent with other bytes`]
+    return bodies.every((body) => body === expected) ? [] : [`W3: ${deliveryId} was sent with other bytes`]
   })
-  return [...missing, ...webhooks.untimely]
+  return [...wrong, ...webhooks.broken]
 }
 
 /** Every reader of the feed was shown every change of its agency, once and in order. */

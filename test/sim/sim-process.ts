@@ -11,6 +11,7 @@ import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
 import { AppendWatch } from './append-watch.ts'
+import { Life } from './life.ts'
 import { AGENCIES, unitsOf } from './sim-agencies.ts'
 import type { SimReaders } from './sim-readers.ts'
 import type { SimStore } from './sim-store.ts'
@@ -48,7 +49,7 @@ interface ProcessOptions {
 }
 
 /** One run of the service: the real commands, directory, journal and hold timer. It can die, or hang and come back. */
-export class SimProcess {
+export class SimProcess extends Life {
   readonly commands: BookingCommands
   readonly directory: UnitDirectory
   readonly journal: Journal
@@ -57,8 +58,6 @@ export class SimProcess {
   readonly #taken: ReadonlySet<number>
   readonly #holdTimer: HoldTimer
   #wakeSender: (agencyId: string) => void = () => {}
-  #state: 'running' | 'paused' | 'dead' = 'running'
-  #heldBack: (() => void)[] = []
   isFenced = false
   /** What would have ended it. */
   readonly bugs: unknown[] = []
@@ -67,6 +66,7 @@ export class SimProcess {
   isFencedWrongly = false
 
   private constructor(options: ProcessOptions, parts: (process: SimProcess) => Parts) {
+    super()
     this.name = options.name
     this.#taken = new Set(options.shards ?? ALL_SHARDS)
     const { commands, directory, journal, holdTimer, feed } = parts(this)
@@ -102,47 +102,13 @@ export class SimProcess {
     this.isFencedWrongly = [...this.#taken].every((shard) => store.shards[shard]?.holder === this.name)
   }
 
-  get isRunning(): boolean {
-    return this.#state === 'running' && !this.isFenced
+  override get isRunning(): boolean {
+    return super.isRunning && !this.isFenced
   }
 
   /** A change of the agency has become durable: its webhooks are due. */
   wakeSender(agencyId: string): void {
     this.#wakeSender(agencyId)
-  }
-
-  /** Like `kill -9`: nothing in it ever runs again. */
-  die(): void {
-    this.#state = 'dead'
-    this.#heldBack = []
-  }
-
-  /** Like SIGSTOP: whatever would run waits. */
-  pause(): void {
-    if (this.#state === 'running') this.#state = 'paused'
-  }
-
-  /** Like SIGCONT. */
-  resume(): void {
-    if (this.#state !== 'paused') return
-    this.#state = 'running'
-    for (const task of this.#heldBack.splice(0)) task()
-  }
-
-  /** Runs `task` now, when the process continues, or never. */
-  run(task: () => void): void {
-    if (this.#state === 'running') task()
-    else if (this.#state === 'paused') this.#heldBack.push(task)
-  }
-
-  /** An answer from outside reaches the process only while it runs. */
-  receive<T>(answer: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      answer.then(
-        (value) => this.run(() => resolve(value)),
-        (error) => this.run(() => reject(error)),
-      )
-    })
   }
 }
 
@@ -194,7 +160,7 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
 }
 
 /** Something that can die, or hang and come back. */
-export type Mortal = Pick<SimProcess, 'run' | 'receive'>
+export type Mortal = Pick<Life, 'run' | 'receive'>
 
 /** The world's clock, whose timers fire only while the process runs. */
 export function clockOf(process: Mortal, clock: Clock): Clock {

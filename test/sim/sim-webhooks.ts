@@ -1,13 +1,16 @@
+import { shardOf } from '../../src/core/journal/shard.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
 import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
+import type { PostOnce, PostResult } from '../../src/webhooks/post-once.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
+import type { ClaimedDelivery } from '../../src/webhooks/sender-store.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
 import { type MemoryEntry, MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
 import { AGENCIES } from './sim-agencies.ts'
-import type { SimProcess } from './sim-process.ts'
+import type { Mortal, SimProcess } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'
 
 const BOX = new SecretBox(new Uint8Array(32))
@@ -17,23 +20,48 @@ const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 const RECEIVERS = ['healthy', 'flaky'] as const
 type Receiver = (typeof RECEIVERS)[number]
 
+/** A process that sends webhooks. */
+export interface SenderHost {
+  readonly process: Mortal
+  /** Its own. */
+  readonly clock: Clock
+  /** Whether it is cut off from the database. */
+  isCut(): boolean
+  /** When it was last told that it does not send for the agency any more (the world's monotonic time); null: never. */
+  leftAt(agencyId: string): number | null
+  onReplaced(cause: unknown): void
+}
+
 /** The endpoints, what the journal announces to them, and what has reached them. */
 export class SimWebhooks {
   readonly store: MemorySenderStore
+  /** Of 100 requests of senders to the database, and as many replies. */
+  lossPercent = 3
+  /** What senders must not have done. */
+  readonly broken: string[] = []
   /** By event and endpoint: the bodies that arrived. */
   readonly #received = new Map<string, string[]>()
-  /** Attempts that were made before their time, or to an endpoint that was off. */
-  readonly untimely: string[] = []
+  /** Deliveries that a sender had claimed when their shard got another sender: both may send them. */
+  readonly #interrupted = new Set<string>()
+  /** By sender and delivery: when it got its claim, and has sent nothing for it yet. */
+  readonly #claimedAt = new Map<string, number>()
   readonly #clock: FakeClock
   readonly #dice: SeededRandom
   readonly #journal: SimStore
+  readonly #aheadMsMax: number
   readonly #entries: MemoryEntry[] = []
 
-  constructor(clock: FakeClock, dice: SeededRandom, journal: SimStore) {
-    this.#clock = clock
-    this.#dice = dice
-    this.#journal = journal
-    this.store = new MemorySenderStore(() => this.#readEntries())
+  /** @param options.aheadMsMax how far the clock of a sender may be ahead of the world's */
+  constructor(options: { clock: FakeClock; dice: SeededRandom; journal: SimStore; aheadMsMax: number }) {
+    this.#clock = options.clock
+    this.#dice = options.dice
+    this.#journal = options.journal
+    this.#aheadMsMax = options.aheadMsMax
+    this.store = new MemorySenderStore(
+      () => this.#readEntries(),
+      (shard) => options.journal.shards[shard]?.epoch ?? -1,
+    )
+    this.store.onPassed = (shards) => this.#passed(new Set(shards))
     for (const { id: agencyId } of AGENCIES) {
       for (const receiver of RECEIVERS) {
         const id = endpointOf(agencyId, receiver)
@@ -41,6 +69,11 @@ export class SimWebhooks {
         this.store.addEndpoint({ agencyId, id, url: `https://${id}.example/`, secretSealed })
       }
     }
+  }
+
+  /** Events and endpoints, with the bodies that arrived there. */
+  get received(): ReadonlyMap<string, readonly string[]> {
+    return this.#received
   }
 
   /** The bodies of an event that the healthy receiver of its agency has got. */
@@ -56,45 +89,96 @@ export class SimWebhooks {
     return this.#entries
   }
 
-  /** The sender of one process, which lives and dies with it. */
+  #passed(shards: ReadonlySet<number>): void {
+    for (const { agencyId, deliveryId, status, claimedBy } of this.store.deliveries.values())
+      if (status === 'pending' && claimedBy !== null && shards.has(shardOf(agencyId))) this.#interrupted.add(deliveryId)
+  }
+
+  /** The sender of a process that has all shards, which lives and dies with it. */
   async startSender(process: SimProcess, clock: Clock): Promise<WebhookSender> {
     const { epoch } = process.journal
     this.store.epoch = epoch
+    const term = await this.store.takeOver(epoch)
+    const sender = this.senderOf({ process, clock, isCut: () => false, leftAt: () => null, onReplaced() {} }, term)
+    sender.wake()
+    return sender
+  }
+
+  /** A statement of a sender. */
+  asked<T>({ process, isCut }: SenderHost, statement: () => Promise<T>): Promise<T> {
+    return process.receive(this.#travel(statement, isCut))
+  }
+
+  /** @param term which its store has given it */
+  senderOf(host: SenderHost, term: number): WebhookSender {
     const { store } = this
-    const term = await store.takeOver(epoch)
-    const sender = new WebhookSender({
+    const { process, clock, onReplaced } = host
+    return new WebhookSender({
       store: {
         takeOver: (of) => store.takeOver(of),
-        makeDeliveries: (options) => process.receive(this.#travel(() => store.makeDeliveries(options))),
-        claim: (options) => process.receive(this.#travel(() => store.claim(options))),
-        release: (of, held) => process.receive(this.#travel(() => store.release(of, held))),
-        nextDue: (after) => process.receive(this.#travel(() => store.nextDue(after))),
-        record: (of, settled) => process.receive(this.#travel(() => store.record(of, settled))),
+        makeDeliveries: (options) => this.asked(host, () => store.makeDeliveries(options)),
+        claim: (options) => this.#claim(host, options),
+        release: (of, held) => this.asked(host, () => store.release(of, held)),
+        nextDue: (after) => this.asked(host, () => store.nextDue(after)),
+        record: (of, settled) => this.asked(host, () => store.record(of, settled)),
       },
-      post: (url, { body }) => process.receive(this.#post(new URL(url).hostname.replace('.example', ''), body, term)),
+      post: (url, message) =>
+        process.receive(this.#post(host, term, new URL(url).hostname.replace('.example', ''), message)),
       box: BOX,
       clock,
       dice: () => this.#dice.next(),
       term,
       watch: {
-        ...{ onSwitchedOff: () => {}, onFailure: () => {}, onReplaced: () => {} },
+        ...{ onSwitchedOff: () => {}, onFailure: () => {}, onReplaced },
         ...{ onSecretUnreadable: () => {}, onEventUnreadable: () => {} },
       },
     })
-    sender.wake()
-    return sender
   }
 
-  async #post(endpointId: string, body: string, term: number) {
+  async #claim(
+    host: SenderHost,
+    options: Parameters<MemorySenderStore['claim']>[0],
+  ): Promise<readonly ClaimedDelivery[]> {
+    const { term } = options
+    const claimed = await this.asked(host, async () => {
+      const deliveries = await this.store.claim(options)
+      const foreign = deliveries.find(({ agencyId }) => this.store.senderOf(shardOf(agencyId)) !== term)
+      if (foreign !== undefined)
+        this.broken.push(`W2: ${term} has claimed ${foreign.deliveryId}, which another one sends`)
+      return deliveries
+    })
+    const now = this.#clock.monotonicMs()
+    for (const { deliveryId } of claimed) this.#claimedAt.set(`${deliveryId} by ${term}`, now)
+    return claimed
+  }
+
+  async #post(
+    { leftAt }: SenderHost,
+    term: number,
+    endpointId: string,
+    { headers, body }: Parameters<PostOnce>[1],
+  ): Promise<PostResult> {
     const { id } = JSON.parse(body) as { id: string }
     const deliveryId = `${id} to ${endpointId}`
+    const name = `${deliveryId} was sent by ${term}`
     const delivery = this.store.deliveries.get(deliveryId)
-    // The wall clock may have been set back since the claim: what counts is whether the time had ever come. A sender
-    // that was replaced may still send what its successor has postponed (W2).
-    const early = (delivery?.nextAttemptAt ?? 0) - this.#clock.highestNow
-    if (early > 0 && term === this.store.term) this.untimely.push(`W4: ${deliveryId} was sent ${early} ms early`)
-    this.#received.set(deliveryId, [...(this.#received.get(deliveryId) ?? []), body])
+    const before = this.#received.get(deliveryId) ?? []
     const receiver: Receiver = endpointId.startsWith('healthy') ? 'healthy' : 'flaky'
+    if (headers['webhook-id'] !== id) this.broken.push(`W3: ${name} as ${headers['webhook-id']}`)
+    const claimedAt = this.#claimedAt.get(`${deliveryId} by ${term}`)
+    if (claimedAt === undefined) this.broken.push(`W2: ${name}, which had not claimed it`)
+    else if (claimedAt < (leftAt(delivery?.agencyId ?? '') ?? 0))
+      this.broken.push(`W2: ${name}, which had left it to others`)
+    this.#claimedAt.delete(`${deliveryId} by ${term}`)
+    // A sender that was replaced may still send what its successor sends, or has postponed (W2).
+    if (!this.#interrupted.has(deliveryId)) {
+      const isTaken = delivery?.status === 'delivered' || (receiver === 'healthy' && before.length > 0)
+      if (isTaken) this.broken.push(`W1: ${name}, although it had been taken`)
+      // The wall clock may have been set back since the claim: what counts is whether the time had ever come.
+      const early = (delivery?.nextAttemptAt ?? 0) - this.#clock.highestNow
+      if (early > this.#aheadMsMax) this.broken.push(`W4: ${name} ${early} ms early`)
+    }
+    this.#received.set(deliveryId, [...before, body])
     const durationMs = 1 + this.#dice.below(receiver === 'healthy' ? 200 : 10_000)
     const outcome = this.#answer(receiver)
     await new Promise<void>((resolve) => this.#clock.after(durationMs, resolve))
@@ -111,11 +195,11 @@ export class SimWebhooks {
   }
 
   /** The database of the outbox loses requests and replies too; the sender tries again. */
-  async #travel<T>(work: () => Promise<T>): Promise<T> {
+  async #travel<T>(work: () => Promise<T>, isCut: () => boolean): Promise<T> {
     await new Promise<void>((resolve) => this.#clock.after(this.#dice.below(30), resolve))
-    if (this.#dice.chance(0.03)) throw new Error('request lost')
+    if (isCut() || this.#dice.below(100) < this.lossPercent) throw new Error('request lost')
     const answer = await work()
-    if (this.#dice.chance(0.03)) throw new Error('reply lost')
+    if (isCut() || this.#dice.below(100) < this.lossPercent) throw new Error('reply lost')
     return answer
   }
 }

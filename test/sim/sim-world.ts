@@ -51,7 +51,7 @@ export class SimWorld {
   private constructor(seed: number, faults: BuildFaults) {
     this.dice = new SeededRandom(seed)
     this.store = new SimStore(this.clock, this.dice)
-    this.webhooks = new SimWebhooks(this.clock, this.dice, this.store)
+    this.webhooks = new SimWebhooks({ clock: this.clock, dice: this.dice, journal: this.store, aheadMsMax: 0 })
     this.store.onLost = ({ shards }) => {
       // While a batch is in doubt, one of its shards is taken over: the rest of the batch stays its writer's.
       if (shards.length > 1 && this.store.troublePercent > 0 && this.dice.chance(0.4))

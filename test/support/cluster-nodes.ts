@@ -59,11 +59,14 @@ export class TestCluster {
         onNodeIdTaken: note('id taken'),
         onEtcdFailure: note('etcd failure'),
         onEtcdBack: note('etcd back'),
+        onEtcdReplaced: note('etcd replaced'),
         onAcquired: note('acquired'),
         onReleased: note('released'),
         onDropped: note('dropped'),
         onFenced: note('fenced'),
         onMoveFailure: note('move failure'),
+        onDatabaseMissed: note('database missed'),
+        onDatabaseBack: note('database back'),
       },
     })
     const made = { id, node, host, cut: (isCut: boolean) => etcd.cut(isCut), mute: () => etcd.mute() }
@@ -104,12 +107,15 @@ export class TestCluster {
     )
   }
 
-  /** Every shard is served by the node that should, and by no other. */
+  /** Every shard is served by the node that should, and by no other, as all nodes see it that are not cut off: one may just have joined. */
   get isSettled(): boolean {
     const [first] = this.nodes
     if (first === undefined) return false
-    const { wanted } = first.node
-    return this.serving().every((nodes, shard) => nodes.length === 1 && nodes[0] === wanted[shard])
+    const serving = this.serving()
+    const asked = this.nodes.filter(({ node }) => node.confirmation.hasLease)
+    return (asked.length > 0 ? asked : [first]).every(({ node: { wanted } }) =>
+      serving.every((nodes, shard) => nodes.length === 1 && nodes[0] === wanted[shard]),
+    )
   }
 
   async settle(withinMs = 15_000): Promise<number> {

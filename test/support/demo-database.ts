@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { agencyStore, usageKeeper } from '../../src/app/open-portal.ts'
 import { ROLES, type Role } from '../../src/core/catalogue/access-token.ts'
 import { type DemoOptions, ensureDemo } from '../../src/demo/ensure-demo.ts'

@@ -24,6 +24,8 @@ export interface EntryNode {
   readonly entry: RequestEntry
   /** What its app was asked, oldest first. */
   readonly asked: Request[]
+  /** Ids of the nodes that it said refused its requests. */
+  readonly refusals: readonly string[]
   /** Answers in its place. */
   app: Answering
   /** Which ownership of every shard of its own it is. */
@@ -43,8 +45,16 @@ export class EntryCluster {
   readonly #addresses = new Map<string, NodeAddress>()
 
   /** @param answer of the app; left out: tells what it was asked */
-  node(id: string, answer: (request: Request, node: EntryNode) => Response | Promise<Response> = tell): EntryNode {
+  node(
+    id: string,
+    answer: (request: Request, node: EntryNode) => Response | Promise<Response> = tell,
+    {
+      secrets = [CLUSTER_SECRET],
+      ...limits
+    }: { secrets?: readonly string[]; forwardedMax?: number; forwardedFeedsMax?: number } = {},
+  ): EntryNode {
     const asked: Request[] = []
+    const refusals: string[] = []
     const sees = new Map<number, string | null>()
     const state = { term: 1 }
     const leaving = new AbortController()
@@ -55,8 +65,9 @@ export class EntryCluster {
         if (owner === undefined || owner === null) return null
         return owner === id ? 'self' : (this.#addresses.get(owner) ?? null)
       },
-      changed: (_, ms) =>
+      changed: (_, ms, signal) =>
         new Promise((resolve) => {
+          signal?.addEventListener('abort', () => done())
           const done = () => {
             clearTimeout(timer)
             this.#waiting.delete(done)
@@ -67,9 +78,11 @@ export class EntryCluster {
         }),
     }
     const entry = new RequestEntry({
-      ...{ owners, clock: systemClock, newId: systemIds, hops: new Hops(CLUSTER_SECRET), leaving: leaving.signal },
+      ...{ owners, clock: systemClock, newId: systemIds, fetch, hops: new Hops(secrets), leaving: leaving.signal },
       termOf: () => state.term,
       refreshSession: async () => {},
+      ...limits,
+      onRefused: (refusing) => void refusals.push(refusing.id),
     })
     const app: Answering = (request) => {
       asked.push(request)
@@ -92,7 +105,7 @@ export class EntryCluster {
     const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
     const url = `http://127.0.0.1:${server.port}`
     const node: EntryNode = {
-      ...{ id, url, entry, asked, sees },
+      ...{ id, url, entry, asked, sees, refusals },
       app: (request) => answer(request, node),
       get term() {
         return state.term

@@ -28,15 +28,28 @@ export class EtcdServers {
   readonly #folder: string
   readonly #members: readonly Member[]
   readonly #args: readonly string[]
+  /** What clients must show; empty: nothing. */
+  readonly #identity: Partial<ServerCertificate>
 
-  private constructor(folder: string, members: readonly Member[], args: readonly string[]) {
+  private constructor(
+    folder: string,
+    members: readonly Member[],
+    { args, identity }: { args: readonly string[]; identity: Partial<ServerCertificate> },
+  ) {
     this.#folder = folder
     this.#members = members
     this.#args = args
+    this.#identity = identity
   }
 
-  /** @param options.certificate of 127.0.0.1: clients have to use TLS */
-  static async start(count = 1, { certificate }: { certificate?: ServerCertificate } = {}): Promise<EtcdServers> {
+  /**
+   * @param options.certificate of 127.0.0.1: clients have to use TLS
+   * @param options.clientAuthority PEM text: and show a certificate of this authority, as that one is
+   */
+  static async start(
+    count = 1,
+    { certificate, clientAuthority }: { certificate?: ServerCertificate; clientAuthority?: string } = {},
+  ): Promise<EtcdServers> {
     if (PROGRAM === null) throw new Error('There is no etcd on this machine (Debian: etcd-server)')
     const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'nightledger-etcd-'))
     const members = Array.from({ length: count }, (_, index) => ({
@@ -46,9 +59,10 @@ export class EtcdServers {
       peerUrl: `http://127.0.0.1:${freePort()}`,
       process: null,
     }))
-    const args = certificate === undefined ? [] : filesOf(folder, certificate)
-    const servers = new EtcdServers(folder, members, args)
-    for (const index of members.keys()) servers.startMember(index)
+    const args = certificate === undefined ? [] : filesOf(folder, certificate, clientAuthority)
+    const identity = clientAuthority === undefined ? {} : { ...certificate }
+    const servers = new EtcdServers(folder, members, { args, identity })
+    await Promise.all([...members.keys()].map((index) => servers.startMember(index)))
     await servers.ready()
     return servers
   }
@@ -62,8 +76,10 @@ export class EtcdServers {
     return this.#members.map(({ clientUrl }) => clientUrl)
   }
 
-  startMember(index: number): void {
+  /** A member that was killed has first to be gone: its successor has the same folder and ports. */
+  async startMember(index: number): Promise<void> {
     const member = this.#member(index)
+    await member.process?.exited
     const { name, folder, clientUrl, peerUrl } = member
     member.process = Bun.spawn(
       [
@@ -88,6 +104,14 @@ export class EtcdServers {
     )
   }
 
+  /** A member that was killed, or has ended, begins again without what it had. */
+  async startEmptyMember(index: number): Promise<void> {
+    const member = this.#member(index)
+    await member.process?.exited
+    rmSync(member.folder, { recursive: true, force: true })
+    await this.startMember(index)
+  }
+
   signal(index: number, signal: NodeJS.Signals): void {
     this.#member(index).process?.kill(signal)
   }
@@ -99,7 +123,7 @@ export class EtcdServers {
   /** The member that leads; null: none does. */
   async leader(): Promise<number | null> {
     for (const [index, { clientUrl }] of this.#members.entries()) {
-      const status = await post(`${clientUrl}/v3/maintenance/status`).catch(() => null)
+      const status = await this.#post(`${clientUrl}/v3/maintenance/status`).catch(() => null)
       if (status === null) continue
       const { header, leader } = status as { header: { member_id: string }; leader?: string }
       if (leader === header.member_id) return index
@@ -111,7 +135,7 @@ export class EtcdServers {
   async ready(): Promise<void> {
     const until = performance.now() + 30_000
     while (performance.now() < until) {
-      const isUp = await post(`${this.#member(0).clientUrl}/v3/kv/range`, { key: 'AA==' }).then(
+      const isUp = await this.#post(`${this.#member(0).clientUrl}/v3/kv/range`, { key: 'AA==' }).then(
         (answer) => 'header' in (answer as object),
         () => false,
       )
@@ -127,6 +151,16 @@ export class EtcdServers {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
+  async #post(url: string, body: unknown = {}): Promise<unknown> {
+    const answer = await fetch(url, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(2_000),
+      tls: { rejectUnauthorized: false, ...this.#identity },
+    })
+    return answer.json()
+  }
+
   #member(index: number): Member {
     const member = this.#members[index]
     if (member === undefined) throw new Error(`There is no member ${index}`)
@@ -134,21 +168,15 @@ export class EtcdServers {
   }
 }
 
-function filesOf(folder: string, { cert, key }: ServerCertificate): string[] {
-  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  writeFileSync(certFile, cert)
-  writeFileSync(keyFile, key)
-  return ['--cert-file', certFile, '--key-file', keyFile]
-}
-
-async function post(url: string, body: unknown = {}): Promise<unknown> {
-  const answer = await fetch(url, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(2_000),
-    tls: { rejectUnauthorized: false },
-  })
-  return answer.json()
+function filesOf(folder: string, { cert, key }: ServerCertificate, clientAuthority: string | undefined): string[] {
+  const file = (name: string, text: string) => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+  const server = ['--cert-file', file('cert.pem', cert), '--key-file', file('key.pem', key)]
+  if (clientAuthority === undefined) return server
+  return [...server, '--client-cert-auth', '--trusted-ca-file', file('clients.pem', clientAuthority)]
 }
 
 function freePort(): number {

@@ -1,11 +1,19 @@
 import type { Clock } from '../../src/lib/clock.ts'
 
+interface Timer {
+  readonly at: number
+  /** Of two timers for the same moment, the one that was set first fires first. */
+  readonly order: number
+  /** Null: cancelled. */
+  task: (() => void) | null
+}
+
 /** A clock that moves only when a test advances it. Timers fire in order of their time. */
 export class FakeClock implements Clock {
   #wall: number
   #highest: number
   #monotonic = 0
-  #timers: { at: number; order: number; task: () => void }[] = []
+  readonly #timers = new TimerHeap()
   #order = 0
 
   constructor(wall = Date.UTC(2027, 0, 1)) {
@@ -22,16 +30,16 @@ export class FakeClock implements Clock {
   }
 
   after(ms: number, task: () => void): () => void {
-    const timer = { at: this.#monotonic + Math.max(0, ms), order: this.#order++, task }
+    const timer: Timer = { at: this.#monotonic + Math.max(0, ms), order: this.#order++, task }
     this.#timers.push(timer)
     return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer)
+      timer.task = null
     }
   }
 
   /** When the next timer fires, milliseconds from now; null when none is set. */
   get nextTimerIn(): number | null {
-    const next = this.#next()
+    const next = this.#timers.next
     return next === undefined ? null : next.at - this.#monotonic
   }
 
@@ -39,11 +47,10 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms
     await settle()
-    for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
-      const due = next
-      this.#move(due.at)
-      this.#timers = this.#timers.filter((other) => other !== due)
-      due.task()
+    for (let next = this.#timers.next; next !== undefined && next.at <= end; next = this.#timers.next) {
+      this.#timers.shift()
+      this.#move(next.at)
+      next.task?.()
       await settle()
     }
     this.#move(end)
@@ -66,10 +73,52 @@ export class FakeClock implements Clock {
     this.#highest = Math.max(this.#highest, this.#wall)
     this.#monotonic = to
   }
+}
 
-  #next() {
-    return this.#timers.toSorted((a, b) => a.at - b.at || a.order - b.order)[0]
+/** A binary heap: the simulations set thousands of timers. */
+class TimerHeap {
+  readonly #timers: Timer[] = []
+
+  /** The one that fires next. */
+  get next(): Timer | undefined {
+    while (this.#timers[0]?.task === null) this.shift()
+    return this.#timers[0]
   }
+
+  push(timer: Timer): void {
+    const timers = this.#timers
+    let place = timers.length
+    while (place > 0) {
+      const above = (place - 1) >> 1
+      const parent = timers[above] as Timer
+      if (isBefore(parent, timer)) break
+      timers[place] = parent
+      place = above
+    }
+    timers[place] = timer
+  }
+
+  /** Takes the first one out. */
+  shift(): void {
+    const timers = this.#timers
+    const last = timers.pop()
+    if (last === undefined || timers.length === 0) return
+    let place = 0
+    for (;;) {
+      let below = 2 * place + 1
+      if (below >= timers.length) break
+      if (below + 1 < timers.length && isBefore(timers[below + 1] as Timer, timers[below] as Timer)) below += 1
+      const child = timers[below] as Timer
+      if (isBefore(last, child)) break
+      timers[place] = child
+      place = below
+    }
+    timers[place] = last
+  }
+}
+
+function isBefore(a: Timer, b: Timer): boolean {
+  return a.at === b.at ? a.order < b.order : a.at < b.at
 }
 
 /** Lets everything that is ready to run do so. */

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
-import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
+import { type Postmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { eventually } from './eventually.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
 /** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */
@@ -44,10 +45,15 @@ export class FaultPostgres {
 
   /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and goes on. */
   signal(signal: NodeJS.Signals): void {
-    const cluster = findCluster(this.#dataDir)
-    const postmaster = cluster === null ? null : readPostmaster(cluster)
+    const postmaster = this.#postmaster()
     if (postmaster === null) throw new Error('The server does not run')
     process.kill(postmaster.pid, signal)
+  }
+
+  /** Fast shutdown, to its end: no connection is left that could still take a write. */
+  async shutDown(): Promise<void> {
+    this.signal('SIGINT')
+    await eventually('the server has ended', () => this.#postmaster() === null)
   }
 
   /** Ends what is left of the server and starts it on the same data. */
@@ -55,6 +61,11 @@ export class FaultPostgres {
     await this.#server.stop()
     this.#server = await startEmbedded({ dataDir: this.#dataDir, onStep: () => {} })
     this.proxy.target = Number(new URL(this.#server.url).port)
+  }
+
+  #postmaster(): Postmaster | null {
+    const cluster = findCluster(this.#dataDir)
+    return cluster === null ? null : readPostmaster(cluster)
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Ledger, LedgerLimits } from '../../src/app/open-ledger.ts'
+import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
 import type { AccessToken, Role } from '../../src/core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'

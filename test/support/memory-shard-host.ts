@@ -13,6 +13,8 @@ export class MemoryShardHost implements ShardHost {
   readonly #own = new Map<number, number>()
   /** What was called. */
   readonly calls: { readonly call: 'acquire' | 'release' | 'drop'; readonly shards: readonly number[] }[] = []
+  /** Postgres does not answer this host. */
+  isCut = false
   /** How long acquire and release take. */
   workMs = 0
   onFenced: (shards: readonly number[]) => void = () => {}
@@ -33,7 +35,7 @@ export class MemoryShardHost implements ShardHost {
     this.calls.push({ call: 'acquire', shards })
     if (shards.some((shard) => this.#own.has(shard))) throw new Error('A shard is owned already')
     await Bun.sleep(this.workMs)
-    if (this.#epochs.isAway) throw new Error('Postgres is away')
+    await this.ping()
     for (const shard of shards) {
       const epoch = (this.#epochs.epochs[shard] ?? 0) + 1
       this.#epochs.epochs[shard] = epoch
@@ -53,10 +55,14 @@ export class MemoryShardHost implements ShardHost {
   }
 
   async confirm(): Promise<readonly number[]> {
-    if (this.#epochs.isAway) throw new Error('Postgres is away')
+    await this.ping()
     const lost = [...this.#own].filter(([shard, epoch]) => this.#epochs.epochs[shard] !== epoch).map(([shard]) => shard)
     for (const shard of lost) this.#own.delete(shard)
     return lost
+  }
+
+  async ping(): Promise<void> {
+    if (this.#epochs.isAway || this.isCut) throw new Error('Postgres is away')
   }
 
   /** A write meets the fence. */

@@ -1,4 +1,5 @@
-import { DEFAULT_LIMITS, type Ledger, type LedgerLimits, openLedger } from '../../src/app/open-ledger.ts'
+import { DEFAULT_LIMITS, type Ledger, type LedgerLimits } from '../../src/app/ledger.ts'
+import { openLedger } from '../../src/app/open-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'

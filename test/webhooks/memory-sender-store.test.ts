@@ -19,7 +19,9 @@ function memoryEntryOf(entry: SampleEntry): MemoryEntry {
 
 senderStoreContract('in memory', async () => {
   const journal: MemoryEntry[] = []
-  const store = new MemorySenderStore(() => journal)
+  const raised = new Map<number, number>()
+  const epochOf = (shard: number) => 1 + (raised.get(shard) ?? 0)
+  const store = new MemorySenderStore(() => journal, epochOf)
   const delivery = (id: string) => {
     const found = store.deliveries.get(id)
     if (found === undefined) throw new Error(`No delivery ${id}`)
@@ -33,6 +35,8 @@ senderStoreContract('in memory', async () => {
   return {
     store,
     epoch: store.epoch,
+    ownership: async (shard) => ({ shard, epoch: epochOf(shard) }),
+    raiseEpoch: async (shard) => void raised.set(shard, epochOf(shard)),
     addEntry: async (entry) => void journal.push(memoryEntryOf(entry)),
     damageEntry: async (entry) => {
       const found = journal.find(({ id }) => id === entry.id)

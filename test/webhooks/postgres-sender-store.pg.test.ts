@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { shardOf } from '../../src/core/journal/shard.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { deliveryBacklog } from '../../src/postgres/stores/delivery-backlog.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
-import { SenderReplacedError } from '../../src/webhooks/sender-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 import { sampleId } from '../support/samples.ts'
@@ -35,6 +33,11 @@ async function openTables(): Promise<SenderTables> {
   return {
     store,
     epoch: fence?.epoch ?? 0,
+    ownership: async (shard) => {
+      const [row] = await sql<{ epoch: number }[]>`select epoch::int from shard where shard = ${shard}`
+      return { shard, epoch: row?.epoch ?? -1 }
+    },
+    raiseEpoch: async (shard) => void (await sql`update shard set epoch = epoch + 1 where shard = ${shard}`),
     addEntry: (entry) => insertEntries(sql, [entry]),
     damageEntry: async (entry) =>
       void (await sql`update journal set payload = payload || ' ' where entry_id = ${uuidOf(entry.id)}`),
@@ -194,48 +197,3 @@ async function rowsRead(table: 'webhook_delivery' | 'journal'): Promise<number> 
          + (select sum(idx_tup_read) from pg_stat_user_indexes where relname like ${`${table}%`})::float8 as n`
   return row?.n ?? Number.NaN
 }
-
-test('senders of two nodes claim only what is of their shards, and a shard that passes takes its open claims along', async () => {
-  const { addEndpoint, addDelivery, epoch } = await openTables()
-  const { sql } = database
-  const [a, b] = ['a', 'b'].map((name) => ({ id: sampleId('whe', name), agencyId: sampleId('agc', name) }))
-  if (a === undefined || b === undefined) throw new Error('no endpoints')
-  for (const [i, endpoint] of [a, b].entries()) {
-    await addEndpoint(endpoint)
-    await addDelivery(sampleId('dlv', i), endpoint, CREATED.getTime())
-  }
-  const owned = async (endpoint: { agencyId: string }) => {
-    const shard = shardOf(endpoint.agencyId)
-    const [row] = await sql<{ epoch: number }[]>`select epoch::int from shard where shard = ${shard}`
-    return { shard, epoch: row?.epoch ?? -1 }
-  }
-  const claim = (term: number) =>
-    store.claim({ term, dueUntil: CREATED.getTime(), room: 100, windowFresh: 2, windows: {} })
-  const single = await store.takeOver(epoch)
-  const [one, two] = [await store.join(), await store.join()]
-  await expect(claim(single)).rejects.toBeInstanceOf(SenderReplacedError)
-  expect(await claim(one)).toEqual([])
-  expect(await store.sendFor(one, [await owned(a)])).toEqual([shardOf(a.agencyId)])
-  expect(await store.sendFor(two, [await owned(b)])).toEqual([shardOf(b.agencyId)])
-  expect((await claim(one)).map(({ agencyId }) => agencyId)).toEqual([a.agencyId])
-  expect((await claim(two)).map(({ agencyId }) => agencyId)).toEqual([b.agencyId])
-  // The shard of `a` passes to the other node.
-  const stale = await owned(a)
-  await sql`update shard set epoch = epoch + 1 where shard = ${stale.shard}`
-  expect(
-    await store.sendFor(
-      two,
-      [stale, await owned(b)].sort((x, y) => x.shard - y.shard),
-    ),
-  ).toEqual([shardOf(b.agencyId)])
-  const both = [await owned(a), await owned(b)].sort((x, y) => x.shard - y.shard)
-  expect(await store.sendFor(two, both)).toEqual(both.map(({ shard }) => shard))
-  expect(await claim(one)).toEqual([])
-  expect((await claim(two)).map(({ agencyId }) => agencyId)).toEqual([a.agencyId])
-  // A process that takes over all shards replaces both.
-  await store.takeOver((await sql`select epoch::int from shard where shard = 0`)[0]?.['epoch'])
-  for (const term of [one, two]) {
-    await expect(claim(term)).rejects.toBeInstanceOf(SenderReplacedError)
-    await expect(store.sendFor(term, both)).rejects.toBeInstanceOf(SenderReplacedError)
-  }
-})

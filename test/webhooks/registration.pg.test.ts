@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'

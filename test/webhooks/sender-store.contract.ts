@@ -1,4 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import type { ShardEpoch } from '../../src/core/journal/journal-store.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
+import type { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { SenderReplacedError, type SenderStore, type Settled } from '../../src/webhooks/sender-store.ts'
 import { sampleId } from '../support/samples.ts'
 import { MEMORY_MONTH, type MemoryDelivery, type MemoryEndpoint } from './support/memory-sender-store.ts'
@@ -13,9 +16,13 @@ const ENDPOINT_B = sampleId('whe', 'b')
 
 /** A store and its tables, which tests fill and read. */
 export interface SenderTables {
-  readonly store: SenderStore
+  readonly store: SenderStore & Pick<PostgresSenderStore, 'join' | 'sendFor'>
   /** The epoch of the current writer, with which a sender can take over. */
   readonly epoch: number
+  /** Of the shard, as its writer knows it. */
+  ownership(shard: number): Promise<ShardEpoch>
+  /** Gives the shard to another writer. */
+  raiseEpoch(shard: number): Promise<void>
   addEntry(entry: SampleEntry): Promise<void>
   /** Changes what the entry says, so that its checksum no longer matches. */
   damageEntry(entry: SampleEntry): Promise<void>
@@ -42,7 +49,7 @@ const NOW = Math.floor(Date.now() / 1_000) * 1_000
 export function senderStoreContract(name: string, open: () => Promise<SenderTables>): void {
   describe(`the sender's store ${name}`, () => {
     let tables: SenderTables
-    let store: SenderStore
+    let store: SenderTables['store']
     let term: number
 
     beforeEach(async () => {
@@ -247,6 +254,53 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
         claimedBy: newer,
       })
       expect(await tables.endpoint(ENDPOINT_A)).toMatchObject({ consecutiveFailures: 0 })
+    })
+
+    test('senders of two nodes claim only what is of their shards, and a shard that passes takes its open claims along', async () => {
+      for (const [i, endpoint] of [A, B].entries()) await tables.addDelivery(sampleId('dlv', i), endpoint, NOW)
+      const [shardA, shardB] = [shardOf(A.agencyId), shardOf(B.agencyId)]
+      const [one, two] = [await store.join(), await store.join()]
+      await expect(claim()).rejects.toBeInstanceOf(SenderReplacedError)
+      expect(await claim({ term: one })).toEqual([])
+      const ofA = await tables.ownership(shardA)
+      const ofB = await tables.ownership(shardB)
+      expect(await store.sendFor(one, [ofA])).toEqual([shardA])
+      expect(await store.sendFor(two, [ofB])).toEqual([shardB])
+      const agencies = async (of: number) => (await claim({ term: of })).map(({ agencyId }) => agencyId)
+      expect(await agencies(one)).toEqual([A.agencyId])
+      expect(await agencies(two)).toEqual([B.agencyId])
+      // The shard of A passes to the other node, which does not know its new epoch at first.
+      await tables.raiseEpoch(shardA)
+      const inOrder = (...of: ShardEpoch[]) => of.sort((x, y) => x.shard - y.shard)
+      expect(await store.sendFor(two, inOrder(ofA, ofB))).toEqual([shardB])
+      const both = inOrder(await tables.ownership(shardA), ofB)
+      expect(await store.sendFor(two, both)).toEqual(both.map(({ shard }) => shard))
+      expect(await agencies(one)).toEqual([])
+      expect(await agencies(two)).toEqual([A.agencyId])
+      // What the former sender still says of it counts for nothing.
+      await store.record(one, [failed(sampleId('dlv', 0), { status: 'dead' })])
+      expect(await tables.delivery(sampleId('dlv', 0))).toMatchObject({ status: 'pending', claimedBy: two })
+      expect(await tables.endpoint(A.id)).toMatchObject({ consecutiveFailures: 0 })
+      await store.record(two, [failed(sampleId('dlv', 0))])
+      expect(await tables.endpoint(A.id)).toMatchObject({ consecutiveFailures: 1 })
+      // A process that takes over all shards replaces both.
+      await store.takeOver(tables.epoch)
+      for (const of of [one, two]) {
+        await expect(claim({ term: of })).rejects.toBeInstanceOf(SenderReplacedError)
+        await expect(store.sendFor(of, both)).rejects.toBeInstanceOf(SenderReplacedError)
+      }
+    })
+
+    test('the sender of a node makes deliveries of its shards alone, and gives up those that it does not name any more', async () => {
+      await addEntries(A.agencyId, 1)
+      await addEntries(B.agencyId, 1)
+      const one = await store.join()
+      expect(await make({ term: one })).toEqual({ made: 0, mayHaveMore: false })
+      await store.sendFor(one, [await tables.ownership(shardOf(A.agencyId))])
+      expect(await make({ term: one })).toEqual({ made: 2, mayHaveMore: false })
+      expect(await store.sendFor(one, [await tables.ownership(shardOf(B.agencyId))])).toEqual([shardOf(B.agencyId)])
+      expect(await make({ term: one, agencyIds: [A.agencyId, B.agencyId] })).toEqual({ made: 1, mayHaveMore: false })
+      expect((await claim({ term: one })).map(({ agencyId }) => agencyId)).toEqual([B.agencyId])
     })
 
     test('a process that is no longer the writer cannot take over', async () => {

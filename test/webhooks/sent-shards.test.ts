@@ -48,6 +48,13 @@ test('a sender looks at all agencies when its node has got a shard, and leaves t
   expect([left, wakes()]).toEqual([[[A]], 2])
 })
 
+test('a shard that is lost before Postgres has answered for it is left too: its deliveries may have been claimed', async () => {
+  const { shards, left } = open(() => new Promise(() => {}))
+  shards.want(of(A))
+  shards.want(of(B))
+  expect(left).toEqual([[A]])
+})
+
 test('what Postgres does not give, or cannot answer, is asked for again', async () => {
   let failures = 2
   const { shards, asked, clock, wakes } = open(async (wanted) => {

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
 import { systemIds, uuidOf } from '../../src/lib/ids.ts'
 import { PostgresEndpointRows } from '../../src/postgres/stores/postgres-endpoint-rows.ts'
@@ -268,6 +269,22 @@ describe('an event', () => {
     expect(await statuses(first.endpoint.id)).toEqual(['delivered'])
     expect(await statuses(second.endpoint.id)).toEqual(['delivered'])
     expect(await statuses(off.endpoint.id)).toEqual([])
+  })
+
+  test.each(['the process', 'a node'])('a resend of what %s is sending is not sent beside it', async (by) => {
+    await register()
+    await book()
+    await makeDeliveries(database.url, ledger.epoch)
+    const store = new PostgresSenderStore(database.url)
+    const term = by === 'a node' ? await store.join() : await store.takeOver(ledger.epoch)
+    const epoch = ledger.epochOf(agency.id)
+    if (by === 'a node') await store.sendFor(term, [{ shard: shardOf(agency.id), epoch }])
+    const claim = () => store.claim({ term, dueUntil: Date.now() + 60_000, room: 9, windowFresh: 9, windows: {} })
+    const [claimed, ...others] = await claim()
+    expect(others).toEqual([])
+    expect((await commands.resend(agency.id, claimed?.deliveryId ?? '', line())).kind).toBe('resent')
+    expect(await claim()).toEqual([])
+    await store.close()
   })
 
   test('keeps every attempt, and a resend has the same id and bytes on a new schedule', async () => {

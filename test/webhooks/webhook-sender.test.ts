@@ -300,6 +300,29 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect(harness.sent[2]?.body).toBe(taken.body() ?? '')
   })
 
+  test('they are sent though claims are lost more often than that, and what those had claimed is sent later', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    const first = harness.store.addDelivery('whe_a', harness.clock.now())
+    const lose = () =>
+      harness.store.failures.push({ call: 'claim', when: 'after', error: new Error('connection lost') })
+    lose()
+    await harness.begin()
+    await harness.clock.advance(6_000)
+    const last = harness.store.addDelivery('whe_a', harness.clock.now())
+    lose()
+    await harness.wake()
+    expect(harness.seen).toEqual(['cannot claim', 'cannot claim'])
+    // The first release finds the second one too. It may not have ended by then: this one had not.
+    const release = harness.store.release.bind(harness.store)
+    harness.store.release = (term, held) => release(term, [...held, last.deliveryId])
+    await harness.clock.advance(6_500)
+    expect([first.status, last.status]).toEqual(['delivered', 'pending'])
+    harness.store.release = release
+    await harness.clock.advance(6_500)
+    expect(last.status).toBe('delivered')
+  })
+
   test('stopping requeues queued deliveries, and waits for and records those in flight', async () => {
     const harness = new Harness()
     harness.endpoint('whe_a')

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Ledger } from '../../src/app/open-ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import { successLine } from '../../src/core/bookings/audit-lines.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'

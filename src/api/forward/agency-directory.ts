@@ -70,7 +70,9 @@ export class AgencyDirectory {
     if (known !== undefined) return known
     if (this.#isUnknown(text)) return null
     if (this.#waiting.length >= WAITING_MAX)
-      return Promise.reject(new DirectoryFullError(`Cannot look up an agency: ${WAITING_MAX} look-ups already wait`))
+      return Promise.reject(
+        new DirectoryFullError(`Cannot look up an agency: ${WAITING_MAX} look-ups are already waiting`),
+      )
     return new Promise((resolve, reject) => {
       this.#waiting.push({ naming, resolve, reject })
       if (!this.#isAsking) void this.#ask()

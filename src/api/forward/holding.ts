@@ -36,11 +36,17 @@ export class Holding {
   }
 
   /**
-   * Waits until the shard has another owner, or for `ms`. `shard`: null for something else than an owner.
+   * Waits until the shard has another owner, or for `ms`.
+   * @param asked.shard null for something else than an owner
+   * @param asked.client aborted when the client has gone: nobody waits for the answer any more
    * @returns `waited`, or why the request must not wait any longer
    */
-  async wait(shard: number | null, patience: Patience, ms: number): Promise<'waited' | 'no_owner' | 'full'> {
-    if (patience.leftMs <= 0) return 'no_owner'
+  async wait(
+    { shard, client }: { readonly shard: number | null; readonly client: AbortSignal },
+    patience: Patience,
+    ms: number,
+  ): Promise<'waited' | 'no_owner' | 'full'> {
+    if (patience.leftMs <= 0 || client.aborted) return 'no_owner'
     if (this.#held >= HELD_MAX) return 'full'
     if (!patience.isHeld) this.#heldEver += 1
     patience.isHeld = true
@@ -48,13 +54,14 @@ export class Holding {
     const sinceMs = this.#clock.monotonicMs()
     try {
       const waitMs = Math.min(ms, patience.leftMs)
-      if (waitMs > 0) await (shard === null ? sleep(this.#clock, waitMs) : this.#owners.changed(shard, waitMs))
+      if (waitMs > 0)
+        await (shard === null ? sleep(this.#clock, waitMs, client) : this.#owners.changed(shard, waitMs, client))
     } finally {
       this.#held -= 1
       // At least 1: nobody waits for ever on a source that tells of changes without end.
       patience.leftMs -= Math.max(1, this.#clock.monotonicMs() - sinceMs)
     }
-    return 'waited'
+    return client.aborted ? 'no_owner' : 'waited'
   }
 }
 

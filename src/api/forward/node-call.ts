@@ -1,18 +1,22 @@
 /** One attempt to have a request answered by another node. */
 
+import { parseNodeUrl } from '../../cluster/node-url.ts'
 import type { NodeAddress } from '../../cluster/owners.ts'
 import { targetOf } from '../http/request-target.ts'
 import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
-import { OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+import { DOUBT_HEADER, HOP_REFUSED_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 
 /**
  * - `answered`: the owner's answer. `isStream`: its body is still coming.
- * - `not_owner`: the node decides the shard no longer, or does not serve: nothing was done. `owner`: who does, if it knows.
+ * - `not_owner`: the node decides the shard no longer, or does not serve: nothing was done, unless `isDoubtful`. `owner`: who does, if it
+ *   knows.
+ * - `refused`: the node does not know our secret: nothing was done.
  * - `unknown`: no connection, no answer, or half of one, or `signal` was aborted: something may have been done.
  */
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly response: Response; readonly isStream: boolean }
-  | { readonly kind: 'not_owner'; readonly owner: NodeAddress | null }
+  | { readonly kind: 'not_owner'; readonly owner: NodeAddress | null; readonly isDoubtful: boolean }
+  | { readonly kind: 'refused' }
   | { readonly kind: 'unknown' }
 
 export interface NodeCall {
@@ -53,16 +57,30 @@ export function forwardedHeaders(request: Request, requestId: string): Headers {
   return headers
 }
 
+/** How a request reaches another node: as `fetch` does. */
+export type NodeFetch = (url: string, init: NodeFetchInit) => Promise<Response>
+
+export interface NodeFetchInit extends Omit<NodeCall, 'url'> {
+  readonly redirect: 'manual'
+  readonly decompress: false
+}
+
 /** Never rejects. */
-export async function callNode(node: NodeAddress, { url, ...call }: NodeCall): Promise<CallOutcome> {
+export async function callNode(node: NodeAddress, { url, ...call }: NodeCall, fetch: NodeFetch): Promise<CallOutcome> {
   try {
     const { path, query } = targetOf(url)
     const target = `${node.url}${path}${query === '' ? '' : `?${query}`}`
     const answer = await fetch(target, { ...call, redirect: 'manual', decompress: false })
     const { status, headers, body } = answer
+    // Of a connection that is lost already, the body cannot even be cancelled.
+    const discard = () => void body?.cancel().catch(() => {})
+    if (headers.has(HOP_REFUSED_HEADER)) {
+      discard()
+      return { kind: 'refused' }
+    }
     if (status === NOT_OWNER_STATUS || (status !== HEADERS_TOO_LARGE && !headers.has(SERVED_BY_HEADER))) {
-      void body?.cancel()
-      return { kind: 'not_owner', owner: ownerIn(headers) }
+      discard()
+      return { kind: 'not_owner', owner: ownerIn(headers), isDoubtful: headers.has(DOUBT_HEADER) }
     }
     const kept = new Headers(headers)
     for (const name of NOT_RETURNED) kept.delete(name)
@@ -76,6 +94,7 @@ export async function callNode(node: NodeAddress, { url, ...call }: NodeCall): P
 }
 
 function ownerIn(headers: Headers): NodeAddress | null {
-  const [id, url] = headers.get(OWNER_HEADER)?.split(' ') ?? []
-  return id === undefined || url === undefined ? null : { id, url }
+  const [id = '', text = ''] = headers.get(OWNER_HEADER)?.split(' ') ?? []
+  const url = parseNodeUrl(text)
+  return url === null ? null : { id, url }
 }

@@ -12,8 +12,9 @@ const GRACE_MS = 100
 /**
  * Runs a call, and ends it when it is no use to wait any longer: the shard has another owner, or has had none for as long as a request
  * may wait, or the client of a read has gone. A stream is ended in the same way.
- * @param bound.client aborted when the client has gone; null for a write, which is completed anyway
+ * @param bound.client aborted when the client has gone, which ends a read, and a stream. A write is completed anyway
  * @param bound.leaving aborted when this process stops: ends streams, and a request that waits for something to happen
+ * @param bound.onEnd called once, when nothing of the call is open any more: of a stream, when it has ended
  */
 export async function ownerBound(
   bound: {
@@ -22,13 +23,15 @@ export async function ownerBound(
     readonly clock: Clock
     readonly node: NodeAddress
     readonly shard: number
-    readonly client: AbortSignal | null
+    readonly isRead: boolean
+    readonly client: AbortSignal
     readonly leaving: AbortSignal
     readonly isWait: boolean
+    readonly onEnd: () => void
   },
   call: (signal: AbortSignal) => Promise<CallOutcome>,
 ): Promise<CallOutcome> {
-  const { owners, watch, clock, node, shard, client, leaving, isWait } = bound
+  const { owners, watch, clock, node, shard, isRead, client, leaving, isWait } = bound
   const abort = new AbortController()
   const end = () => abort.abort()
   let withoutOwnerMs: number | null = null
@@ -46,13 +49,17 @@ export async function ownerBound(
   }
   const cancelDeadline = clock.after(ANSWER_MS_MAX, end)
   const unwatch = watch.on(shard, look)
-  client?.addEventListener('abort', end, { once: true })
+  if (isRead) client.addEventListener('abort', end, { once: true })
   if (isWait) leaving.addEventListener('abort', end, { once: true })
+  let isReleased = false
   const release = () => {
+    if (isReleased) return
+    isReleased = true
     unwatch()
     cancelGrace?.()
-    client?.removeEventListener('abort', end)
+    client.removeEventListener('abort', end)
     if (isWait) leaving.removeEventListener('abort', end)
+    bound.onEnd()
   }
   let isStream = false
   try {
@@ -61,7 +68,7 @@ export async function ownerBound(
     isStream = true
     leaving.removeEventListener('abort', end)
     const { response } = outcome
-    const body = response.body === null ? null : untilClosed(response.body, leaving, release)
+    const body = response.body === null ? null : untilClosed(response.body, { leaving, client, onClose: release })
     return { ...outcome, response: new Response(body, response) }
   } finally {
     cancelDeadline()
@@ -69,18 +76,27 @@ export async function ownerBound(
   }
 }
 
-/** The same stream, until `leaving` is aborted: it ends then, after its first part. `onClose` is called once, however it ends. */
+/**
+ * The same stream, until `leaving` is aborted: it ends then, after its first part. Or until `client` is: nobody may be reading it by then.
+ * `onClose` is called however it ends.
+ */
 function untilClosed(
   stream: ReadableStream<Uint8Array>,
-  leaving: AbortSignal,
-  onClose: () => void,
+  { leaving, client, onClose }: { leaving: AbortSignal; client: AbortSignal; onClose: () => void },
 ): ReadableStream<Uint8Array> {
   const reader = stream.getReader()
   const stop = () => void reader.cancel().catch(() => {})
   const close = () => {
     leaving.removeEventListener('abort', stop)
+    client.removeEventListener('abort', drop)
     onClose()
   }
+  const drop = () => {
+    stop()
+    close()
+  }
+  client.addEventListener('abort', drop, { once: true })
+  if (client.aborted) drop()
   let isBegun = false
   return new ReadableStream({
     pull: async (controller) => {

@@ -2,12 +2,14 @@
  * The way of every request into a node.
  *
  * - C8 A request makes one hop at most: one that comes from another node is answered here or, if this node does not own the shard, with
- *   421. No client sees a 421.
+ *   421. No client sees a 421. One that claims to come from another node, and cannot prove it, is refused at once: passed on, it would come
+ *   back from a node with another CLUSTER_SECRET.
  */
+import type { EntryStats } from '../../cluster/cluster-status.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
 import type { Answering } from '../server/served-routes.ts'
-import { notOwner, type Unanswered, unanswered } from './entry-answers.ts'
+import { hopRefused, notOwner, type Unanswered, unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, Holding } from './holding.ts'
 import { HOP_HEADER, type Hop, type ListenerName, SERVED_BY_HEADER } from './hop.ts'
 import { KeptBody } from './kept-body.ts'
@@ -17,25 +19,10 @@ import {
   isSafe,
   OwnerRoute,
   type OwnerRouteOptions,
+  type Undecided,
   withoutOurKey,
 } from './owner-route.ts'
 import { type RequestHome, SESSION_PATH } from './request-home.ts'
-
-/** Since the start, but for the last. */
-export interface EntryStats {
-  /** Answered by another node. */
-  readonly forwarded: number
-  /** Sent once more, because the owner had changed or had not answered. */
-  readonly sentAgain: number
-  /** Came from another node, and were answered 421. */
-  readonly misdirected: number
-  /** Had to wait for an owner. */
-  readonly held: number
-  /** Answered 500, because no owner could be asked in time. */
-  readonly unanswered: number
-  /** Wait now. */
-  readonly holding: number
-}
 
 /** Before the database is asked again for the agency of a request. */
 const LOOK_UP_AGAIN_MS = 100
@@ -84,7 +71,9 @@ export class RequestEntry {
     if (hopText !== null) {
       request.headers.delete(HOP_HEADER)
       const hop = this.#options.hops.read(hopText, request)
-      if (hop !== null) return this.#fromNode(listener, request, answer, hop)
+      return hop === null
+        ? this.#signed(hopRefused(this.#requestIdOf(request)))
+        : this.#fromNode(listener, request, answer, hop)
     }
     const body = new KeptBody(request)
     const home = listener.homes.of(request, body)
@@ -104,8 +93,7 @@ export class RequestEntry {
     for (let home = looking; ; home = Promise.resolve(listener.homes.of(request, body))) {
       const found = await home.catch(() => null)
       if (found !== null) return this.#at(listener, request, answer, body, found)
-      if (request.signal.aborted) return this.#unanswered('database', request)
-      const waited = await this.#holding.wait(null, patience, LOOK_UP_AGAIN_MS)
+      const waited = await this.#holding.wait({ shard: null, client: request.signal }, patience, LOOK_UP_AGAIN_MS)
       if (waited !== 'waited') return this.#unanswered('database', request)
     }
   }
@@ -133,15 +121,16 @@ export class RequestEntry {
         asked,
         response.then((made) => this.#route.ifDecided(asked, made, term)),
       )
-    return this.#route.ifDecided(asked, response, term) === null ? this.#toOwner(asked) : this.#signed(response)
+    const decided = this.#route.ifDecided(asked, response, term)
+    return decided instanceof Response ? this.#signed(decided) : this.#toOwner(asked)
   }
 
-  async #toOwner(asked: Asked, made: Promise<Response | null> | null = null): Promise<Response> {
+  async #toOwner(asked: Asked, made: Promise<Response | Undecided> | null = null): Promise<Response> {
     const { request, shard } = asked
     if (!isSafe(request)) this.#shards.set(request, shard)
     const answer = await this.#route.answer(asked, made)
     if (!(answer instanceof Response)) return this.#unanswered(answer, request)
-    return isSafe(request) ? this.#signed(answer) : this.#signed(withoutOurKey(request, answer))
+    return this.#signed(isSafe(request) ? answer : await withoutOurKey(request, answer, this.#requestIdOf(request)))
   }
 
   /** What any node answers, with something to be read first. */
@@ -167,13 +156,14 @@ export class RequestEntry {
     }
     const patience = this.#holding.patience()
     let owner = owners.ownerOf(shard)
-    while (owner === null && (await this.#holding.wait(shard, patience, HOLD_MS_MAX)) === 'waited')
+    const waiting = { shard, client: request.signal }
+    while (owner === null && (await this.#holding.wait(waiting, patience, HOLD_MS_MAX)) === 'waited')
       owner = owners.ownerOf(shard)
-    const response = owner === 'self' ? await this.#route.here(asked) : null
-    if (response !== null) return this.#signed(response)
+    const response = owner === 'self' ? await this.#route.here(asked) : 'not_done'
+    if (response instanceof Response) return this.#signed(response)
     this.#counted.misdirected += 1
     const next = owners.ownerOf(shard)
-    return notOwner(owners.self, next === 'self' ? null : next)
+    return notOwner(owners.self, next === 'self' ? null : next, { isDoubtful: response === 'unknown' })
   }
 
   async #isOperatorSession({ homes }: EntryListener, request: Request): Promise<boolean> {
@@ -200,8 +190,12 @@ export class RequestEntry {
   }
 
   #unanswered(why: Unanswered, request: Request): Response {
-    this.#counted.unanswered += 1
-    return this.#signed(unanswered(why, requestIdOf(request.headers.get('x-request-id'), this.#options.newId)))
+    if (why !== 'refused') this.#counted.unanswered += 1
+    return this.#signed(unanswered(why, this.#requestIdOf(request)))
+  }
+
+  #requestIdOf({ headers }: Request): string {
+    return requestIdOf(headers.get('x-request-id'), this.#options.newId)
   }
 
   /** An answer that another node has made is signed already. */

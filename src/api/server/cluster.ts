@@ -22,11 +22,15 @@ export interface ClusterPage {
 
 const UNAUTHORIZED = problem(
   'UNAUTHORIZED',
-  'This is for the operator: send the header Authorization: Bearer <PORTAL_TOKEN>',
+  'Only the operator may use this: send the header Authorization: Bearer <PORTAL_TOKEN>',
   {},
 )
-const NO_NODE = problem('NOT_FOUND', 'No such node', {})
-const NO_ETCD = problem('INTERNAL', 'etcd does not answer: nothing was changed, or it takes effect later', {})
+const NO_NODE = problem('NOT_FOUND', 'No node with this NODE_ID is in the cluster: GET /cluster lists its nodes', {})
+const NO_ETCD = problem(
+  'INTERNAL',
+  'etcd did not confirm the change, which may or may not have been made: look at GET /cluster when etcd answers, and repeat it if needed',
+  {},
+)
 
 /**
  * `GET /cluster`, and `PUT` and `DELETE /cluster/drains/{node}`: on the operator's listener, with the operator's token. They say the same

@@ -5,10 +5,14 @@
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
 import { type Address, type AddressVariables, listenError } from './listen-error.ts'
+import { unlessRouted } from './read-alike.ts'
 import { SERVE_OPTIONS } from './serve-options.ts'
 import { type Answering, servedRoutes } from './served-routes.ts'
 
 const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
+
+/** `path` of its route, as Bun's router has it; null: it answers whatever has none. */
+export type Wrap = (answer: Answering, path: string | null) => Answering
 
 export class Listener implements Serving {
   readonly server: Bun.Server<undefined>
@@ -47,19 +51,20 @@ export class Listener implements Serving {
    * `app` answers from the next request on, on every connection.
    * @param wrap what each of its answering functions is replaced by
    */
-  serve(app: AnyElysia, wrap?: (answer: Answering) => Answering): void {
+  serve(app: AnyElysia, wrap?: Wrap): void {
     this.prepare(app, wrap)()
   }
 
   /** @returns what `serve` does, when all that takes time is done */
-  prepare(app: AnyElysia, wrap: (answer: Answering) => Answering = (answer) => answer): () => void {
+  prepare(app: AnyElysia, wrap: Wrap = (answer) => answer): () => void {
     app.compile()
-    const fetch = wrap(app.fetch)
-    const routes = Object.entries(servedRoutes(app)).map(([path, methods]) => [
+    const fetch = wrap(app.fetch, null)
+    const served = servedRoutes(app)
+    const routes = Object.entries(served).map(([path, methods]) => [
       path,
-      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer)])),
+      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path)])),
     ])
-    const options = { routes: Object.fromEntries(routes), fetch }
+    const options = { routes: Object.fromEntries(routes), fetch: unlessRouted(served, fetch) }
     return () => {
       this.#fetch = fetch
       this.server.reload(options)

@@ -54,12 +54,13 @@ export interface TokenHolder {
 
 /** The agencies of this process. */
 export interface ServedAgencies {
-  has(agencyId: string): boolean
+  /** Which ownership of the agency this is: another number each time that it comes to this process. Null: another process has it. */
+  termOf(agencyId: string): number | null
   /** Why another one is not served. */
   refusal(): Error
 }
 
-const ALL: ServedAgencies = { has: () => true, refusal: () => new Error('Every agency is served') }
+const ALL: ServedAgencies = { termOf: () => 0, refusal: () => new Error('Every agency is served') }
 
 /** Units of all inventories in memory. Above this, inventories that were not used lately are evicted. */
 export const CACHED_UNITS_MAX = 200_000
@@ -184,8 +185,21 @@ export class Catalogue {
     return this.peekInventory(agencyId) ?? (await this.#load(agencyId))
   }
 
-  putAgency(agency: Agency): void {
-    if (this.#served.has(agency.id)) this.#put(agency)
+  /**
+   * Of a cluster: which ownership of the agency this is; null: another process has it. What was read or written in one is not put in a
+   * later one, which has read the agency anew: another process may have changed it in between.
+   */
+  termOf(agencyId: string): number | null {
+    return this.#served.termOf(agencyId)
+  }
+
+  /** @param term of `termOf`, when what led to this began */
+  putAgency(agency: Agency, term = this.termOf(agency.id)): void {
+    if (this.#isCurrent(agency.id, term)) this.#put(agency)
+  }
+
+  #isCurrent(agencyId: string, term: number | null): boolean {
+    return term !== null && term === this.termOf(agencyId)
   }
 
   #put(agency: Agency): void {
@@ -214,8 +228,9 @@ export class Catalogue {
     this.#change(agencyId, (inventory) => inventory.withUnit(unit))
   }
 
-  putFeeType(agencyId: string, feeType: FeeType): void {
-    this.#change(agencyId, (inventory) => inventory.withFeeType(feeType))
+  /** @param term as for `putAgency` */
+  putFeeType(agencyId: string, feeType: FeeType, term = this.termOf(agencyId)): void {
+    if (this.#isCurrent(agencyId, term)) this.#change(agencyId, (inventory) => inventory.withFeeType(feeType))
   }
 
   /** Called with the rules of a unit that has come into memory (`Inventory.shareRules`). */
@@ -251,7 +266,7 @@ export class Catalogue {
       const inventory = await this.#store.loadInventory(agencyId)
       const loading = this.#loading.get(agencyId)
       // It would not be told of changes.
-      if (!this.#served.has(agencyId)) throw this.#served.refusal()
+      if (this.termOf(agencyId) === null) throw this.#served.refusal()
       if (loading?.stale !== true) {
         this.#cache(agencyId, inventory)
         return inventory

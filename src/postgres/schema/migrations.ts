@@ -24,6 +24,7 @@ import writers from '../../../sql/0023_writers.sql' with { type: 'text' }
 import afterRestore from '../../../sql/0024_after_restore.sql' with { type: 'text' }
 import expectedExtensions from '../../../sql/0025_expected_extensions.sql' with { type: 'text' }
 import shardOwnership from '../../../sql/0026_shard_ownership.sql' with { type: 'text' }
+import nodeReadsAndLocks from '../../../sql/0027_node_reads_and_locks.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -50,6 +51,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 24, name: 'after_restore', sql: afterRestore },
   { version: 25, name: 'expected_extensions', sql: expectedExtensions },
   { version: 26, name: 'shard_ownership', sql: shardOwnership },
+  { version: 27, name: 'node_reads_and_locks', sql: nodeReadsAndLocks },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

@@ -36,9 +36,12 @@ export class PostgresBookingRows implements BookingRows {
     this.#shards = shards
   }
 
-  #ofShards(): Fragment {
+  /** Null: there is none, and every hold would be read in vain. */
+  #ofShards(): Fragment | null {
     if (this.#shards === null) return this.#sql`true`
-    return this.#sql`shard_of(agency_id) = any (${`{${[...this.#shards()].join()}}`}::text::smallint[])`
+    const shards = [...this.#shards()]
+    if (shards.length === 0) return null
+    return this.#sql`shard_of(agency_id) = any (${`{${shards.join()}}`}::text::smallint[])`
   }
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
@@ -51,11 +54,13 @@ export class PostgresBookingRows implements BookingRows {
 
   /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
   async expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
+    const which = this.#ofShards()
+    if (which === null) return []
     const last = after === null ? NO_HOLD : { expiry: after.expiry, bookingId: uuidOf(after.bookingId) }
     const rows = await this.#sql<ExpiredHold[]>`
       select agency_id as "agencyId", unit_id as "unitId", booking_id as "bookingId", hold_expires_at::text as "expiry"
       from booking
-      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)} and ${this.#ofShards()}
+      where status in ('draft', 'option') and hold_expires_at <= ${new Date(at)} and ${which}
         and (hold_expires_at, booking_id) > (${last.expiry}::text::timestamptz, ${last.bookingId}::text::uuid)
       order by hold_expires_at, booking_id limit ${limit}`
     return rows.map(({ agencyId, unitId, bookingId, expiry }) => ({
@@ -65,9 +70,11 @@ export class PostgresBookingRows implements BookingRows {
   }
 
   async nextExpiry(at: Instant): Promise<Instant | null> {
+    const which = this.#ofShards()
+    if (which === null) return null
     const [row] = await this.#sql<{ at: Date | null }[]>`
       select min(hold_expires_at) as "at" from booking
-      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${this.#ofShards()}`
+      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${which}`
     return row?.at?.getTime() ?? null
   }
 }

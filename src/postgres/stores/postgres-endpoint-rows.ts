@@ -1,4 +1,5 @@
 import type { ChangeLine } from '../../core/journal/record.ts'
+import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import { causeName, coarseReason, isAccepted } from '../../webhooks/attempt-outcome.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
@@ -217,6 +218,9 @@ export class PostgresEndpointRows implements EndpointRows {
   async resend(delivery: WebhookDelivery, agencyId: string, at: number, audit: ChangeLine) {
     const sql = this.#sql
     const agency = uuidOf(agencyId)
+    // What the present sender has claimed is on its way: claimed again, it would be sent twice.
+    const sender = sql`coalesce((select n.tenure from sending n where n.shard = ${shardOf(agencyId)}),
+                                (select s.tenure from webhook_sender s))`
     // Lock the endpoint, so that an endpoint that is being deleted gets no new pending delivery.
     const before = sql`
       endpoint as (
@@ -228,7 +232,7 @@ export class PostgresEndpointRows implements EndpointRows {
           status = 'pending', tries = 0, next_attempt_at = ${new Date(at)}, finished_at = null, claimed_by = null
         from endpoint
         where d.agency_id = ${agency} and d.delivery_id = ${uuidOf(delivery.id)}
-          and (d.status <> 'pending' or d.claimed_by is distinct from (select s.tenure from webhook_sender s))
+          and (d.status <> 'pending' or d.claimed_by is distinct from ${sender})
         returning true
       ),`
     const change = sql`select endpoint.status, exists (select from resent) as "isResent" from endpoint`

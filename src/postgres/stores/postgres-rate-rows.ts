@@ -1,7 +1,7 @@
-import type { RateSlotsToKeep, StoredRateSlot } from '../../access/rate-slots.ts'
-import type { Sql } from '../client/connect.ts'
+import { ANY_SHARD, type RateSlotsToKeep, type StoredRateSlot } from '../../access/rate-slots.ts'
+import type { Fragment, Sql } from '../client/connect.ts'
 
-/** The requests of the last minute, some 120 rows: every write deletes what is older. */
+/** The requests of the last minute: some 120 rows, or as many of each shard that a node of several has. Every write deletes what is older. */
 export class PostgresRateRows {
   readonly #sql: Sql
 
@@ -10,11 +10,20 @@ export class PostgresRateRows {
   }
 
   /** The slots of all previous writers, including one that was fenced out a moment ago. */
-  async load(): Promise<readonly StoredRateSlot[]> {
+  load(): Promise<readonly StoredRateSlot[]> {
+    return this.#select(this.#sql`true`)
+  }
+
+  /** Those of these shards, and those that are not divided by shard: of a process that had all shards. */
+  loadOf(shards: readonly number[]): Promise<readonly StoredRateSlot[]> {
+    return this.#select(this.#sql`shard = any (${`{${[ANY_SHARD, ...shards].join()}}`}::text::smallint[])`)
+  }
+
+  async #select(which: Fragment): Promise<readonly StoredRateSlot[]> {
     const rows = await this.#sql<(Omit<StoredRateSlot, 'counts'> & { counts: string })[]>`
       select extract(epoch from clock_timestamp() - ended_at)::float8 * 1000 as "ageMs", wall_ms as "wallMs",
              boot_id as "bootId", boot_ms as "bootMs", counts
-      from rate_slot`
+      from rate_slot where ${which}`
     return rows.map((row) => ({ ...row, counts: JSON.parse(row.counts) as Record<string, number> }))
   }
 

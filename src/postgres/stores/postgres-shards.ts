@@ -2,6 +2,7 @@ import type { ShardEpoch, WriterTerm } from '../../core/journal/journal-store.ts
 import { connect, type Sql } from '../client/connect.ts'
 import { assertWritable } from '../client/writable.ts'
 import { fencesText } from './batch-text.ts'
+import { SecretKeyError, storedCheck } from './stored-key-check.ts'
 import { type TakenRow, termOf } from './taken-shards.ts'
 
 /** The row in `writer` of a node. */
@@ -16,25 +17,43 @@ export interface NodeWriter {
   readonly node: string
 }
 
+/** SECRET_KEY, as a node has it. */
+export interface NodeKey {
+  /** Of `secretKeyCheck`. */
+  readonly check: string
+  /** The database has another one by now. What this process would write could not be read with that. */
+  onChanged(cause: SecretKeyError): void
+}
+
 /** How a node becomes the writer of shards in Postgres, and learns that it no longer is. On connections of its own. */
 export class PostgresShards {
   readonly #url: string
   readonly #writer: NodeWriter
+  readonly #key: NodeKey | null
   #taking: Sql
   #confirming: Sql
 
-  constructor(url: string, writer: NodeWriter) {
+  /** @param key null: it is not looked at */
+  constructor(url: string, writer: NodeWriter, key: NodeKey | null) {
     this.#url = url
     this.#writer = writer
+    this.#key = key
     this.#taking = connect(url, { purpose: 'journal' })
     // Not behind a take-over, which may wait for a lock.
     this.#confirming = connect(url, { purpose: 'journal' })
   }
 
+  /** Opens its connections. @throws what the database rejects with */
+  async open(): Promise<void> {
+    await Promise.all([assertWritable(this.#taking), this.ping()])
+  }
+
   /**
    * Makes this node the only writer of these shards (C3): no batch of an earlier one can commit there afterwards.
+   *
+   * - K1 A change of SECRET_KEY fences every shard, and a node takes a shard only with the key that the database has then.
    * @param shards in order
-   * @throws when it is not known whether it has; the next call uses a new connection
+   * @throws SecretKeyError, or when it is not known whether it has; the next call uses a new connection
    */
   async take(shards: readonly number[]): Promise<WriterTerm> {
     const { writerId, holder, run, node } = this.#writer
@@ -45,6 +64,12 @@ export class PostgresShards {
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
         from take_shards(${`{${shards.join()}}`}::text::smallint[], ${holder}, ${writerId}, ${run}, ${node})`
+      const key = this.#key
+      if (key !== null && (await storedCheck(client)) !== key.check) {
+        const cause = new SecretKeyError()
+        key.onChanged(cause)
+        throw cause
+      }
       return termOf(rows)
     } catch (error) {
       if (client === this.#taking) this.#taking = this.#insteadOf(client)
@@ -74,6 +99,11 @@ export class PostgresShards {
       if (client === this.#confirming) this.#confirming = this.#insteadOf(client)
       throw error
     }
+  }
+
+  /** The primary answers, and its synchronous standby. @throws when they do not */
+  async ping(): Promise<void> {
+    await this.lost([])
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
 import { unanswered } from '../../../src/api/forward/entry-answers.ts'
 import { HELD_MAX, HOLD_MS_MAX, Holding } from '../../../src/api/forward/holding.ts'
+import { ShardOwners } from '../../../src/cluster/shard-owners.ts'
 import { sleep } from '../../../src/lib/clock.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+
+/** Its client stays. */
+const ASKED = { shard: 1, client: new AbortController().signal }
 
 function holdingOn(clock: FakeClock) {
   return new Holding({ changed: (_, ms) => sleep(clock, ms) }, clock)
@@ -13,20 +17,20 @@ test('a request waits for the hold time in all, however often it waits', async (
   const holding = holdingOn(clock)
   const patience = holding.patience()
   for (let waited = 0; waited < HOLD_MS_MAX; waited += 1_000) {
-    const outcome = holding.wait(1, patience, 1_000)
+    const outcome = holding.wait(ASKED, patience, 1_000)
     await clock.advance(1_000)
     expect(await outcome).toBe('waited')
   }
-  expect(await holding.wait(1, patience, 1_000)).toBe('no_owner')
+  expect(await holding.wait(ASKED, patience, 1_000)).toBe('no_owner')
   expect([holding.held, holding.heldEver]).toEqual([0, 1])
 })
 
 test('no more requests wait at the same time than there is room for', async () => {
   const clock = new FakeClock()
   const holding = holdingOn(clock)
-  const all = Array.from({ length: HELD_MAX }, () => holding.wait(1, holding.patience(), 500))
+  const all = Array.from({ length: HELD_MAX }, () => holding.wait(ASKED, holding.patience(), 500))
   expect(holding.held).toBe(HELD_MAX)
-  expect(await holding.wait(1, holding.patience(), 500)).toBe('full')
+  expect(await holding.wait(ASKED, holding.patience(), 500)).toBe('full')
   await clock.advance(500)
   await Promise.all(all)
   expect(holding.held).toBe(0)
@@ -36,14 +40,39 @@ test('a wait that is told of changes without end comes to an end', async () => {
   const holding = new Holding({ changed: async () => {} }, new FakeClock())
   const patience = holding.patience()
   let waits = 0
-  while ((await holding.wait(1, patience, HOLD_MS_MAX)) === 'waited') waits += 1
+  while ((await holding.wait(ASKED, patience, HOLD_MS_MAX)) === 'waited') waits += 1
   expect(waits).toBe(HOLD_MS_MAX)
+})
+
+test.each([
+  ['an owner', 1],
+  ['the database', null],
+])('a client that goes away while it waits for %s is not waited for, and its place is free', async (_, shard) => {
+  const clock = new FakeClock()
+  const owners = new ShardOwners({
+    ...{ self: { id: 'a', url: 'http://a' }, clock },
+    isConfirmed: () => true,
+    isServed: () => false,
+    claimOf: () => null,
+    addressOf: () => null,
+    guess: () => null,
+  })
+  const holding = new Holding(owners, clock)
+  const client = new AbortController()
+  const waiting = Array.from({ length: HELD_MAX }, () =>
+    holding.wait({ shard, client: client.signal }, holding.patience(), HOLD_MS_MAX),
+  )
+  client.abort()
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['no_owner']))
+  expect([holding.held, clock.nextTimerIn]).toEqual([0, null])
+  expect(await holding.wait({ shard, client: client.signal }, holding.patience(), HOLD_MS_MAX)).toBe('no_owner')
 })
 
 test.each([
   ['no_owner', /not handled/],
   ['full', /not handled/],
   ['database', /not handled/],
+  ['refused', /not handled/],
   ['unknown', /may or may not/],
 ] as const)('%s is answered with 500 INTERNAL, when to retry, and what is known', async (why, title) => {
   const response = unanswered(why, 'req_1')

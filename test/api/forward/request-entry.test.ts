@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { HOP_HEADER, Hops } from '../../../src/api/forward/hop.ts'
 import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
 import { addSecret, CLUSTER_SECRET, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
+import { sendRaw } from '../../support/raw-http.ts'
 
 const SHARD = 7
 const AUTHORIZATION = { authorization: `Bearer ${keyOf(SHARD)}` }
@@ -61,6 +62,18 @@ test('a request for an agency of another node is answered by that one, as it was
   expect(b.entry.forwardedPeerOf(b.asked[0] as Request)).toBe('127.0.0.1')
 })
 
+test.each(['HTTP/1.0', 'HTTP/1.1\r\nHost: [', 'HTTP/1.1\r\nHost: a:99999'])(
+  'a request is forwarded whatever it says about its host: %p',
+  async (version) => {
+    const { a } = two('b')
+    const [answer] = await sendRaw(
+      Number(new URL(a.url).port),
+      `GET ${PATH} ${version}\r\nAuthorization: ${AUTHORIZATION.authorization}\r\n\r\n`,
+    )
+    expect([answer?.status, answer?.headers.get('x-served-by')]).toEqual([200, 'b'])
+  },
+)
+
 test('status, headers and cookies of the owner’s answer reach the client, those of the connection between the nodes do not', async () => {
   const { a, b } = two('b')
   b.app = () =>
@@ -95,22 +108,49 @@ test('what belongs to no agency is answered by any node', async () => {
   expect(b.asked).toHaveLength(0)
 })
 
-test('a client that sends the header of nodes without the secret is a client like any other', async () => {
+test('whoever sends the header of nodes without the secret is refused at once, at any node', async () => {
   const { a, b } = two('b')
-  const forged = new Hops('another secret'.repeat(3)).text(
+  const forged = new Hops(['another secret'.repeat(3)]).text(
     { shard: SHARD, listener: 'admin', peer: '10.0.0.1' },
     { method: 'GET', url: a.url + PATH },
   )
-  const response = await fetch(b.url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: forged } })
-  expect((await told(response)).headers[HOP_HEADER.toLowerCase()]).toBeUndefined()
-  expect(b.entry.forwardedPeerOf(b.asked[0] as Request)).toBeUndefined()
-  const forwarded = await fetch(a.url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: forged } })
-  expect((await told(forwarded)).by).toBe('b')
+  for (const { url } of [a, b]) {
+    const response = await fetch(url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: forged } })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'VALIDATION', errors: [{ field: HOP_HEADER }] })
+  }
+  expect([a.asked, b.asked]).toEqual([[], []])
+})
+
+test.each(['GET', 'POST'])(
+  'what a node with another secret forwards is refused at once, which it tells: %s',
+  async (method) => {
+    const a = cluster.node('a')
+    const b = cluster.node('b', undefined, { secrets: ['another secret'.repeat(3)] })
+    cluster.own(SHARD, 'b')
+    for (let asked = 0; asked < 2; asked++) {
+      const response = await fetch(a.url + PATH, { headers: AUTHORIZATION, method })
+      expect([response.status, response.headers.get('x-served-by')]).toEqual([500, 'a'])
+      expect(await response.json()).toMatchObject({ code: 'INTERNAL', title: expect.stringMatching(/not handled/) })
+    }
+    expect(a.entry.stats).toMatchObject({ refused: 2, unanswered: 0, held: 0 })
+    expect([a.refusals, b.asked]).toEqual([['b'], []])
+  },
+)
+
+test('nodes with a secret in common understand each other, whichever is the other one', async () => {
+  const [first, second, third] = ['1', '2', '3'].map((each) => each.repeat(32)) as [string, string, string]
+  const a = cluster.node('a', undefined, { secrets: [first, second] })
+  const b = cluster.node('b', undefined, { secrets: [second, third] })
+  cluster.own(SHARD, 'b')
+  expect((await told(await fetch(a.url + PATH, post()))).by).toBe('b')
+  cluster.own(SHARD, 'a')
+  expect((await told(await fetch(b.url + PATH, post()))).by).toBe('a')
 })
 
 test('a request makes one hop: a node that is asked for a shard of another answers 421 and names the owner', async () => {
   const { a, b } = two('a')
-  const hop = new Hops(CLUSTER_SECRET).text(
+  const hop = new Hops([CLUSTER_SECRET]).text(
     { shard: SHARD, listener: 'public', peer: null },
     { method: 'GET', url: b.url + PATH },
   )
@@ -131,6 +171,27 @@ test('an entry that sees an old owner goes to the one that this one names, and t
   expect([b.asked.length, c.asked.length]).toEqual([0, 1])
   expect(b.entry.stats.misdirected).toBe(1)
 })
+
+test.each(['http://user:password@127.0.0.1:1', 'http://127.0.0.1:1/x', 'nowhere', ''])(
+  'an owner at %p, as another node names it, is none',
+  async (url) => {
+    const { a } = two(null)
+    const asked: string[] = []
+    const naming = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      fetch: () => {
+        asked.push(url)
+        if (asked.length === 2) cluster.own(SHARD, 'a')
+        return new Response(null, { status: NOT_OWNER_STATUS, headers: { 'X-Nightledger-Owner': `x ${url}` } })
+      },
+    })
+    cluster.stranger('n', `http://127.0.0.1:${naming.port}`)
+    cluster.own(SHARD, 'n')
+    expect((await told(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('a')
+    expect([asked.length, a.entry.stats.sentAgain]).toEqual([2, 1])
+    await naming.stop(true)
+  },
+)
 
 test('two nodes that name each other are asked until one of them is right', async () => {
   const { a, b } = two('b')
@@ -186,6 +247,25 @@ test('a forwarded write without an idempotency key gets one, the same each time 
   expect(a.entry.stats).toMatchObject({ forwarded: 1, sentAgain: 1 })
   await fetch(a.url + PATH, { headers: AUTHORIZATION })
   expect(keys[2]).toBeNull()
+})
+
+test('a repetition of ours that lacks the secret of what was made is no answer: its client is told what to do', async () => {
+  const { a, b } = two('b')
+  let sent = 0
+  b.app = () => {
+    sent += 1
+    if (sent === 1) return new Response(null, { status: NOT_OWNER_STATUS })
+    return Response.json(
+      { key: { id: 'key_7' }, secret: null },
+      { status: 201, headers: { 'Idempotency-Replayed': 'true' } },
+    )
+  }
+  const response = await fetch(a.url + PATH, post())
+  expect([response.status, response.headers.has('idempotency-replayed')]).toEqual([500, false])
+  const { code, title } = (await response.json()) as { code: string; title: string }
+  expect([code, title]).toEqual(['INTERNAL', expect.stringMatching(/key_7 was made.* secret was lost .*revoke/)])
+  const own = await fetch(a.url + PATH, post('{}', { 'idempotency-key': 'mine' }))
+  expect([own.status, await own.json()]).toEqual([201, { key: { id: 'key_7' }, secret: null }])
 })
 
 test('a write with its client’s key is sent with that, and a repetition is told', async () => {
@@ -410,6 +490,42 @@ test('a stream whose shard has another owner is broken off, so that its client a
   expect(end).toBe(true)
 })
 
+test('streams are counted until they end: what is too much is refused at once, and other requests have room beside them', async () => {
+  const a = cluster.node('a', undefined, { forwardedMax: 3, forwardedFeedsMax: 2 })
+  const b = cluster.node('b')
+  cluster.own(SHARD, 'b')
+  const sources: ReturnType<typeof source>[] = []
+  b.app = ({ method, headers }) => {
+    if (method === 'POST') return new Promise(() => {})
+    if (headers.get('accept') !== 'text/event-stream') return new Response('read')
+    const made = source()
+    sources.push(made)
+    return made.response()
+  }
+  const stream = async () => {
+    const abort = new AbortController()
+    const headers = { ...AUTHORIZATION, accept: 'text/event-stream' }
+    const response = await fetch(a.url + PATH, { headers, signal: abort.signal })
+    return { response, abort, reader: response.body?.getReader() }
+  }
+  const read = async (query = '') => (await fetch(`${a.url}${PATH}${query}`, { headers: AUTHORIZATION })).status
+  const open = [await stream(), await stream()]
+  expect((await stream()).response.status).toBe(500)
+  expect([await read('&wait=20'), await read()]).toEqual([500, 200])
+  const abort = new AbortController()
+  void fetch(a.url + PATH, { ...post(), signal: abort.signal }).catch(() => null)
+  while (b.asked.length < 4) await Bun.sleep(5)
+  expect(await read()).toBe(500)
+  expect(a.entry.stats).toMatchObject({ holding: 0, unanswered: 3 })
+  // One ends by its owner, one by its client.
+  sources[0]?.end()
+  open[1]?.abort.abort()
+  await sources[1]?.gone
+  while ((await open[0]?.reader?.read())?.done === false);
+  const again = [await stream(), await stream(), await stream()]
+  expect(again.map(({ response }) => response.status)).toEqual([200, 200, 500])
+})
+
 test('a node that stops has what waits elsewhere answered at once: without a wait', async () => {
   const { a, b } = two('b')
   b.app = (request) =>
@@ -449,6 +565,22 @@ test('a client that goes away while it waits for another node is not waited for 
   await gone.promise
   expect(await answer).toBeNull()
 })
+
+test.each(['GET', 'POST'])(
+  'a client that goes away while its request is held frees its place, and nothing is sent: %s',
+  async (method) => {
+    const { a, b } = two(null)
+    const abort = new AbortController()
+    const answer = fetch(a.url + PATH, { method, headers: AUTHORIZATION, signal: abort.signal }).catch(() => null)
+    while (a.entry.stats.holding === 0) await Bun.sleep(5)
+    abort.abort()
+    expect(await answer).toBeNull()
+    while (a.entry.stats.holding > 0) await Bun.sleep(5)
+    cluster.own(SHARD, 'b')
+    expect((await told(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+    expect(b.asked).toHaveLength(1)
+  },
+)
 
 test('a write is completed though its client has gone', async () => {
   const { a, b } = two('b')

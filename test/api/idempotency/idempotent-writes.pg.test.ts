@@ -5,7 +5,7 @@ import {
   IdempotentWrites,
   type Keep,
 } from '../../../src/api/idempotency/idempotent-writes.ts'
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'

@@ -2,7 +2,8 @@
  * The engine of a node in a process of its own, told over HTTP which shards it has: what etcd decides elsewhere, a test decides. On
  * `/engine/…`; the partners' API beside it.
  */
-import { DEFAULT_LIMITS, prepareLedger } from '../../../src/app/open-ledger.ts'
+import { DEFAULT_LIMITS } from '../../../src/app/ledger.ts'
+import { prepareLedger } from '../../../src/app/open-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { appOver } from '../../support/test-service.ts'
 

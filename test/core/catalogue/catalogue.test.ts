@@ -50,7 +50,7 @@ test('in a cluster, an agency that another process has is not kept, and one that
       loadAccessTokens: async () => [],
       loadInventory: async () => new Inventory(units, []),
     },
-    { has: (agencyId) => served.has(agencyId), refusal: () => new Error('elsewhere') },
+    { termOf: (agencyId) => (served.has(agencyId) ? 1 : null), refusal: () => new Error('elsewhere') },
   )
   made.putPart(stored)
   const [key] = stored.keys

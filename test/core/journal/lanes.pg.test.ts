@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'

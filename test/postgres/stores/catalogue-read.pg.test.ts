@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { makeKey } from '../../support/fixtures.ts'

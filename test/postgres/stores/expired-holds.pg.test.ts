@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
+import { shardOf } from '../../../src/core/journal/shard.ts'
 import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
 import { DAY_MS } from '../../../src/lib/duration.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
@@ -56,6 +57,15 @@ test('holds that expired within the same microsecond are each on one page, and t
   expect(seen[0]).toMatchObject({ agencyId: agency.id, unitId: unit.id })
   expect(await rows.nextExpiry(at)).toBe(Date.parse('2090-01-01T00:00:01Z'))
   expect(await rows.nextExpiry(Date.parse('2091-01-01T00:00:00Z'))).toBeNull()
+
+  // Of a node of several: those of its shards.
+  const own = shardOf(agency.id)
+  const of = (shards: readonly number[]) => new PostgresBookingRows(database.sql, () => shards)
+  expect(await of([own]).expiredHolds(at, null, 100)).toHaveLength(7)
+  for (const shards of [[], [own === 0 ? 1 : 0]]) {
+    expect(await of(shards).expiredHolds(at, null, 100)).toEqual([])
+    expect(await of(shards).nextExpiry(at)).toBeNull()
+  }
 })
 
 test("a unit whose journal is damaged does not keep another agency's hold beyond its end, and is reported once", async () => {

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { RateLimiter } from '../../../src/access/rate-limit.ts'
 import type { RateSlot, RateSlotsToKeep } from '../../../src/access/rate-slots.ts'
-import { admittedRequests } from '../../../src/access/rate-slots.ts'
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import { ANY_SHARD, admittedRequests } from '../../../src/access/rate-slots.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
 import { PostgresRateRows } from '../../../src/postgres/stores/postgres-rate-rows.ts'
 import { PostgresUsageRows } from '../../../src/postgres/stores/postgres-usage-rows.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 function slot(number: number, counts: Record<string, number>, change: Partial<RateSlot> = {}): RateSlot {
   const total = Object.values(counts).reduce((sum, n) => sum + n, 0)
-  return { slot: number, ageMs: 0, wallMs: 0, bootId: null, bootMs: null, total, counts, ...change }
+  return { slot: number, shard: ANY_SHARD, ageMs: 0, wallMs: 0, bootId: null, bootMs: null, total, counts, ...change }
 }
 
 function keep(
@@ -109,4 +109,48 @@ test('a limiter that starts from it refuses what the one before would have refus
   const decision = limiter.take(KEY_A, 60)
   expect(decision).toMatchObject({ remaining: 0, retryAfterS: 50 })
   expect(limiter.take(KEY_B, 60).remaining).toBe(59)
+})
+
+describe('of several nodes', () => {
+  const keepOfNode = (term: number, slots: RateSlot[], keepFrom = 0) =>
+    rows.keepOfNode(term, { slots, keepFrom, dropEarlier: false })
+  const countsOf = async (shards: readonly number[]) =>
+    (await rows.loadOf(shards))
+      .map((stored) => stored.counts)
+      .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+
+  test('the requests of a shard are read with it, and those of others are not; those of a process that had all always are', async () => {
+    const term = await rows.newNodeTerm()
+    await keepOfNode(term, [slot(1, { [KEY_A]: 3 }, { shard: 7 }), slot(1, { [KEY_B]: 1 }, { shard: 8 })])
+    expect(await countsOf([7])).toEqual([{ [KEY_A]: 3 }])
+    expect(await countsOf([9])).toEqual([])
+    expect(await counts()).toHaveLength(2)
+    await keep([slot(1, { [KEY_Z]: 2 })])
+    expect(await countsOf([8])).toEqual([{ [KEY_B]: 1 }, { [KEY_Z]: 2 }])
+  })
+
+  test('each part of a slot only grows', async () => {
+    const term = await rows.newNodeTerm()
+    await keepOfNode(term, [slot(1, { [KEY_A]: 3 }, { shard: 7 }), slot(1, { [KEY_B]: 5 }, { shard: 8 })])
+    await keepOfNode(term, [slot(1, { [KEY_A]: 4 }, { shard: 7 }), slot(1, { [KEY_B]: 2 }, { shard: 8 })])
+    expect([await countsOf([7]), await countsOf([8])]).toEqual([[{ [KEY_A]: 4 }], [{ [KEY_B]: 5 }]])
+  })
+
+  test('what is a minute old is deleted, and after ten minutes what a node that is gone has left of the shards in use', async () => {
+    const [gone, here] = [await rows.newNodeTerm(), await rows.newNodeTerm()]
+    const old = { ageMs: 11 * 60_000 }
+    await keepOfNode(gone, [slot(1, { [KEY_A]: 1 }, { ...old, shard: 7 }), slot(2, { [KEY_A]: 2 }, { shard: 7 })])
+    await keepOfNode(here, [slot(1, { [KEY_A]: 3 }, { shard: 7 })])
+    expect(await countsOf([7])).toEqual([{ [KEY_A]: 2 }, { [KEY_A]: 3 }])
+    await keepOfNode(here, [slot(130, { [KEY_A]: 4 }, { shard: 7 })], 9)
+    expect(await countsOf([7])).toEqual([{ [KEY_A]: 2 }, { [KEY_A]: 4 }])
+  })
+
+  test('a node of the version before, which does not divide its slots, is read by every node', async () => {
+    const [row] = await ledger.sql<{ term: number }[]>`select -nextval('node_term')::float8 as "term"`
+    const { shard: _, ...before } = slot(1, { [KEY_A]: 3 })
+    const text = JSON.stringify([{ ...before, counts: JSON.stringify(before.counts) }])
+    await ledger.sql`select keep_node_rate(${row?.term ?? 0}::text::bigint, ${text}::text::jsonb, 0)`
+    expect(await countsOf([200])).toEqual([{ [KEY_A]: 3 }])
+  })
 })

@@ -15,29 +15,33 @@ export interface LoadAgency {
   readonly shard: number
 }
 
-export const AGENCIES: readonly LoadAgency[] = Array.from({ length: 48 }, (_, i) => {
-  const [id, number] = [sampleId('agc', `load-${i}`), String(i).padStart(2, '0')]
-  return {
-    id,
-    slug: `load-${number}`,
-    secret: `hr_live_${`load${number}`.repeat(7).slice(0, 40).padEnd(40, 'x')}`,
-    shard: shardOf(id),
-  }
-})
+export function loadAgencies(count: number): readonly LoadAgency[] {
+  return Array.from({ length: count }, (_, i) => {
+    const [id, number] = [sampleId('agc', `load-${i}`), String(i).padStart(2, '0')]
+    return {
+      id,
+      slug: `load-${number}`,
+      secret: `hr_live_${`load${number}`.repeat(7).slice(0, 40).padEnd(40, 'x')}`,
+      shard: shardOf(id),
+    }
+  })
+}
+
+export const AGENCIES = loadAgencies(48)
 export const UNITS_EACH = 4
 
 if (new Set(AGENCIES.map(({ shard }) => shard)).size < AGENCIES.length / 2 || SHARDS !== 256)
   throw new Error('The agencies of the load share too few shards')
 
 /** Migrates an empty database, and makes them with a key and units each. */
-export async function makeLoadAgencies(databaseUrl: string): Promise<void> {
+export async function makeLoadAgencies(databaseUrl: string, agencies = AGENCIES): Promise<void> {
   const sql = connect(databaseUrl, { purpose: 'admin' })
   await migrate(sql)
   await sql.end({ timeout: 1 })
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const
   await Promise.all(
-    AGENCIES.map(async ({ id, slug, secret }, i) => {
+    agencies.map(async ({ id, slug, secret }, i) => {
       const agency = await addAgency(ledger, { id, slug, name: slug, plan: AMPLE_PLAN })
       for (let unit = 0; unit < UNITS_EACH; unit++)
         await addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', `${i}-${unit}`), slug: `unit-${unit}` }))

@@ -45,8 +45,7 @@ export function installParts(host: Host): void {
 }
 
 export function installEntrance(host: Host): void {
-  for (const file of ['haproxy.cfg', 'owner.map', 'unavailable.http'])
-    host.install(join(FILES, file), `/etc/haproxy/${file}`)
+  for (const file of ['haproxy.cfg', 'owner.map']) host.install(join(FILES, file), `/etc/haproxy/${file}`)
 }
 
 /** What the process of a host is from its next start on. */

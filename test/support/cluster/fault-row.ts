@@ -2,13 +2,16 @@
 import { expect } from 'bun:test'
 import type { Cluster } from './cluster.ts'
 import { ClusterLoad, type LoadOptions } from './load.ts'
-import { describedVerdict, judge, NO_LIES } from './oracle.ts'
+import { describedVerdict, judge, liesOf, NO_LIES, STALE_MS_MAX, type Verdict } from './oracle.ts'
+import { Trace } from './trace.ts'
 import { described, type Window } from './waits.ts'
 
 /** `long`: several rounds of everything, and waits are asserted. Otherwise one round, and only what was lost: the machine is not ours alone. */
 export const IS_LONG = process.env['CLUSTER_RUN'] === 'long'
-/** C6: how old a read from a node that has lost a shard may be, milliseconds. */
-export const STALE_MS_MAX = 1_200
+/** Of every row, at most. */
+const ROUNDS_MAX = Number(process.env['CLUSTER_ROUNDS'] ?? (IS_LONG ? 3 : 1))
+/** Says of the slowest requests of every row what happened to them, also of those that are fast enough. */
+const IS_TRACED = process.env['CLUSTER_TRACE'] !== undefined
 
 const WARM_UP_MS = 3_000
 const AFTER_MS = 3_000
@@ -23,23 +26,47 @@ export interface Row {
   readonly rounds?: number
 }
 
+type Fault = (load: ClusterLoad, round: number) => Promise<void>
+
+interface Outcome {
+  readonly verdict: Verdict
+  /** Of writes and of reads, round by round. */
+  readonly windows: readonly Window[]
+  /** What could not be done. */
+  readonly faults: readonly unknown[]
+}
+
 /** Runs `fault` under load, and what follows from it: it returns when the cluster is as before. */
-export async function underLoad(
-  cluster: Cluster,
-  row: Row,
-  fault: (load: ClusterLoad, round: number) => Promise<void>,
-): Promise<void> {
+export async function underLoad(cluster: Cluster, row: Row, fault: Fault): Promise<void> {
+  const { verdict, windows, faults } = await outcomeOf(cluster, row, fault)
+  // First what matters most.
+  expect(verdict).toMatchObject(NO_LIES)
+  expect(verdict.stalestMs).toBeLessThanOrEqual(STALE_MS_MAX)
+  if (faults.length > 0)
+    throw new AggregateError(faults, `Cannot do it: ${faults.map(String).join('; ')}\n${cluster.logs()}`)
+  expect(verdict.acknowledged).toBeGreaterThan(100)
+  if (row.failsNothing === true) expect(windows.map(({ failed }) => failed)).toEqual(windows.map(() => ({})))
+  if (IS_LONG) expect(longestOf(windows)).toBeLessThan(row.longestMsMax)
+}
+
+/** The same of a build that lacks something. @returns which promises it breaks; the cluster is not as before */
+export async function brokenUnderLoad(cluster: Cluster, row: Row, fault: Fault): Promise<readonly string[]> {
+  const { verdict } = await outcomeOf(cluster, { ...row, rounds: 1 }, fault, 5_000)
+  const lies = liesOf(verdict)
+  console.log(`  noticed: ${lies.join(', ') || 'nothing'}`)
+  return lies
+}
+
+async function outcomeOf(cluster: Cluster, row: Row, fault: Fault, catchUpMs?: number): Promise<Outcome> {
   await cluster.restore()
-  const load = new ClusterLoad(
-    cluster.url,
-    cluster.hosts.map((host) => cluster.nodeUrl(host)),
-    row.load,
-  )
+  const nodeUrls = cluster.hosts.map((host) => cluster.nodeUrl(host))
+  const load = new ClusterLoad(cluster.url, nodeUrls, row.load)
   load.start()
+  const trace = new Trace(cluster.hosts)
   const windows: Window[] = []
   const calm: Window[] = []
   const faults: unknown[] = []
-  const rounds = IS_LONG ? (row.rounds ?? 3) : 1
+  const rounds = Math.min(row.rounds ?? ROUNDS_MAX, ROUNDS_MAX)
   for (let round = 0; round < rounds && faults.length === 0; round++) {
     await Bun.sleep(WARM_UP_MS)
     calm.push(load.writes.take(), load.reads.take())
@@ -54,23 +81,30 @@ export async function underLoad(
     await cluster.restore().catch((error) => faults.push(error))
   }
   await load.stop()
-  const verdict = await cluster.withSql((sql) => judge(sql, load))
-  const longestMs = Math.max(...windows.map((window) => window.longestMs))
-  const calmMs = Math.max(...calm.map((window) => window.longestMs))
+  const verdict = await cluster.postgres.withSql((sql) => judge(sql, load, catchUpMs))
+  trace.close()
+  const { answered, failed } = load.direct
   console.log(
     [
-      `${row.fault}: longest wait ${longestMs.toFixed(0)} ms (before ${calmMs.toFixed(0)} ms, own pauses ${load.lagMs.toFixed(0)} ms)`,
+      `${row.fault}: longest wait ${seconds(windows)} (before ${longestOf(calm).toFixed(0)} ms, own pauses ${load.lagMs.toFixed(0)} ms)`,
       `  ${describedVerdict(verdict)}`,
       ...windows.map((window, i) => `  ${i % 2 === 0 ? 'writes' : 'reads'}: ${described(window)}`),
-      `  asked of nodes themselves: ${load.direct.answered} answered, ${load.direct.failed} not; ${load.staleReads} older than what was acknowledged`,
+      ...windows
+        .flatMap(({ slowest }) => slowest.slice(0, IS_TRACED ? 2 : 1))
+        .filter(({ ms }) => IS_TRACED || (IS_LONG && ms >= row.longestMsMax))
+        .map((slow) => trace.of(slow)),
+      `  asked of nodes themselves: ${answered} answered, ${failed} not; ${load.staleReads} older than what was acknowledged`,
     ].join('\n'),
   )
-  // First what matters most.
-  expect(verdict).toMatchObject(NO_LIES)
-  expect(verdict.stalestMs).toBeLessThanOrEqual(STALE_MS_MAX)
-  if (faults.length > 0)
-    throw new AggregateError(faults, `Cannot do it: ${faults.map(String).join('; ')}\n${cluster.logs()}`)
-  expect(verdict.acknowledged).toBeGreaterThan(100)
-  if (row.failsNothing === true) expect(windows.map(({ failed }) => failed)).toEqual(windows.map(() => ({})))
-  if (IS_LONG) expect(longestMs).toBeLessThan(row.longestMsMax)
+  return { verdict, windows, faults }
+}
+
+function longestOf(windows: readonly Window[]): number {
+  return Math.max(...windows.map(({ longestMs }) => longestMs))
+}
+
+/** Of each round. */
+function seconds(windows: readonly Window[]): string {
+  const rounds = windows.flatMap((_, i) => (i % 2 === 0 ? longestOf(windows.slice(i, i + 2)) : []))
+  return `${rounds.map((ms) => ms.toFixed(0)).join(', ')} ms`
 }

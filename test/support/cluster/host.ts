@@ -1,16 +1,8 @@
 /** One host of the test network: its files, the units that run on it, its share of the CPU. */
 import { execFileSync } from 'node:child_process'
-import {
-  appendFileSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { CpuGroup } from './cpu-group.ts'
 import { killQuietly, type Network } from './network.ts'
 import { readUnit } from './unit-file.ts'
 
@@ -29,15 +21,15 @@ interface Running {
  */
 export class Host {
   readonly #running = new Map<string, Running>()
-  readonly #cgroups = new Map<string, string>()
+  readonly #groups = new Map<string, CpuGroup>()
   #isUp = true
 
   constructor(
     readonly name: string,
     readonly network: Network,
     readonly root: string,
-    /** Of each unit, how many CPUs it gets at most. */
-    cpus: Readonly<Record<string, number>> = {},
+    /** Units whose share of the CPUs can be limited (`cpusOf`). */
+    limitable: readonly string[] = [],
   ) {
     for (const folder of ['etc', 'run', 'usr/local/bin', 'var/lib', 'log'])
       mkdirSync(join(root, folder), { recursive: true })
@@ -53,12 +45,18 @@ export class Host {
       const { uid, gid } = accountOf(account)
       chownSync(join(root, path), uid, gid)
     }
-    for (const [unit, share] of Object.entries(cpus))
-      this.#cgroups.set(unit, makeCgroup(`${network.namespace(name)}-${unit}`, share))
+    for (const unit of limitable) this.#groups.set(unit, new CpuGroup(`${network.namespace(name)}-${unit}`))
   }
 
   get address(): string {
     return this.network.address(this.name)
+  }
+
+  /** @throws Error when the host was made without a limit for the unit */
+  cpusOf(unit: string): CpuGroup {
+    const group = this.#groups.get(unit)
+    if (group === undefined) throw new Error(`No CPU limit for ${unit}`)
+    return group
   }
 
   /** Puts a file of this repository where the host expects it. */
@@ -154,7 +152,7 @@ export class Host {
     this.#isUp = false
     for (const running of this.#running.values()) running.isWanted = false
     for (const pid of this.network.pids(this.name)) killQuietly(pid)
-    for (const cgroup of this.#cgroups.values()) removeCgroup(cgroup)
+    for (const group of this.#groups.values()) group.remove()
   }
 
   #spawn(
@@ -165,7 +163,7 @@ export class Host {
   ): Bun.Subprocess {
     appendFileSync(this.#logPath(unit), `--- started ${new Date().toISOString()}\n`)
     const log = `exec >>'${this.#logPath(unit)}' 2>&1`
-    return Bun.spawn(['sh', '-c', `${log}; ${this.#entering(command, user, this.#cgroups.get(unit))}`], {
+    return Bun.spawn(['sh', '-c', `${log}; ${this.#entering(command, user, this.#groups.get(unit))}`], {
       env: this.#environment(environment),
       stdio: ['ignore', 'ignore', 'ignore'],
       cwd: '/',
@@ -177,15 +175,15 @@ export class Host {
   }
 
   /** Every step replaces the one before, so that the process that is started is the program. */
-  #entering(command: readonly string[], user: string | null, cgroup?: string): string {
+  #entering(command: readonly string[], user: string | null, group?: CpuGroup): string {
     const mounts = [
       `mount -t overlay overlay -o lowerdir=${this.root}/etc:/etc /etc`,
       ...['run', 'usr/local', 'var/lib'].map((path) => `mount --bind ${this.root}/${path} /${path}`),
     ]
     const account = user === null ? '' : `setpriv --reuid=${user} --regid=${groupOf(user)} --init-groups `
     const inside = [...mounts, `exec ${account}${command.map(quoted).join(' ')}`].join(' && ')
-    const join = cgroup === undefined ? '' : `echo $$ >${cgroup}/cgroup.procs; `
-    return `${join}exec ip netns exec ${this.network.namespace(this.name)} sh -c ${quoted(inside)}`
+    const joining = group === undefined ? '' : `${group.joining}; `
+    return `${joining}exec ip netns exec ${this.network.namespace(this.name)} sh -c ${quoted(inside)}`
   }
 
   #logPath(unit: string): string {
@@ -216,29 +214,5 @@ export function descendants(pid: number): number[] {
     return children.flatMap((child) => [child, ...descendants(child)])
   } catch {
     return []
-  }
-}
-
-/** A group of processes that gets at most so many CPUs, in either version of cgroups. */
-function makeCgroup(name: string, cpus: number): string {
-  const periodUs = 20_000
-  const v1 = '/sys/fs/cgroup/cpu'
-  const folder = join(existsSync(v1) ? v1 : '/sys/fs/cgroup', name)
-  mkdirSync(folder, { recursive: true })
-  if (existsSync(v1)) {
-    writeFileSync(join(folder, 'cpu.cfs_period_us'), String(periodUs))
-    writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(Math.round(cpus * periodUs)))
-  } else writeFileSync(join(folder, 'cpu.max'), `${Math.round(cpus * periodUs)} ${periodUs}`)
-  return folder
-}
-
-/** Once its processes have ended. */
-function removeCgroup(folder: string): void {
-  for (let attempt = 0; existsSync(folder) && attempt < 50; attempt++) {
-    try {
-      rmdirSync(folder)
-    } catch {
-      Bun.sleepSync(20)
-    }
   }
 }

@@ -3,7 +3,7 @@ import { addNights, formatNight } from '../../../src/core/domain/night.ts'
 import { ChangeFollower } from '../change-followers.ts'
 import { night } from '../samples.ts'
 import { AGENCIES, type LoadAgency, UNITS_EACH } from './agencies.ts'
-import { Waits } from './waits.ts'
+import { type Request, Waits } from './waits.ts'
 
 const FIRST = night('2027-01-01')
 const NIGHTS = 20_000
@@ -11,6 +11,8 @@ const NIGHTS = 20_000
 const RECENT_MAX = 400
 /** A client gives an attempt up then, and asks again. */
 const ATTEMPT_MS_MAX = 60_000
+/** Of an attempt past the entrance. So that those that hang leave room for others: a process has 256 requests in flight at most. */
+const DIRECT_MS_MAX = 2_000
 /** Shards whose changes are followed. */
 const FOLLOWED = 4
 
@@ -37,8 +39,8 @@ export class ClusterLoad {
   /** By sourceRef. */
   readonly outcomes = new Map<string, Outcome>()
   readonly cancelled = new Set<string>()
-  readonly writes = new Waits()
-  readonly reads = new Waits()
+  readonly writes = new Waits('write')
+  readonly reads = new Waits('read')
   readonly followers: readonly { readonly agency: LoadAgency; readonly follower: ChangeFollower }[]
   /** The age of the oldest acknowledged booking that a read did not show, at the start of the read; milliseconds. */
   stalestMs = 0
@@ -128,7 +130,7 @@ export class ClusterLoad {
     agency: LoadAgency,
     key: string,
   ): Promise<{ outcome: 'made' | 'refused'; id: string } | null> {
-    const request = this.writes.begin(`write of shard ${agency.shard}`)
+    const request = this.writes.begin(agency.shard)
     try {
       for (let attempt = 0; ; attempt++) {
         if (attempt > 0) {
@@ -136,7 +138,7 @@ export class ClusterLoad {
           this.writes.repeat()
           await Bun.sleep(50)
         }
-        const answer = await this.#attempt(path, body, agency, key)
+        const answer = await this.#attempt(request, { path, body, agency, key })
         if (answer !== null) return answer
       }
     } finally {
@@ -146,26 +148,31 @@ export class ClusterLoad {
 
   /** null: unknown, ask again. */
   async #attempt(
-    path: string,
-    body: object,
-    { secret }: LoadAgency,
-    key: string,
+    request: Request,
+    { path, body, agency, key }: { path: string; body: object; agency: LoadAgency; key: string },
   ): Promise<{ outcome: 'made' | 'refused'; id: string } | null> {
     let response: Response
     let answer: { booking?: { id: string }; title?: string }
     try {
       response = await fetch(`${this.#url}/partner/v1${path}`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', 'idempotency-key': key },
+        headers: {
+          authorization: `Bearer ${agency.secret}`,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+          'x-request-id': request.id,
+        },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(ATTEMPT_MS_MAX),
       })
       answer = (await response.json()) as typeof answer
     } catch (error) {
       this.writes.fail(`no answer (${codeOf(error)})`)
+      this.writes.note(request, `no answer (${codeOf(error)})`)
       return null
     }
     const { status } = response
+    this.writes.note(request, `${status} by ${response.headers.get('x-served-by') ?? 'HAProxy'}`)
     if (status === 200 || status === 201) return { outcome: 'made', id: answer.booking?.id ?? '' }
     // The night is taken. A rule has refused, and nothing failed.
     if (status === 409) return { outcome: 'refused', id: '' }
@@ -180,17 +187,20 @@ export class ClusterLoad {
       if (booking === undefined) continue
       const since = performance.now()
       if (of === 'entrance') await this.#readThere(booking, since)
-      else {
-        const url = this.#nodeUrls[Math.floor(Math.random() * this.#nodeUrls.length)] as string
-        const shown = await this.#shows(url, booking, 8_000).catch(() => null)
-        this.direct[shown === null ? 'failed' : 'answered'] += 1
-        if (shown === false) this.#noteStale(since - booking.atMs)
-      }
+      // A node that is cut off answers nothing that it must forward: nobody who asks it waits for that before asking again.
+      else void this.#readDirectly(booking, since)
     }
   }
 
+  async #readDirectly(booking: Acknowledged, since: number): Promise<void> {
+    const url = this.#nodeUrls[Math.floor(Math.random() * this.#nodeUrls.length)] as string
+    const shown = await this.#shows(url, booking, DIRECT_MS_MAX).catch(() => null)
+    this.direct[shown === null ? 'failed' : 'answered'] += 1
+    if (shown === false) this.#noteStale(since - booking.atMs)
+  }
+
   async #readThere(booking: Acknowledged, since: number): Promise<void> {
-    const request = this.reads.begin(`read of shard ${booking.agency.shard}`)
+    const request = this.reads.begin(booking.agency.shard)
     for (let attempt = 0; !this.#isStopping; attempt++) {
       if (attempt > 0) {
         this.reads.repeat()
@@ -199,19 +209,26 @@ export class ClusterLoad {
       try {
         // The answer may be as old as the attempt's start allows.
         const began = attempt === 0 ? since : performance.now()
-        if (!(await this.#shows(this.#url, booking, ATTEMPT_MS_MAX))) this.#noteStale(began - booking.atMs)
+        if (!(await this.#shows(this.#url, booking, ATTEMPT_MS_MAX, request.id))) this.#noteStale(began - booking.atMs)
         break
       } catch (error) {
-        this.reads.fail(error instanceof AnswerError ? error.message : `no answer (${codeOf(error)})`)
+        const what = error instanceof AnswerError ? error.message : `no answer (${codeOf(error)})`
+        this.reads.fail(what)
+        this.reads.note(request, what)
       }
     }
     this.reads.end(request)
   }
 
   /** Whether the unit's calendar has the nights of a booking. @throws AnswerError when the answer is another; what `fetch` throws */
-  async #shows(url: string, { agency, unit, arrival, departure }: Acknowledged, withinMs: number): Promise<boolean> {
+  async #shows(
+    url: string,
+    { agency, unit, arrival, departure }: Acknowledged,
+    withinMs: number,
+    id = '',
+  ): Promise<boolean> {
     const response = await fetch(`${url}/partner/v1/availability?unit=${unit}&from=${arrival}&to=${departure}`, {
-      headers: { authorization: `Bearer ${agency.secret}` },
+      headers: { authorization: `Bearer ${agency.secret}`, 'x-request-id': id },
       signal: AbortSignal.timeout(withinMs),
     })
     const body = (await response.json()) as { blockedNights?: string[]; title?: string }

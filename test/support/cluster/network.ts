@@ -107,6 +107,19 @@ export class Network {
       quietly('-n', this.namespace(from), 'route', 'del', 'blackhole', `${this.address(to)}/32`)
   }
 
+  /** The host, and what runs on it, reaches this port nowhere any more, not even its own. */
+  cutPort(host: string, port: number): void {
+    const rule = (...args: string[]) => quietly('-n', this.namespace(host), 'rule', ...args)
+    // The rule for addresses of its own comes first otherwise.
+    rule('add', 'pref', '100', 'lookup', 'local')
+    rule('del', 'pref', '0')
+    rule('add', 'pref', '10', 'ipproto', 'tcp', 'dport', String(port), 'blackhole')
+  }
+
+  openPorts(host: string): void {
+    quietly('-n', this.namespace(host), 'rule', 'del', 'pref', '10')
+  }
+
   /** Processes that live in the host, in no order. */
   pids(host: string): number[] {
     return pidsIn(this.namespace(host))
@@ -114,7 +127,11 @@ export class Network {
 
   /** Ends everything that lives in the hosts, and removes them. */
   close(): void {
-    for (const host of this.#hosts) remove(this.namespace(host))
+    for (const host of this.#hosts) {
+      // At once: with its namespace it would go some time later, and the next network of this process makes one of the same name.
+      quietly('link', 'del', this.#cable(host))
+      remove(this.namespace(host))
+    }
     quietly('link', 'del', this.#bridge)
   }
 

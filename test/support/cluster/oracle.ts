@@ -22,6 +22,12 @@ export interface Verdict {
   readonly stalestMs: number
 }
 
+/** C6: how old a read from a node that has lost a shard may be, milliseconds. */
+export const STALE_MS_MAX = 1_200
+
+/** What the checker needs to know of a load. */
+export type Told = Pick<ClusterLoad, 'outcomes' | 'cancelled' | 'followers' | 'stalestMs'>
+
 /** What must be zero or empty. */
 export const NO_LIES = {
   ...{
@@ -36,8 +42,15 @@ export const NO_LIES = {
   wrongFeeds: 0,
 } as const satisfies Partial<Verdict>
 
+/** Which promises are broken; empty: none. */
+export function liesOf(verdict: Verdict): readonly string[] {
+  const counted = Object.keys(NO_LIES) as (keyof typeof NO_LIES)[]
+  const lies = counted.filter((name) => !Bun.deepEquals(verdict[name], NO_LIES[name]))
+  return verdict.stalestMs > STALE_MS_MAX ? [...lies, 'stalestMs'] : lies
+}
+
 /** To be asked once the load has stopped; the followers are given time to catch up, and stopped. */
-export async function judge(sql: Sql, load: ClusterLoad): Promise<Verdict> {
+export async function judge(sql: Sql, load: Told, catchUpMs = 60_000): Promise<Verdict> {
   const rows = await sql<{ ref: string; id: string; status: string }[]>`
     select source_ref as ref, booking_id as id, status from booking where source_ref is not null`
   const present = new Set(rows.map(({ ref }) => ref))
@@ -62,18 +75,18 @@ export async function judge(sql: Sql, load: ClusterLoad): Promise<Verdict> {
     uncancelled: [...load.cancelled].filter((id) => !cancelled.has(id)).length,
     gaps: gaps.length,
     differences: differences.map((difference) => JSON.stringify(difference)),
-    wrongFeeds: await wrongFeeds(sql, load),
+    wrongFeeds: await wrongFeeds(sql, load, catchUpMs),
     stalestMs: load.stalestMs,
   }
 }
 
-async function wrongFeeds(sql: Sql, load: ClusterLoad): Promise<number> {
+async function wrongFeeds(sql: Sql, load: Told, catchUpMs: number): Promise<number> {
   let wrong = 0
   for (const { agency, follower } of load.followers) {
     const announced = await sql<{ seq: number }[]>`
       select seq::float8 as seq from journal where agency_id = ${uuidOf(agency.id)} and is_announced order by seq`
     const last = announced.at(-1)?.seq ?? 0
-    await eventually('a follower has caught up', () => (follower.shown.at(-1)?.seq ?? 0) >= last, 60_000).catch(
+    await eventually('a follower has caught up', () => (follower.shown.at(-1)?.seq ?? 0) >= last, catchUpMs).catch(
       () => {},
     )
     await follower.stop()

@@ -5,29 +5,44 @@ export interface Window {
   readonly longestMs: number
   readonly p99Ms: number
   /** Which requests these were, the slowest first. */
-  readonly slowest: readonly string[]
+  readonly slowest: readonly SlowRequest[]
   /** What was answered or happened other than success and refusals by a rule, with how often. */
   readonly failed: Readonly<Record<string, number>>
   /** How often a client had to send a request again. */
   readonly repeated: number
 }
 
-interface Request {
+export interface SlowRequest {
+  readonly ms: number
+  readonly request: Request
+}
+
+export interface Request {
+  /** By `performance.now`. */
   readonly since: number
-  /** For people. */
-  readonly what: string
+  readonly kind: 'read' | 'write'
+  readonly shard: number
+  /** X-Request-Id of all its attempts. */
+  readonly id: string
+  /** How each attempt ended, for people. */
+  readonly attempts: string[]
 }
 
 const SLOWEST = 3
 
 export class Waits {
+  readonly #kind: Request['kind']
   readonly #open = new Set<Request>()
-  #took: { ms: number; request: Request }[] = []
+  #took: SlowRequest[] = []
   #failed = new Map<string, number>()
   #repeated = 0
 
-  begin(what: string): Request {
-    const request = { since: performance.now(), what }
+  constructor(kind: Request['kind']) {
+    this.#kind = kind
+  }
+
+  begin(shard: number): Request {
+    const request = { since: performance.now(), kind: this.#kind, shard, id: crypto.randomUUID(), attempts: [] }
     this.#open.add(request)
     return request
   }
@@ -35,6 +50,11 @@ export class Waits {
   end(request: Request): void {
     this.#open.delete(request)
     this.#took.push({ ms: performance.now() - request.since, request })
+  }
+
+  /** An attempt has ended. */
+  note(request: Request, what: string): void {
+    request.attempts.push(`+${(performance.now() - request.since).toFixed(0)} ms ${what}`)
   }
 
   fail(what: string): void {
@@ -54,10 +74,7 @@ export class Waits {
       requests: this.#took.length,
       longestMs: took[0]?.ms ?? 0,
       p99Ms: took[Math.floor(took.length * 0.01)]?.ms ?? 0,
-      slowest: took.slice(0, SLOWEST).map(({ ms, request: { what, since } }) => {
-        const at = new Date(performance.timeOrigin + since).toISOString().slice(11, 23)
-        return `${what} from ${at} for ${ms.toFixed(0)} ms`
-      }),
+      slowest: took.slice(0, SLOWEST),
       failed: Object.fromEntries(this.#failed),
       repeated: this.#repeated,
     }
@@ -68,7 +85,12 @@ export class Waits {
   }
 }
 
+export function describedRequest({ ms, request: { kind, shard, since } }: SlowRequest): string {
+  const at = new Date(performance.timeOrigin + since).toISOString().slice(11, 23)
+  return `${kind} of shard ${shard} from ${at} for ${ms.toFixed(0)} ms`
+}
+
 export function described({ requests, longestMs, p99Ms, slowest, failed, repeated }: Window): string {
   const kinds = Object.entries(failed).map(([kind, count]) => `${count} × ${kind}`)
-  return `${requests} requests, longest ${longestMs.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${repeated} sent again (${slowest.join(', ')})${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`
+  return `${requests} requests, longest ${longestMs.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms, ${repeated} sent again (${slowest.map(describedRequest).join(', ')})${kinds.length === 0 ? '' : `: ${kinds.join(', ')}`}`
 }

@@ -1,5 +1,5 @@
 /** A ledger on a test database with something in it, to be damaged. */
-import type { Ledger } from '../../../src/app/open-ledger.ts'
+import type { Ledger } from '../../../src/app/ledger.ts'
 import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'

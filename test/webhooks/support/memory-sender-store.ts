@@ -1,4 +1,6 @@
+import type { ShardEpoch } from '../../../src/core/journal/journal-store.ts'
 import { monthOf } from '../../../src/core/journal/month.ts'
+import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import {
   type ClaimedDelivery,
   SenderReplacedError,
@@ -53,10 +55,21 @@ export interface MemoryDelivery {
 /** That of every delivery here: the present one, which a database has a partition for. */
 export const MEMORY_MONTH = monthOf(Date.now())
 
+const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard)
+
 /** An in-memory implementation of the sender's store, with the same answers as Postgres. */
 export class MemorySenderStore implements SenderStore {
   epoch = 1
+  /** Of the last sender that took over all shards; it is replaced when it is higher than that. */
   term = 0
+  /** Of senders of nodes. */
+  readonly #nodeTerms = new Set<number>()
+  /** By shard: the term of the sender of a node. */
+  readonly #sending = new Map<number, number>()
+  /** Called with shards that have another sender from now on. */
+  onPassed: (shards: readonly number[]) => void = () => {}
+  /** What a broken database does not look at: which shards a sender sends for, or that a claim is of a sender that has lost the shard. */
+  unchecked: 'shards' | 'lost claims' | null = null
   readonly endpoints = new Map<string, MemoryEndpoint>()
   readonly deliveries = new Map<string, MemoryDelivery>()
   readonly makes: Parameters<SenderStore['makeDeliveries']>[0][] = []
@@ -64,8 +77,14 @@ export class MemorySenderStore implements SenderStore {
   /** Errors to throw, each once, before or after the call takes effect. */
   failures: { call: 'make' | 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
 
-  /** @param journal returns the entries so far, in order */
-  constructor(readonly journal: () => readonly MemoryEntry[] = () => []) {}
+  /**
+   * @param journal returns the entries so far, in order
+   * @param epochOf the present epoch of a shard
+   */
+  constructor(
+    readonly journal: () => readonly MemoryEntry[] = () => [],
+    readonly epochOf: (shard: number) => number = () => this.epoch,
+  ) {}
 
   addEndpoint(change: Partial<MemoryEndpoint> & { id: string }): MemoryEndpoint {
     const endpoint: MemoryEndpoint = {
@@ -112,16 +131,53 @@ export class MemorySenderStore implements SenderStore {
   async takeOver(epoch: number): Promise<number> {
     if (epoch !== this.epoch) throw new SenderReplacedError('fenced')
     this.term += 1
+    this.#nodeTerms.clear()
+    this.#sending.clear()
+    this.onPassed(ALL_SHARDS)
     return this.term
+  }
+
+  /** As `join_sending`. */
+  async join(): Promise<number> {
+    this.term += 2
+    this.#nodeTerms.add(this.term - 1)
+    return this.term - 1
+  }
+
+  /** As `send_for`. */
+  async sendFor(term: number, wanted: readonly ShardEpoch[]): Promise<readonly number[]> {
+    if (!this.#nodeTerms.has(term)) throw new SenderReplacedError('the term is over')
+    const passed = wanted.filter(({ shard, epoch }) => this.epochOf(shard) === epoch && this.senderOf(shard) !== term)
+    for (const { shard } of passed) this.#sending.set(shard, term)
+    const kept = new Set(wanted.map(({ shard }) => shard))
+    for (const [shard, sender] of this.#sending) if (sender === term && !kept.has(shard)) this.#sending.delete(shard)
+    if (passed.length > 0) this.onPassed(passed.map(({ shard }) => shard))
+    const sent = [...this.#sending].flatMap(([shard, sender]) => (sender === term ? shard : []))
+    return sent.sort((a, b) => a - b)
+  }
+
+  /** The term of the sender that sends for the shard; null when none does. */
+  senderOf(shard: number): number | null {
+    return this.#sending.get(shard) ?? (this.#nodeTerms.size === 0 ? this.term : null)
+  }
+
+  /**
+   * As `sent_shards`.
+   * @returns whether an agency is of the shards that the sender sends for
+   */
+  #sends(term: number): (of: { readonly agencyId: string }) => boolean {
+    if (term === this.term) return () => true
+    if (!this.#nodeTerms.has(term)) throw new SenderReplacedError('the term is over')
+    return ({ agencyId }) => this.unchecked === 'shards' || this.#sending.get(shardOf(agencyId)) === term
   }
 
   async makeDeliveries(options: Parameters<SenderStore['makeDeliveries']>[0]) {
     this.makes.push(options)
     this.#fail('make', 'before')
-    if (options.term !== this.term) throw new SenderReplacedError('the term is over')
-    const { agencyIds, room, now } = options
+    const { term, agencyIds, room, now } = options
+    const sends = this.#sends(term)
     const waiting = [...this.endpoints.values()].flatMap((endpoint) => {
-      const isAsked = agencyIds === 'all' || agencyIds.includes(endpoint.agencyId)
+      const isAsked = (agencyIds === 'all' || agencyIds.includes(endpoint.agencyId)) && sends(endpoint)
       const entries = isAsked && endpoint.status === 'active' ? this.#entriesAfterCursor(endpoint) : []
       return entries.length === 0 ? [] : [{ endpoint, entries }]
     })
@@ -153,13 +209,13 @@ export class MemorySenderStore implements SenderStore {
   async claim(options: Parameters<SenderStore['claim']>[0]): Promise<readonly ClaimedDelivery[]> {
     this.claims.push(options)
     this.#fail('claim', 'before')
-    if (options.term !== this.term) throw new SenderReplacedError('the term is over')
+    const sends = this.#sends(options.term)
     const given = new Map<string, number>()
     const turns: { delivery: MemoryDelivery; turn: number }[] = []
     const ofAgency = new Map<string, number>()
     const due = [...this.deliveries.values()]
       .filter(({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= options.dueUntil)
-      .filter((delivery) => this.#isClaimable(delivery, options.term))
+      .filter((delivery) => this.#isClaimable(delivery, options.term) && sends(delivery))
       .sort((a, b) => (a.nextAttemptAt ?? 0) - (b.nextAttemptAt ?? 0) || (a.deliveryId < b.deliveryId ? -1 : 1))
     for (const delivery of due) {
       const had = given.get(delivery.endpointId) ?? 0
@@ -190,6 +246,8 @@ export class MemorySenderStore implements SenderStore {
 
   async record(term: number, settled: readonly Settled[]): Promise<void> {
     this.#fail('record', 'before')
+    // The deliveries of a sender that was replaced are written all the same, its endpoints are not.
+    const sends = term === this.term || this.#nodeTerms.has(term) ? this.#sends(term) : () => false
     for (const one of settled) {
       const delivery = this.deliveries.get(one.deliveryId)
       if (delivery?.claimedBy === term && delivery.attempts === one.attemptsBefore) {
@@ -204,7 +262,7 @@ export class MemorySenderStore implements SenderStore {
       }
       const change = one.endpoint
       const endpoint = change === null ? undefined : this.endpoints.get(change.id)
-      if (change === null || endpoint === undefined || term !== this.term) continue
+      if (change === null || endpoint === undefined || !sends(endpoint)) continue
       if (endpoint.revision !== change.revision || endpoint.status === 'deleted') continue
       endpoint.status = change.status
       endpoint.consecutiveFailures = change.consecutiveFailures
@@ -214,7 +272,8 @@ export class MemorySenderStore implements SenderStore {
   }
 
   #isClaimable({ status, claimedBy, endpointId }: MemoryDelivery, term: number): boolean {
-    return status === 'pending' && claimedBy !== term && this.#endpoint(endpointId).status === 'active'
+    const isFree = this.unchecked === 'lost claims' ? claimedBy === null : claimedBy !== term
+    return status === 'pending' && isFree && this.#endpoint(endpointId).status === 'active'
   }
 
   #claimed(delivery: MemoryDelivery): ClaimedDelivery {

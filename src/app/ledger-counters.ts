@@ -1,0 +1,114 @@
+/** What is counted of requests, and who has signed in: in memory, and written every half second under the fences of this writer. */
+import { type Counters, finalFlush } from '../access/final-flush.ts'
+import { PartnerAccess } from '../access/partner-access.ts'
+import { PortalSessions } from '../access/portal-sessions.ts'
+import { RateLimiter } from '../access/rate-limit.ts'
+import { RateSlots } from '../access/rate-slots.ts'
+import { RefusalCounter } from '../access/refusal-counter.ts'
+import { UsageMeter } from '../access/usage-meter.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Journal } from '../core/journal/journal.ts'
+import { shardOf } from '../core/journal/shard.ts'
+import { bootTime } from '../lib/boot-clock.ts'
+import type { Clock } from '../lib/clock.ts'
+import { classifyDatabaseError } from '../postgres/client/database-error.ts'
+import type { LedgerWatch } from './ledger.ts'
+import type { LedgerStores } from './ledger-stores.ts'
+import type { NodeShards } from './node-shards.ts'
+
+/** How long an exiting process tries to store its counters while the database is unavailable. */
+const LAST_FLUSH_MS_MAX = 2_000
+
+export interface CounterOptions {
+  readonly stores: LedgerStores
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+  readonly watch: LedgerWatch
+  /** Null: this process has all shards. */
+  readonly shards: NodeShards | null
+  /** Available once the ledger is taken over. */
+  writing(): { readonly journal: Journal; readonly rateSlots: RateSlots }
+  /** A statement was rejected by the fence. */
+  reportFenced(): Promise<void>
+}
+
+export function openCounters(options: CounterOptions) {
+  const { stores, catalogue, clock, watch, shards, writing, reportFenced } = options
+  // When only counters are written, they are the first to meet the fence.
+  const reportingFence = async (write: Promise<void>): Promise<void> => {
+    try {
+      await write
+    } catch (error) {
+      if (classifyDatabaseError(error) === 'fenced') await reportFenced()
+      throw error
+    }
+  }
+  const usage = new UsageMeter({
+    clock,
+    persist: (totals, uses) =>
+      reportingFence(stores.usageRows.keep((agencyId) => writing().journal.epochOf(agencyId), totals, uses)),
+    onFailure: watch.onCountersNotWritten,
+  })
+  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => writing().rateSlots.count(keyId, atMs, kept))
+  const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
+  const refusals = new RefusalCounter({
+    clock,
+    persist: (lines) => stores.refusalRows.keep(lines),
+    onFailure: watch.onCountersNotWritten,
+  })
+
+  const writtenSessions =
+    shards === null
+      ? stores.sessionRows.writtenBy(() => writing().journal.epoch)
+      : stores.sessionRows.writtenByNode(
+          (agencyId) => writing().journal.epochOf(agencyId),
+          () => shards.owned,
+        )
+  const sessions = new PortalSessions({
+    rows: {
+      insert: (session) => reportingFence(writtenSessions.insert(session)),
+      keep: (what) => reportingFence(writtenSessions.keep(what)),
+    },
+    ...{ catalogue, clock },
+    onFailure: watch.onHousekeepingFailure,
+  })
+  /** Those of this writer: they must not count from an earlier moment. */
+  const openRateSlots = async (journal: Journal): Promise<RateSlots> => {
+    const rateTerm = shards === null ? journal.epoch : await stores.rateRows.newNodeTerm()
+    return new RateSlots({
+      clock,
+      bootTime,
+      ...(shards === null ? {} : { shardOf }),
+      persist: (keep) =>
+        shards === null
+          ? reportingFence(stores.rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep))
+          : stores.rateRows.keepOfNode(rateTerm, keep),
+      onFailure: watch.onCountersNotWritten,
+    })
+  }
+  return { usage, limiter, access, refusals, sessions, openRateSlots }
+}
+
+/** How an exiting process stores what it has counted. */
+export class LastFlush {
+  readonly #clock: Clock
+  readonly #onFailure: (error: unknown) => void
+  #isDatabaseAway = false
+
+  constructor(clock: Clock, onFailure: (error: unknown) => void) {
+    this.#clock = clock
+    this.#onFailure = onFailure
+  }
+
+  get isDatabaseAway(): boolean {
+    return this.#isDatabaseAway
+  }
+
+  /** Waits for an unavailable database only once: the process must end in time. */
+  async stop(...counters: Counters[]): Promise<void> {
+    for (const failure of await finalFlush(counters, this.#clock, this.#isDatabaseAway ? 0 : LAST_FLUSH_MS_MAX)) {
+      this.#isDatabaseAway = true
+      this.#onFailure(failure)
+    }
+  }
+}

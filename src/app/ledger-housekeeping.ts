@@ -1,0 +1,55 @@
+/** What a writer does now and then: old answers are deleted, partitions made ahead, and finished months get their snapshots. */
+import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
+import type { Journal } from '../core/journal/journal.ts'
+import type { OnDefect } from '../core/journal/recovery.ts'
+import { MonthSnapshots } from '../core/units/month-snapshots.ts'
+import type { Clock } from '../lib/clock.ts'
+import { ensureMonths } from '../postgres/stores/postgres-months.ts'
+import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
+import type { LedgerWatch } from './ledger.ts'
+import type { LedgerStores } from './ledger-stores.ts'
+import { MonthsAhead } from './months-ahead.ts'
+import type { NodeShards } from './node-shards.ts'
+
+/** Not to be started before the ledger is taken over. */
+export function openHousekeeping(options: {
+  readonly stores: LedgerStores
+  readonly clock: Clock
+  readonly watch: LedgerWatch
+  /** Null: this process has all shards. */
+  readonly shards: NodeShards | null
+  readonly onDefect: OnDefect
+  writing(): { readonly journal: Journal }
+}): { start(): void; stop(): Promise<void> } {
+  const { stores, clock, watch, shards, onDefect, writing } = options
+  const onFailure = watch.onHousekeepingFailure
+  const expiredAnswers = new ExpiredAnswers({
+    deleteExpired: (asked) => stores.idempotencyRows.deleteExpired(asked),
+    ...{ clock, onFailure },
+  })
+  const monthsAhead = new MonthsAhead({
+    ensure: () => ensureMonths(stores.sql),
+    onNewest: (month) => writing().journal.setNewestMonth(month),
+    ...{ clock, onFailure },
+  })
+  const withoutSnapshot = new PostgresUnitsWithoutSnapshot(stores.sql)
+  const monthSnapshots = new MonthSnapshots({
+    // A node writes those of its own shards.
+    units: {
+      page: async (after, limit) => {
+        const { units, next } = await withoutSnapshot.page(after, limit)
+        return { units: units.filter(({ agencyId }) => shards?.termOfAgency(agencyId) !== null), next }
+      },
+    },
+    ...{ store: stores.store, clock, onDefect, onFailure },
+  })
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots]
+  return {
+    start: () => {
+      for (const part of parts) part.start()
+    },
+    stop: async () => {
+      await Promise.all(parts.map((part) => part.stop()))
+    },
+  }
+}

@@ -1,0 +1,63 @@
+/** The connections of a ledger, and the stores on them. */
+import { ownRun } from '../lib/process-run.ts'
+import { connect } from '../postgres/client/connect.ts'
+import { ListReads } from '../postgres/stores/list-reads.ts'
+import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
+import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
+import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
+import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
+import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
+import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
+import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
+import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
+import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
+import { secretKeyCheck } from '../webhooks/secret-key-check.ts'
+import type { LedgerOptions } from './ledger.ts'
+
+export type LedgerStores = ReturnType<typeof openStores>
+
+/** Nothing is connected before its first statement. */
+export function openStores({
+  databaseUrl,
+  secretKey,
+  holder,
+  node,
+  watch,
+}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey' | 'holder' | 'node' | 'watch'>) {
+  const sql = connect(databaseUrl, { purpose: 'queries' })
+  const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
+  const probes = connect(databaseUrl, { purpose: 'probes' })
+  const writer = { writerId: crypto.randomUUID(), run: ownRun() }
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer })
+  const key = {
+    check: secretKeyCheck(secretKey),
+    onChanged: (cause: unknown) => watch.onFenced(cause, Promise.resolve()),
+  }
+  const nodeStore =
+    node === undefined ? null : new PostgresShards(databaseUrl, { ...writer, holder, node: node.id }, key)
+  return {
+    sql,
+    lists,
+    probes,
+    writerId: writer.writerId,
+    writers: new PostgresWriters(probes),
+    /** Of the journal. */
+    store,
+    /** Of a node of several. */
+    nodeStore,
+    catalogueStore: new PostgresCatalogueStore(sql),
+    chainKeys: new PostgresChainKeys(sql, secretKey),
+    changeRows: new PostgresChangeRows(lists),
+    idempotencyRows: new PostgresIdempotencyRows(sql),
+    usageRows: new PostgresUsageRows(sql),
+    rateRows: new PostgresRateRows(sql),
+    refusalRows: new PostgresRefusalRows(sql),
+    sessionRows: new PostgresSessionRows(sql),
+    close: async (): Promise<void> => {
+      await Promise.all([store.close(), nodeStore?.close()])
+      await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/** The running core as everything else sees it, and what it is made with. */
+
+import type { PortalSessions } from '../access/portal-sessions.ts'
+import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
+import type { AgencyChange } from '../api/portal/agency-change.ts'
+import type { ChangeFeed } from '../changes/change-feed.ts'
+import type { Journal } from '../core/journal/journal.ts'
+import type { HoldTimer } from '../core/units/hold-timer.ts'
+import type { UnitDirectory } from '../core/units/unit-directory.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Sql } from '../postgres/client/connect.ts'
+import type { ListReads } from '../postgres/stores/list-reads.ts'
+import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
+import type { NodeShards } from './node-shards.ts'
+
+export interface LedgerLimits {
+  readonly residentUnitsMax: number
+  readonly unitIdleMs: number
+  readonly mailboxMax: number
+  readonly snapshotEvery: number
+  readonly journalWaitingMax: number
+  readonly journalBatchMax: number
+  /** How long a write is queued while the database is unavailable. */
+  readonly queuedMsMax: number
+}
+
+export const DEFAULT_LIMITS: LedgerLimits = {
+  residentUnitsMax: 20_000,
+  unitIdleMs: 600_000,
+  mailboxMax: 256,
+  snapshotEvery: 64,
+  journalWaitingMax: 8_192,
+  journalBatchMax: 512,
+  queuedMsMax: 5_000,
+}
+
+/** Events the ledger reports, one log line each. */
+export interface LedgerWatch {
+  /** Stop serving now; exit when `settled` resolves (Journal). */
+  onFenced(cause: unknown, settled: Promise<void>): void
+  onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
+  onSnapshotFailure(error: unknown): void
+  onHoldTimerFailure(error: unknown): void
+  /** A hold could not be released. Called for the first one of each unit. */
+  onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
+  /** An invariant was broken outside any request: the process must exit. */
+  onBug(error: unknown): void
+  onHousekeepingFailure(error: unknown): void
+  /** The take-over, or a read after it, got no answer from the database. It is retried. */
+  onTakeOverFailure(error: unknown): void
+  /** Usage or refused writes could not be stored. Retried, unless the process is exiting. */
+  onCountersNotWritten(error: unknown): void
+}
+
+/** The running core, which REST, MCP and the portal call. */
+export interface Ledger extends PartnerLedger {
+  /**
+   * For look-ups, for loading units into memory, and for portal writes. Lists and probes have their own connections.
+   */
+  readonly sql: Sql
+  readonly lists: ListReads
+  /** For requests that must be answered under any load: readiness and metrics. */
+  readonly probes: Sql
+  /** For child processes. */
+  readonly databaseUrl: string
+  readonly directory: UnitDirectory
+  readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly journal: Journal
+  /** Null: this process has all shards. */
+  readonly shards: NodeShards | null
+  /** Of the portal's page. */
+  readonly sessions: PortalSessions
+  /** The changes of an agency as it sees them itself; partners see `changes`. */
+  readonly agencyChanges: ChangeFeed<AgencyChange>
+  /** The epoch of this writer for the agency. It rises when the journal has to resolve an unknown outcome. */
+  epochOf(agencyId: string): number
+  /** The same for what belongs to no agency. */
+  readonly epoch: number
+  /**
+   * A statement outside the journal was rejected by the fence. The journal then detects the fence as well and ends the
+   * process (J5).
+   */
+  reportFenced(): void
+  /** Tells the process that waits for its turn that it comes in a moment. */
+  announceEnd(): Promise<void>
+  /** Finishes writes in flight, gives the shards up, writes snapshots, and closes every connection. */
+  close(): Promise<void>
+}
+
+export interface LedgerOptions {
+  databaseUrl: string
+  /** 32 bytes: opens the keys of the journal's chains. */
+  secretKey: Uint8Array
+  clock: Clock
+  limits: LedgerLimits
+  watch: LedgerWatch
+  /** The name of this writer in `shard`: host and process. */
+  holder: string
+  /** Called after each durable change of a booking, when its webhooks are due. */
+  onBookingChange?: (agencyId: string) => void
+  /** True when the process is shutting down and no longer waits for the database. */
+  isCancelled?: () => boolean
+  /** Given: the process is one node of several. It begins without a shard, and `ledger.shards` gets and gives them. */
+  node?: { readonly id: string }
+}
+
+/** Everything but what begins with the term of this writer. Whatever serves a ledger can be built on it before the take-over. */
+export interface PreparedLedger {
+  /** Not to be used before `begin` has resolved. */
+  readonly ledger: Ledger
+  /**
+   * Takes over the ledger.
+   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts). Not given: takes over at once
+   * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
+   */
+  begin(untilTurn?: (turn: Turn) => Promise<void>): Promise<void>
+}
+
+/** What a process needs while it waits for its turn. */
+export interface Turn {
+  readonly writers: PostgresWriters
+  /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
+  warmUp(): Promise<void>
+}

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { PostgresWriters } from '../../../src/postgres/stores/postgres-writers.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+
+const WAIT_MS = 300
+/** Less is no wait: Postgres looks every 20 ms. */
+const WAITED_MS = 250
+
+let database: TestDatabase
+let writers: PostgresWriters
+
+beforeAll(async () => {
+  database = await testDatabase()
+  writers = new PostgresWriters(database.sql)
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`update shard set writer_id = null`
+  await database.sql`delete from writer`
+})
+
+/** A node with these shards. @returns its writer id */
+async function node(name: string, shards: readonly number[]): Promise<string> {
+  const writerId = crypto.randomUUID()
+  const text = `{${shards.join()}}`
+  await database.sql`select take_shards(${text}::text::smallint[], ${`${name} 1`}, ${writerId}, null, ${name})`
+  return writerId
+}
+
+async function waited(isDrainingKnown = false): Promise<boolean> {
+  const since = performance.now()
+  await writers.change({ waitMs: WAIT_MS, isDrainingKnown })
+  return performance.now() - since >= WAITED_MS
+}
+
+describe('the wait for a change of the writers', () => {
+  test('lasts while nobody who has a shard stops, and ends when one does, unless that is known', async () => {
+    const draining = await node('a', [0, 1])
+    await node('b', [2])
+    expect(await waited()).toBe(true)
+    await writers.drain(draining)
+    expect(await waited()).toBe(false)
+    expect(await waited(true)).toBe(true)
+  })
+
+  test('is not cut short by a node that was killed while it drained, once others have its shards', async () => {
+    const killed = await node('a', [0, 1])
+    await writers.drain(killed)
+    await node('b', [0, 1])
+    expect((await writers.list()).map(({ node: id }) => id)).toEqual(['b'])
+    expect(await waited()).toBe(true)
+  })
+
+  test('is over at once when nobody has a shard, whatever rows there are', async () => {
+    const gone = await node('a', [0])
+    await database.sql`select give_up_shards('{0}', ${gone})`
+    expect(await waited()).toBe(false)
+  })
+})

@@ -1,0 +1,190 @@
+/** What a simulated node answers with: the real commands, idempotent writes and change feed behind a few routes. */
+import { plainHeaders, problemAnswer } from '../../../src/api/http/answer.ts'
+import { targetOf } from '../../../src/api/http/request-target.ts'
+import { idempotencyKeyOf, requestHashOf } from '../../../src/api/idempotency/idempotency-key.ts'
+import type { IdempotentWrites } from '../../../src/api/idempotency/idempotent-writes.ts'
+import { failureOf } from '../../../src/api/problems/problem-of-failure.ts'
+import { answerChanges } from '../../../src/api/route/change-requests.ts'
+import { isProblem } from '../../../src/api/route/outcome.ts'
+import type { ChangeFeed } from '../../../src/changes/change-feed.ts'
+import type { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
+import type { FoundOutcome, KeepAnswer } from '../../../src/core/bookings/booking-request.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { Booking, BookingStatus } from '../../../src/core/domain/booking.ts'
+import { addNights } from '../../../src/core/domain/night.ts'
+import type { Caller } from '../../../src/core/journal/record.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
+import { night, sampleId } from '../../support/samples.ts'
+import { AGENCIES, unitsOf } from '../sim-agencies.ts'
+
+export const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
+const FIRST = night('2027-03-01')
+
+/** What a client asks for. `unit` is an index. */
+export type SimCommand =
+  | {
+      readonly kind: 'book'
+      readonly unit: number
+      readonly arrival: number
+      readonly nights: number
+      readonly status: BookingStatus
+      readonly ref: string
+    }
+  | { readonly kind: 'cancel'; readonly bookingId: string; readonly ref: string }
+  | { readonly kind: 'move'; readonly bookingId: string; readonly unit: number }
+
+/** Of the booking after a command. */
+export interface SimAnswer {
+  readonly id: string
+  readonly unitId: string
+  readonly version: number
+  readonly status: BookingStatus
+}
+
+/** The nights of a unit. */
+export interface SimCalendar {
+  readonly seq: number
+  /** When the answer was made, by the world's clock. */
+  readonly madeAt: number
+}
+
+/** The header with which a client of this agency shows its key. */
+export function authorizationOf({ id }: Agency): string {
+  return `Bearer hr_live_${id.slice(-32).padStart(43, 'k')}`
+}
+
+const AGENCY_BY_KEY: ReadonlyMap<string, Agency> = new Map(AGENCIES.map((agency) => [authorizationOf(agency), agency]))
+
+export interface NodeAppOptions {
+  /** Of the node. */
+  readonly clock: Clock
+  /** The world's monotonic clock. */
+  readonly worldMs: () => number
+  readonly commands: BookingCommands
+  readonly idempotency: IdempotentWrites
+  readonly feed: ChangeFeed
+  /** Whether the node has the agency. */
+  has(agencyId: string): boolean
+  onBug(error: unknown): void
+}
+
+export class NodeApp {
+  readonly #options: NodeAppOptions
+
+  constructor(options: NodeAppOptions) {
+    this.#options = options
+  }
+
+  readonly answer = async (request: Request): Promise<Response> => {
+    const agency = AGENCY_BY_KEY.get(request.headers.get('authorization') ?? '')
+    // As a key that is not in memory.
+    if (agency === undefined || !this.#options.has(agency.id)) return new Response(null, { status: 401 })
+    try {
+      if (request.method === 'POST') return await this.#write(agency, request)
+      return await (request.url.includes('/changes') ? this.#changes(agency, request) : this.#read(agency, request))
+    } catch (error) {
+      const { problem, isBug } = failureOf(error, { isWrite: request.method === 'POST' })
+      if (isBug) this.#options.onBug(error)
+      const requestId = request.headers.get('x-request-id') ?? ''
+      return problemAnswer(problem, requestId, plainHeaders(requestId))
+    }
+  }
+
+  /** As src/api/partner/write-once.ts. */
+  async #write(agency: Agency, request: Request): Promise<Response> {
+    const text = new TextDecoder().decode(await request.arrayBuffer())
+    const command = JSON.parse(text) as SimCommand
+    const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
+    if (sent.kind === 'malformed') throw new Error(`A client has sent a malformed key: ${sent.message}`)
+    if (sent.kind === 'none') {
+      const outcome = await this.#run(agency, command)
+      return outcome.kind === 'done' ? Response.json(answerOf(outcome.booking)) : refused(outcome.kind)
+    }
+    const outcome = await this.#options.idempotency.run(
+      {
+        ...{ agencyId: agency.id, keyId: agency.slug, route: CALLER.route, idempotencyKey: sent.key },
+        requestHash: requestHashOf(request.method, targetOf(request.url).path, text),
+      },
+      async (keep) => {
+        const outcome = await this.#run(agency, command, (booking) =>
+          keep({ status: 200, body: JSON.stringify(answerOf(booking)) }),
+        )
+        return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: outcome.kind }
+      },
+    )
+    switch (outcome.kind) {
+      case 'answered':
+      case 'replayed':
+        return new Response(outcome.answer?.body ?? null, { status: 200 })
+      case 'refused':
+        return refused(outcome.refusal)
+      case 'reused':
+        throw new Error('No two commands have the same key')
+    }
+  }
+
+  #run(agency: Agency, command: SimCommand, keep?: KeepAnswer): Promise<FoundOutcome> {
+    const { commands } = this.#options
+    switch (command.kind) {
+      case 'book': {
+        const arrival = addNights(FIRST, command.arrival)
+        const stay = { arrival, departure: addNights(arrival, command.nights) }
+        return commands.book(
+          agency,
+          {
+            ...{ unit: unitOf(agency, command.unit), stay, type: 'guest', source: 'partner', sourceRef: command.ref },
+            ...{ status: command.status, holdHours: null, notes: null, adults: 2, children: 0, extraBed: false },
+            ...{ guest: null, enforcement: 'partner' },
+          },
+          CALLER,
+          keep,
+        )
+      }
+      case 'cancel':
+        return commands.cancel(agency, { bookingId: command.bookingId, reason: command.ref }, CALLER, keep)
+      case 'move': {
+        const { bookingId, unit } = command
+        return commands.change(agency, { bookingId, change: { unitId: unitOf(agency, unit).id } }, CALLER, keep)
+      }
+    }
+  }
+
+  async #read(agency: Agency, request: Request): Promise<Response> {
+    const unit = Number(targetOf(request.url).path.split('/').at(-1))
+    const { seq } = await this.#options.commands.calendar(agency, unitOf(agency, unit))
+    return Response.json({ seq, madeAt: this.#options.worldMs() } satisfies SimCalendar)
+  }
+
+  async #changes(agency: Agency, request: Request): Promise<Response> {
+    const asked = new URL(request.url).searchParams
+    const outcome = await answerChanges({
+      ...{ feed: this.#options.feed, request, of: 'key', open: { waitedMs: 0 } },
+      query: {
+        after: asked.get('after') ?? 'start',
+        limit: Number(asked.get('limit')),
+        wait: Number(asked.get('wait')),
+      },
+      reader: { agencyId: agency.id, keyId: agency.slug, isServed: () => true },
+      render: (changes) => changes,
+      headers: () => plainHeaders(''),
+      onFailure: () => {},
+    })
+    if (typeof outcome === 'string') return new Response(outcome)
+    if (outcome instanceof Response || !isProblem(outcome)) return outcome as Response
+    return problemAnswer(outcome, '', plainHeaders(''))
+  }
+}
+
+function unitOf({ id }: Agency, index: number) {
+  const unit = unitsOf(id)[index]
+  if (unit === undefined) throw new Error(`Agency ${id} has no unit ${index}`)
+  return unit
+}
+
+function answerOf({ id, unitId, version, status }: Booking): SimAnswer {
+  return { id, unitId, version, status }
+}
+
+function refused(why: string): Response {
+  return Response.json({ why }, { status: 409 })
+}
