@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
-import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
+import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { signIn, signOut } from '../support/page-sessions.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
@@ -31,20 +30,13 @@ describeWithEtcd('two nodes', () => {
   const other = (node: NodeProcess) => (node === a ? b : a)
   const ownedBy = ({ id }: NodeProcess) => of.get(id) as { slug: string; key: string }
 
-  const shared = () =>
-    eventually('the shards are shared', async () => {
-      const { body } = await a.ask('/cluster', { token: TEST_PORTAL_TOKEN })
-      const { nodes, shards } = body as ClusterStatus
-      return nodes.length === 2 && shards.served === 256 && nodes.every(({ serving, wanted }) => serving === wanted)
-    })
-
   beforeAll(async () => {
     etcd = await EtcdServers.start()
     database = await testDatabase()
     processes = new NodeProcesses(database.url, etcd)
     a = await processes.start('a')
     b = await processes.start('b')
-    await shared()
+    await settled(a, 2)
     for (let made = 0; of.size < 2; made++) {
       const slug = `agency-${made}`
       const key = await makeAgencyByPortal(made % 2 === 0 ? a : b, {
@@ -228,7 +220,7 @@ describeWithEtcd('two nodes', () => {
       select count(*)::int as written, count(*) filter (where shard < 0)::int as undivided from rate_slot`
     expect([slots?.['written'] > 0, slots?.['undivided']]).toEqual([true, 0])
     b = await processes.start('b')
-    await shared()
+    await settled(a, 2)
   })
 
   test('while a node leaves and comes back, no request fails, and no acknowledged booking is missing', async () => {
@@ -274,13 +266,7 @@ describeWithEtcd('CLUSTER_SECRET', () => {
       const nodes = new Map<string, NodeProcess>()
       for (const id of ['a', 'b']) nodes.set(id, await withSecret(id, before))
       const node = (id: string) => nodes.get(id) as NodeProcess
-      const shared = () =>
-        eventually('the shards are shared', async () => {
-          const { body } = await node('a').ask('/cluster', { token: TEST_PORTAL_TOKEN })
-          const status = body as ClusterStatus
-          return status.shards.served === 256 && status.nodes.every(({ serving, wanted }) => serving === wanted)
-        })
-      await shared()
+      await settled(node('a'), 2)
       const keys = new Map<string, string>()
       for (let made = 0; keys.size < 2; made++) {
         const key = await makeAgencyByPortal(node('a'), { slug: `agency-${made}`, scopes: SCOPES })
@@ -290,7 +276,7 @@ describeWithEtcd('CLUSTER_SECRET', () => {
         node(id).kill('SIGTERM')
         expect(await node(id).exited).toBe(0)
         nodes.set(id, await withSecret(id, secret))
-        await shared()
+        await settled(node('a'), 2)
       }
       const answers = async () => {
         const all = [...nodes.values()].flatMap((entry) =>
@@ -337,18 +323,22 @@ describeWithEtcd('two nodes with ADMIN_PORT', () => {
     const database = await testDatabase()
     const processes = new NodeProcesses(database.url, etcd)
     try {
-      const nodes = [await processes.start('a', { ADMIN_PORT: '0' }), await processes.start('b', { ADMIN_PORT: '0' })]
-      const owners = new Set<string | null>()
-      for (let made = 0; owners.size < 2; made++) {
+      const a = await processes.start('a', { ADMIN_PORT: '0' })
+      const b = await processes.start('b', { ADMIN_PORT: '0' })
+      await settled(a, 2)
+      const of = new Map<string | null, string>()
+      for (let made = 0; of.size < 2; made++) {
         const slug = `agency-${made}`
-        const key = await makeAgencyByPortal(nodes[made % 2] as NodeProcess, { slug, scopes: SCOPES })
-        owners.add((await nodes[0]?.ask('/partner/v1/units', { token: key }))?.headers.get('x-served-by') ?? null)
-        for (const node of nodes) {
+        const key = await makeAgencyByPortal(made % 2 === 0 ? a : b, { slug, scopes: SCOPES })
+        of.set((await a.ask('/partner/v1/units', { token: key })).headers.get('x-served-by'), slug)
+      }
+      expect([...of.keys()].toSorted()).toEqual(['a', 'b'])
+      for (const slug of of.values())
+        for (const node of [a, b]) {
           expect((await node.portal(`/agencies/${slug}/units`)).status).toBe(200)
           const onPort = await node.ask(`/portal/v1/agencies/${slug}/units`, { token: TEST_PORTAL_TOKEN })
           expect(onPort.status).toBe(401)
         }
-      }
     } finally {
       await processes.stop()
       await database.drop()

@@ -2,13 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
-import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
+import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+import { startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { TestAuthority } from '../support/test-authority.ts'
 
 /* What is meant for one process, run on a cluster. */
@@ -34,10 +33,7 @@ describeWithEtcd('an etcd that asks for client certificates', () => {
         CLUSTER_ETCD_CERT: file('cert.pem', cert),
         CLUSTER_ETCD_KEY: file('key.pem', key),
       })
-      await eventually('every shard is served', async () => {
-        const { body } = await node.ask('/cluster', { token: TEST_PORTAL_TOKEN })
-        return (body as ClusterStatus).shards.served === 256
-      })
+      await settled(node, 1)
     } finally {
       await nodes.stop()
       await database.drop()
@@ -58,7 +54,7 @@ describeWithEtcd('while a node serves', () => {
     database = await testDatabase()
     nodes = new NodeProcesses(database.url, etcd)
     node = await nodes.start('a')
-    await served()
+    await settled(node, 1)
   })
   afterAll(async () => {
     await nodes.stop()
@@ -66,11 +62,6 @@ describeWithEtcd('while a node serves', () => {
     await etcd.stop()
   })
 
-  const served = () =>
-    eventually('every shard is served', async () => {
-      const { body } = await node.ask('/cluster', { token: TEST_PORTAL_TOKEN })
-      return (body as ClusterStatus).shards.served === 256
-    })
   const rotate = (...args: string[]) =>
     runCliProcess(['rotate-secret-key', ...args], {
       env: { DATABASE_URL: database.url, SECRET_KEY_OLD: TEST_SECRET_KEY, SECRET_KEY: NEW_KEY },
@@ -103,6 +94,6 @@ describeWithEtcd('while a node serves', () => {
     expect(await node.exited).toBe(1)
     expect(node.log()).toContain('SECRET_KEY does not match this database')
     node = await nodes.start('a', { SECRET_KEY: NEW_KEY })
-    await served()
+    await settled(node, 1)
   })
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
-import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
+import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
@@ -31,12 +31,6 @@ describeWithEtcd('webhooks of two nodes', () => {
   const booked: string[] = []
 
   const start = (id: string) => processes.start(id, { WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
-  const shared = (count: number) =>
-    eventually('the shards are shared', async () => {
-      const { body } = (await nodes[0]?.ask('/cluster', { token: TEST_PORTAL_TOKEN })) ?? { body: null }
-      const status = body as ClusterStatus | null
-      return status !== null && status.nodes.length === count && status.shards.served === 256
-    })
   const book = async (node: NodeProcess, night: number) => {
     for (const token of keys) {
       const day = (offset: number) => new Date(Date.UTC(2028, 0, 1 + night + offset)).toISOString().slice(0, 10)
@@ -53,7 +47,7 @@ describeWithEtcd('webhooks of two nodes', () => {
     database = await testDatabase()
     processes = new NodeProcesses(database.url, etcd)
     nodes = [await start('a'), await start('b')]
-    await shared(2)
+    await settled(nodes[0] as NodeProcess, 2)
     for (let i = 0; i < AGENCIES; i++) {
       const [node] = nodes
       if (node === undefined) throw new Error('no node')
@@ -92,7 +86,7 @@ describeWithEtcd('webhooks of two nodes', () => {
     await allReceived()
     const again = await start('b')
     nodes = [a, again]
-    await shared(2)
+    await settled(a, 2)
     await book(again, 20)
     again.kill('SIGKILL')
     await again.exited

@@ -1,31 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
-import { type NodeProcess, NodeProcesses } from '../support/node-processes.ts'
+import { NodeProcesses, settled, statusOf } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
-import { makeAgencyByPortal, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { makeAgencyByPortal, startServiceOn } from '../support/service-process.ts'
 
 /* Nodes as processes of their own, on one Postgres and one etcd. */
-
-async function statusOf(node: NodeProcess): Promise<ClusterStatus> {
-  const answer = await fetch(`${node.adminUrl}/cluster`, { headers: { Authorization: `Bearer ${TEST_PORTAL_TOKEN}` } })
-  return (await answer.json()) as ClusterStatus
-}
-
-/** Waits until every shard is served by who should. */
-async function settled(node: NodeProcess, nodes: number): Promise<ClusterStatus> {
-  let status: ClusterStatus | null = null
-  await eventually(`${nodes} nodes share the shards`, async () => {
-    status = await statusOf(node)
-    const { shards, nodes: seen } = status
-    return seen.length === nodes && shards.served === 256 && seen.every(({ serving, wanted }) => serving === wanted)
-  })
-  if (status === null) throw new Error('There is no status')
-  return status
-}
 
 describeWithEtcd('a cluster of processes', () => {
   let etcd: EtcdServers

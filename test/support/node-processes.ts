@@ -1,5 +1,7 @@
+import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import type { EtcdServers } from './etcd.ts'
-import { type ServiceProcess, startServiceOn } from './service-process.ts'
+import { eventually } from './eventually.ts'
+import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
 
 /** NODE_ID, its process, and how to reach it. */
 export interface NodeProcess extends ServiceProcess {
@@ -7,6 +9,27 @@ export interface NodeProcess extends ServiceProcess {
 }
 
 export const TEST_CLUSTER_SECRET = 'cluster-secret-for-tests-0123456789abcdef'
+
+/** What the node knows of the cluster: `GET /cluster`. */
+export async function statusOf(node: ServiceProcess): Promise<ClusterStatus> {
+  const answer = await fetch(`${node.adminUrl}/cluster`, { headers: { Authorization: `Bearer ${TEST_PORTAL_TOKEN}` } })
+  return (await answer.json()) as ClusterStatus
+}
+
+/**
+ * Waits until `node` sees `count` nodes, and every shard served by the one that should have it. A node that has just joined gets its shards
+ * step by step, which takes seconds: a test that looks for agencies of both nodes before that depends on the machine's speed.
+ */
+export async function settled(node: ServiceProcess, count: number): Promise<ClusterStatus> {
+  let status: ClusterStatus | null = null
+  await eventually(`${count} nodes share the shards`, async () => {
+    status = await statusOf(node)
+    const { shards, nodes } = status
+    return nodes.length === count && shards.served === 256 && nodes.every(({ serving, wanted }) => serving === wanted)
+  })
+  if (status === null) throw new Error('There is no status')
+  return status
+}
 
 /** Starts nodes on one database and one etcd, each in a process of its own. */
 export class NodeProcesses {
