@@ -183,7 +183,7 @@ describe('the usage of the days', () => {
 
   test('of a writer without days, during a deployment, is today’s; a month that has passed gets no days', async () => {
     const month = new Date().toISOString().slice(0, 7)
-    await keep({ agencyId: AGENCY_A, month, used: 8 }, { agencyId: AGENCY_A, month: '2027-01', used: 700 })
+    await keep({ agencyId: AGENCY_A, month, used: 8 }, { agencyId: AGENCY_A, month: '2025-01', used: 700 })
     const all = await ledger.sql`select day::text, total_before::int, total_after::int from usage_day`
     expect(all).toHaveLength(1)
     expect(all[0]).toMatchObject({ total_before: 0, total_after: 8 })

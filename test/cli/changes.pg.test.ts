@@ -5,6 +5,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
@@ -64,7 +65,9 @@ describe('nightledger changes', () => {
   })
 
   test('--follow prints changes as they happen, over a lost connection', async () => {
-    const env = { PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: service.url, NIGHTLEDGER_KEY: key }
+    const proxy = await TcpProxy.start(service.port)
+    const url = `http://127.0.0.1:${proxy.port}`
+    const env = { PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: url, NIGHTLEDGER_KEY: key }
     const child = Bun.spawn([process.execPath, 'run', MAIN, 'changes', '--follow', '--json'], { env, stderr: 'pipe' })
     let out = ''
     void (async () => {
@@ -74,16 +77,16 @@ describe('nightledger changes', () => {
     await eventually('it follows', () => changes.stats.waiting.streams === 1)
     await service.book(agency, unit, '2027-03-01', '2027-03-02')
     await eventually('one line', () => out.split('\n').length === 2)
-    // What a revoked key would do: the stream ends. Only this one place is taken.
-    service.ledger.catalogue.putAgency({ ...agency, status: 'suspended' })
+    proxy.cutOff()
     await eventually('it has ended', () => changes.stats.waiting.streams === 0)
-    service.ledger.catalogue.putAgency(agency)
+    proxy.reconnect()
     await service.book(agency, unit, '2027-03-02', '2027-03-03')
     await eventually('it follows again', () => changes.stats.waiting.streams === 1)
     await service.book(agency, unit, '2027-03-03', '2027-03-04')
     await eventually('three lines', () => out.split('\n').length === 4)
     child.kill('SIGTERM')
     await child.exited
+    proxy.stop()
     const seqs = out
       .trim()
       .split('\n')

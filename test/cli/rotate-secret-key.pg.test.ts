@@ -4,6 +4,7 @@ import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+import { unlessGone } from '../support/unless-gone.ts'
 
 const NEW_KEY = 'ff'.repeat(32)
 
@@ -128,7 +129,7 @@ test('deleted endpoints do not prevent it, nor does a secret whose overlap has p
 test('a service that still runs is fenced out, and started again with its old key it is refused', async () => {
   service = await start(NEW_KEY)
   expect((await rotate({ SECRET_KEY_OLD: NEW_KEY, SECRET_KEY: TEST_SECRET_KEY })).code).toBe(0)
-  await service.portal('/agencies/harbour/units', { slug: 'late', name: 'Late', basePrice: 1 })
+  await unlessGone(service.portal('/agencies/harbour/units', { slug: 'late', name: 'Late', basePrice: 1 }))
   expect(await service.exited).toBe(1)
   const refusal = await start(NEW_KEY).catch((error: Error) => error.message)
   expect(refusal).toContain('SECRET_KEY does not match this database')

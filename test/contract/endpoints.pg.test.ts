@@ -440,8 +440,11 @@ describe('GET /guests', () => {
       { firstName: 'Bo', lastName: '100%', email: 'bo_x@example.org' },
       { firstName: 'Cá', lastName: 'back\\slash' },
     ]
-    for (const [i, guest] of guests.entries())
+    for (const [i, guest] of guests.entries()) {
       await book({ arrival: `2027-0${i + 4}-01`, departure: `2027-0${i + 4}-02`, guest })
+      // Guests of the same millisecond have no order in time.
+      await Bun.sleep(2)
+    }
   })
   const names = async (query: string) =>
     (await call(`/guests${query}`)).body.guests.map(({ firstName }: { firstName: string }) => firstName)

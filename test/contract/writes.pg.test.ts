@@ -85,7 +85,9 @@ describe('the audit trail', () => {
       expect((await service.call('/bookings', { key: secret, json: STAY })).body.code).toBe('FEATURE_DISABLED')
     await service.ledger.refusals.flush()
     const lines = await trail(other)
-    expect(lines.map(({ outcome }) => outcome)).toEqual(['FEATURE_DISABLED', 'FEATURE_DISABLED'])
+    expect(new Set(lines.map(({ outcome }) => outcome))).toEqual(new Set(['FEATURE_DISABLED']))
+    // One more where a minute began in between.
+    expect([2, 3]).toContain(lines.length)
     expect(lines.reduce((sum, { count }) => sum + count, 0)).toBe(5)
   })
   test('has one line for a flood of 429s on writes, with their count', async () => {

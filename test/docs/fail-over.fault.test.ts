@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { eventually } from '../support/eventually.ts'
 import { expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { prepareForLoad } from '../support/load.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
@@ -34,6 +35,11 @@ test('operating.md: a standby is made, commits wait for it, and a switch-over lo
     PRIMARY_URL: pair.urlOf(first),
   }
   await pair.shell(copy ?? '', env)
+  // pg_ctl returns a moment before the standby has connected.
+  await eventually('the standby streams', async () => {
+    const streaming = await pair.ask(first, (sql) => sql`select from pg_stat_replication where state = 'streaming'`)
+    return streaming.length === 1
+  })
   expect(await pair.shell(wait ?? '', env)).toContain('db2')
   await load.more(20)
   expect(await pair.shell('psql -Atd "$PRIMARY_URL" -c "select sync_state from pg_stat_replication"', env)).toBe(

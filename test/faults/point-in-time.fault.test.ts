@@ -63,7 +63,19 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
     await eventually('bookings are made after it', () => load.booked.size > named + 100)
     const { cursor } = (await (await load.get('/changes')).json()) as { cursor: string }
     if (target.startsWith('the end')) {
-      await Bun.sleep(5_000)
+      const [last] = await pair.ask(
+        primary,
+        (sql) => sql<{ segment: string }[]>`
+        select pg_walfile_name(pg_current_wal_lsn()) as segment`,
+      )
+      await eventually('what was told before is archived', async () => {
+        const [archiver] = await pair.ask(
+          primary,
+          (sql) => sql<{ last: string | null }[]>`
+          select last_archived_wal as last from pg_stat_archiver`,
+        )
+        return (archiver?.last ?? '') >= (last?.segment ?? '')
+      })
       pair.signal(primary, 'SIGKILL')
     }
     // Not later: a booking that was under way has an unknown outcome, and its client waits for half a minute.

@@ -26,9 +26,13 @@ describe('process identity', () => {
 
   test.skipIf(process.platform !== 'linux')('a zombie does not live', async () => {
     // The shell has become another program, which never collects the child, when that ends.
-    const parent = Bun.spawn(['sh', '-c', 'sleep 0.05 & echo $!; exec sleep 60'], { stdout: 'pipe' })
+    const parent = Bun.spawn(['sh', '-c', 'sleep 60 & echo $!; exec sleep 60'], { stdout: 'pipe' })
     const reader = parent.stdout.getReader()
     const pid = Number(new TextDecoder().decode((await reader.read()).value))
+    await eventually('the shell is another program', async () =>
+      (await Bun.file(`/proc/${parent.pid}/comm`).text()).startsWith('sleep'),
+    )
+    process.kill(pid, 'SIGKILL')
     await eventually('the child has ended', async () => (await Bun.file(`/proc/${pid}/stat`).text()).includes(') Z '))
     expect(isAlive(pid)).toBe(false)
     parent.kill('SIGKILL')

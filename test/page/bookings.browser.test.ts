@@ -246,6 +246,7 @@ describeInBrowser('bookings', () => {
   test('a colleague’s booking and change appear by themselves', async () => {
     await portal.visit({ as: 'viewer', at: '#/bookings?when=all' }, async (page) => {
       await page.getByRole('row').nth(1).waitFor()
+      // Wherever between the reading of the list and the stream's beginning it is made.
       const booking = await book({ guest: { firstName: 'Radia', lastName: 'Perlman' }, status: 'option' })
       await page.getByRole('link', { name: 'Radia Perlman' }).click()
       await page.getByText('put the nights on hold').waitFor()

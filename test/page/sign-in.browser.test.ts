@@ -7,6 +7,7 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 const AGENCY = '/agencies/demo'
@@ -23,6 +24,10 @@ describeInBrowser('signing in', () => {
     await page.getByRole('button', { name: 'Sign in' }).click()
   }
 
+  /** The title follows a moment after what is drawn. */
+  const titled = (page: Page, title: string) =>
+    eventually(`the title is ${title}`, async () => (await page.title()) === title)
+
   test('a token opens the agency until one signs out', async () => {
     await portal.visit({}, async (page) => {
       await page.getByLabel('Access token').waitFor()
@@ -30,7 +35,7 @@ describeInBrowser('signing in', () => {
       // As copied from a terminal.
       await signInWith(page, ` ${portal.database.tokens.owner}\n`)
       await page.getByRole('heading', { name: 'Overview' }).waitFor()
-      expect(await page.title()).toBe('Overview · Tejo Stays')
+      await titled(page, 'Overview · Tejo Stays')
       await page.reload()
       await page.getByRole('heading', { name: 'Overview' }).waitFor()
 
@@ -77,7 +82,7 @@ describeInBrowser('signing in', () => {
       // The choice outlives the tab.
       await page.reload()
       await page.getByText('No units yet').waitFor()
-      expect(await page.title()).toBe('Overview · Harbour Stays')
+      await titled(page, 'Overview · Harbour Stays')
     })
   })
 

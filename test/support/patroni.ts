@@ -80,7 +80,7 @@ export class PatroniCluster {
   }
 
   async switchOver(): Promise<void> {
-    const [leader, candidate] = [await this.leader(), await this.#synchronousStandby()]
+    const [leader, candidate] = [await this.leader(), await this.#withRole('Sync Standby')]
     await this.ctl('switchover', '--master', leader.name, '--candidate', candidate.name, '--force', 'nightledger')
   }
 
@@ -89,11 +89,8 @@ export class PatroniCluster {
     return (await promisify(execFile)('patronictl', ['-c', first.config, ...args])).stdout
   }
 
-  async leader(): Promise<Member> {
-    const found = (await this.#list()).find(({ Role }) => Role === 'Leader')
-    const leader = this.members.find(({ name }) => name === found?.Member)
-    if (leader === undefined) throw new Error('Patroni has no leader')
-    return leader
+  leader(): Promise<Member> {
+    return this.#withRole('Leader')
   }
 
   /** Until commits wait for a standby that has everything. */
@@ -121,9 +118,16 @@ export class PatroniCluster {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  async #synchronousStandby(): Promise<Member> {
-    const found = (await this.#list()).find(({ Role }) => Role === 'Sync Standby')
-    return this.members.find(({ name }) => name === found?.Member) as Member
+  /** Asks until Patroni names it: it may have just changed hands. */
+  async #withRole(role: 'Leader' | 'Sync Standby'): Promise<Member> {
+    let member: Member | undefined
+    await eventually(`Patroni names a ${role}`, async () => {
+      const listed = await this.#list().catch(() => [])
+      const name = listed.find(({ Role }) => Role === role)?.Member
+      member = this.members.find((one) => one.name === name)
+      return member !== undefined
+    })
+    return member as Member
   }
 
   async #list(): Promise<{ Member: string; Role: string; State: string }[]> {

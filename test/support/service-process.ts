@@ -69,6 +69,8 @@ export async function startService(
   return { ...service, readyMs: performance.now() - since }
 }
 
+type Child = Pick<ServiceProcess, 'pid' | 'exited' | 'kill'>
+
 /** `failed` rejects with the log when the process ends; nobody has to listen. */
 function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   const child = Bun.spawn(command, {
@@ -81,12 +83,20 @@ function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   const reading = (async () => {
     for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) text += chunk
   })()
-  const failed = child.exited.then(async (code): Promise<never> => {
-    await reading
+  // With its last lines; what it has started may still hold the pipe open.
+  const exited = child.exited.then(async (code) => {
+    await Promise.race([reading, Bun.sleep(2_000)])
+    return code
+  })
+  const failed = exited.then((code): never => {
     throw new Error(`The service ended with ${code} before it was up:\n${text}`)
   })
   failed.catch(() => undefined)
-  return { child, failed, log: () => text }
+  return {
+    child: { pid: child.pid, kill: (signal: NodeJS.Signals) => child.kill(signal), exited },
+    failed,
+    log: () => text,
+  }
 }
 
 interface Ports {
@@ -94,7 +104,7 @@ interface Ports {
   readonly adminPort?: number
 }
 
-function serviceOf(child: Bun.Subprocess, { port, adminPort = port }: Ports, log: () => string): StartingService {
+function serviceOf(child: Child, { port, adminPort = port }: Ports, log: () => string): StartingService {
   const baseUrl = `http://127.0.0.1:${port}`
   const adminUrl = `http://127.0.0.1:${adminPort}`
   const ask = (path: string, call: HttpCall = {}) => send(baseUrl + path, call)

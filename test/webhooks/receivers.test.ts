@@ -82,7 +82,7 @@ for (const { name, program, command } of RECEIVERS) {
         child.kill('SIGKILL')
         await child.exited
       }
-    }, 30_000)
+    }, 150_000)
   })
 }
 
@@ -93,7 +93,7 @@ function freePort(): number {
 }
 
 async function until(isUp: () => Promise<unknown>): Promise<void> {
-  const deadline = performance.now() + 20_000
+  const deadline = performance.now() + 120_000
   for (;;) {
     try {
       await isUp()

@@ -40,6 +40,8 @@ beforeEach(async () => {
   await database.sql`truncate journal, snapshot, booking, audit_line, webhook_delivery, webhook_attempt`
   receiver.received.length = 0
   ledger = await openTestDatabaseLedger(database.url, {
+    // 200 bookings of one unit are 200 commits, one after another.
+    limits: { queuedMsMax: 30_000 },
     onBookingChange: (agencyId) => webhooks.bookingChanged(agencyId),
   })
   agency = await addAgency(ledger)

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { HOP_HEADER, Hops } from '../../../src/api/forward/hop.ts'
 import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
 import { addSecret, CLUSTER_SECRET, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
+import { eventually } from '../../support/eventually.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 
 const SHARD = 7
@@ -211,7 +212,7 @@ test('two nodes that name each other are asked until one of them is right', asyn
 test.each(['a', 'b'])('while a shard has no owner its requests wait, then go on: to %s', async (owner) => {
   const { a } = two(null)
   const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
-  await Bun.sleep(50)
+  await eventually('both wait', () => a.entry.stats.holding === 2)
   expect(a.entry.stats).toMatchObject({ holding: 2, held: 2 })
   cluster.own(SHARD, owner)
   for (const answer of answers) expect((await told(await answer)).by).toBe(owner)
@@ -222,8 +223,7 @@ test('a forwarded request waits at a node that is still acquiring its shard', as
   const { a, b } = two('b')
   b.sees.set(SHARD, null)
   const answer = fetch(a.url + PATH, post())
-  await Bun.sleep(50)
-  expect(b.entry.stats.holding).toBe(1)
+  await eventually('it waits', () => b.entry.stats.holding === 1)
   b.sees.delete(SHARD)
   cluster.own(SHARD, 'b')
   expect((await told(await answer)).by).toBe('b')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { CallTransport } from '../../../src/api/mcp/call-transport.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMemoryMcp, rpc, toolCall } from '../../support/memory-mcp.ts'
 import { AGENCY, sampleId } from '../../support/samples.ts'
 
@@ -41,21 +42,21 @@ describe('with the same id at the same time', () => {
     'two agencies get each their own answer, in %s, when the %s is answered first',
     async (_, quick, message, headers) => {
       const pauses = { [AGENCY.id]: Promise.withResolvers<void>(), [OTHER.id]: Promise.withResolvers<void>() }
+      let waiting = 0
       const { ask, first, second } = await openTwoAgencies(async (agencyId) => {
+        waiting += 1
         await pauses[agencyId]?.promise
         return { ...NONE, total: agencyId === AGENCY.id ? 1 : 2 }
       })
       const answers: { agency: string; body: unknown }[] = []
-      const asked = [
-        ask(first, message(1), headers).then(({ body }) => answers.push({ agency: 'first', body })),
-        ask(second, message(1), headers).then(({ body }) => answers.push({ agency: 'second', body })),
-      ]
-      await Bun.sleep(5)
+      void ask(first, message(1), headers).then(({ body }) => answers.push({ agency: 'first', body }))
+      void ask(second, message(1), headers).then(({ body }) => answers.push({ agency: 'second', body }))
+      await eventually('both wait', () => waiting === 2)
       pauses[quick === 'first' ? AGENCY.id : OTHER.id]?.resolve()
-      await Bun.sleep(5)
+      // One that gets no answer at all shows below.
+      await eventually('one is answered', () => answers.length > 0, 5_000).catch(() => {})
       pauses[quick === 'first' ? OTHER.id : AGENCY.id]?.resolve()
-      // One that got no answer at all shows below.
-      await Promise.race([Promise.all(asked), Bun.sleep(500)])
+      await eventually('both are answered', () => answers.length === 2, 5_000).catch(() => {})
       const own = {
         first: { agency: 'first', body: { id: 1, result: { structuredContent: { currency: 'EUR', totalItems: 1 } } } },
         second: {

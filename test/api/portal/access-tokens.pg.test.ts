@@ -2,15 +2,20 @@ import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:te
 import { connect } from 'node:net'
 import { PortalAccess } from '../../../src/access/portal-access.ts'
 import { LIVE_TOKENS_MAX } from '../../../src/admin/access-token-commands.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { MINUTE_MS } from '../../../src/lib/duration.ts'
 import { sha256Hex } from '../../../src/lib/sha256-hex.ts'
 import { eventually } from '../../support/eventually.ts'
 import { parseAnswers } from '../../support/raw-http.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
+/** Moved on by tests in which something expires. */
+let shiftMs = 0
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 let service: TestService
 
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ clock })
 })
 afterAll(() => service.close())
 
@@ -75,9 +80,9 @@ describe('an access token', () => {
     const path = `/agencies/${agency.slug}/access-tokens`
     const past = { name: 'x', role: 'viewer', expiresAt: '2020-01-01' }
     expect((await service.ask(path, past)).body).toMatchObject({ code: 'VALIDATION', errors: [{ field: 'expiresAt' }] })
-    const made = await service.ask(path, { ...past, expiresAt: new Date(Date.now() + 300).toISOString() })
+    const made = await service.ask(path, { ...past, expiresAt: new Date(clock.now() + MINUTE_MS).toISOString() })
     expect((await as(made.body.secret, '/me')).status).toBe(200)
-    await Bun.sleep(310)
+    shiftMs += MINUTE_MS
     expect((await as(made.body.secret, '/me')).status).toBe(401)
   })
 

@@ -64,8 +64,10 @@ function comparable({ status, body }: HttpAnswer) {
   const { requestId: _, ...rest } = body
   if (rest.booking === undefined) return { status, ...rest }
   const { updatedAt, createdAt, cancelledAt, holdExpiresAt, ...booking } = rest.booking
+  // A change may be made in the millisecond of the booking.
+  const isDated = booking.version === 1 ? updatedAt === createdAt : updatedAt >= createdAt
   const times = [cancelledAt, holdExpiresAt].map((time: string | null) => time !== null)
-  return { booking: { ...booking, times, isNew: updatedAt === createdAt } }
+  return { booking: { ...booking, times, isDated } }
 }
 
 describe('a dry run', () => {

@@ -4,6 +4,8 @@ import { connect } from 'node:net'
 import { PortalAccess } from '../../../src/access/portal-access.ts'
 import { PortalSessions } from '../../../src/access/portal-sessions.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { MINUTE_MS } from '../../../src/lib/duration.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sha256Hex } from '../../../src/lib/sha256-hex.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -12,10 +14,13 @@ import { parseAnswers } from '../../support/raw-http.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
+/** Moved on by tests in which something expires. */
+let shiftMs = 0
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 let service: TestService
 let agency: Agency
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ clock })
   agency = await service.agency()
 })
 afterAll(() => service.close())
@@ -278,10 +283,10 @@ describe('a session ends', () => {
   })
 
   test('with the expiry of its token', async () => {
-    const { secret } = await service.accessToken(agency, 'viewer', { expiresAt: Date.now() + 300 })
+    const { secret } = await service.accessToken(agency, 'viewer', { expiresAt: clock.now() + MINUTE_MS })
     const { cookie } = await signIn(service.url, secret)
     expect((await get(cookie)).status).toBe(200)
-    await Bun.sleep(310)
+    shiftMs += MINUTE_MS
     expect((await get(cookie)).status).toBe(401)
   })
 

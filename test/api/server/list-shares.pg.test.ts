@@ -77,6 +77,7 @@ test('40 searches of one agency that do not end leave the other agencies unaffec
     ask('/portal/v1/agencies/quiet/audit', TEST_PORTAL_TOKEN),
   ])
   const stillHeldUp = await heldUp('lists')
+  const doneBefore = done
   await holder.unsafe('commit').simple()
   expect(answers.map(({ status }) => status)).toEqual([200, 201, 200, 200, 201, 200])
   expect(stillHeldUp).toBeLessThanOrEqual(LISTS_PER_AGENCY_MAX)
@@ -85,15 +86,15 @@ test('40 searches of one agency that do not end leave the other agencies unaffec
   expect(ended.map(({ status }) => status).filter((status) => status !== 200 && status !== 500)).toEqual([])
   expect((await ask('/partner/v1/guests?search=silva', noisy)).status).toBe(200)
   const busy = ended.filter(({ body }) => body.title === BUSY)
-  // Those beyond the queue were refused at once; on a machine that stalled, some of the queue as well.
-  expect(busy.length).toBeGreaterThanOrEqual(40 - LISTS_PER_AGENCY_MAX - LISTS_WAITING_PER_AGENCY_MAX)
+  // Those beyond the queue were refused at once; on a machine that stalled, some of the queue as well, or fewer, because others had ended.
+  expect(busy.length).toBeGreaterThanOrEqual(40 - LISTS_PER_AGENCY_MAX - LISTS_WAITING_PER_AGENCY_MAX - doneBefore)
   for (const { status, headers, body } of busy) {
     expect([status, body.code]).toEqual([500, 'INTERNAL'])
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   }
   const page = await scrape(service.baseUrl)
   expect(page.value('nightledger_database_statements_refused_total', { pool: 'lists' })).toBe(busy.length)
-}, 30_000)
+})
 
 test('the readiness probe is answered while no look-up is', async () => {
   const key = await addAgency('third')
@@ -113,4 +114,4 @@ test('the readiness probe is answered while no look-up is', async () => {
   await holder.unsafe('commit').simple()
   expect(ready).toMatchObject({ status: 200, body: { status: 'ready' } })
   await Promise.all(writes)
-}, 30_000)
+})

@@ -4,6 +4,8 @@ import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { batchText } from '../../../src/postgres/stores/batch-text.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { eventually } from '../../support/eventually.ts'
+import { holding } from '../../support/held-lock.ts'
 import { audited, batchOf, unitSet, without } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
@@ -170,14 +172,22 @@ describe('the fences of a batch, J5', () => {
     expect(await outcomeOf(batch)).toBe('durable')
     await store.takeOver('next')
     const [{ shard } = { shard: 0 }] = batch.shards
-    const appending = database.sql`
-      with held as materialized (select shard from shard where shard = ${shard} for share)
-      select pg_sleep(0.5) from held`.execute()
-    await Bun.sleep(100)
-    const since = performance.now()
-    expect(await store.lane(0).wasWritten(batch)).toBe(true)
-    expect(performance.now() - since).toBeGreaterThan(200)
-    await appending
+    const release = await holding(database.url, `select from shard where shard = ${shard} for share`)
+    let isSaid = false
+    const said = store
+      .lane(0)
+      .wasWritten(batch)
+      .finally(() => {
+        isSaid = true
+      })
+    await eventually('it waits', async () => {
+      const waiting = await database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting.length === 1
+    })
+    expect(isSaid).toBe(false)
+    await release()
+    expect(await said).toBe(true)
   })
 })
 

@@ -3,6 +3,7 @@ import type { Ledger } from '../../../src/app/ledger.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { makeKey } from '../../support/fixtures.ts'
+import { holding } from '../../support/held-lock.ts'
 import { addAgency, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { sampleId } from '../../support/samples.ts'
@@ -40,17 +41,12 @@ test('what has changed since the first read is read again, and nothing else', as
 
 test('a transaction that was open during the first read, and committed after it, is read again', async () => {
   const agency = await addAgency(ledger)
-  const writer = database.sql
-  const slow = writer`
-    with changed as (update agency set name = 'Late' returning 1) select pg_sleep(0.6) from changed`.then(() => {})
-  const isWriting = async () =>
-    (await ledger.sql`select from pg_stat_activity where query like '%Late%' and wait_event = 'PgSleep'`).length > 0
-  while (!(await isWriting())) await Bun.sleep(5)
+  const commit = await holding(database.url, "update agency set name = 'Late'")
   const earlier = await store.read()
   // Younger transactions, so that the slow one is not the newest.
   await addAgency(ledger, { id: sampleId('agc', 'b'), slug: 'younger' })
   expect(earlier.agencies.find(({ id }) => id === agency.id)?.name).not.toBe('Late')
-  await slow
+  await commit()
   const catalogue = new Catalogue(store)
   await catalogue.load(earlier)
   expect(catalogue.agencyById(agency.id)?.name).toBe('Late')

@@ -51,9 +51,12 @@ export class LivedLedger {
     return bookedId(await this.ledger.commands.book(this.agency, requestFor(unit, from, to, { guest: GUEST }), CALLER))
   }
 
-  /** The snapshot is written after its change is answered. */
+  /** Snapshots are written after their change is answered. */
   async withSnapshot(): Promise<void> {
-    await eventually('a snapshot is written', async () => (await this.database.sql`select from snapshot`).length > 0)
+    await eventually('every snapshot that was begun is written', async () => {
+      const { count } = await this.database.sql`select from snapshot`
+      return count > 0 && count === this.ledger.directory.stats.snapshots
+    })
   }
 
   /** What a verification beside the running ledger finds. */
