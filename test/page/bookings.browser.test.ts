@@ -244,10 +244,17 @@ describeInBrowser('bookings', () => {
   })
 
   test('a colleague’s booking and change appear by themselves', async () => {
-    await portal.visit({ as: 'viewer', at: '#/bookings?when=all' }, async (page) => {
+    await portal.visit({ as: 'viewer' }, async (page) => {
+      // The booking is made when the list has been read, and what follows the changes has not begun.
+      const isBooked = Promise.withResolvers<void>()
+      await page.route(/\/changes$/, async (route) => {
+        await isBooked.promise
+        await route.continue()
+      })
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all`)
       await page.getByRole('row').nth(1).waitFor()
-      // Wherever between the reading of the list and the stream's beginning it is made.
       const booking = await book({ guest: { firstName: 'Radia', lastName: 'Perlman' }, status: 'option' })
+      isBooked.resolve()
       await page.getByRole('link', { name: 'Radia Perlman' }).click()
       await page.getByText('put the nights on hold').waitFor()
       await ask(`/bookings/${booking.id}`, { status: 'confirmed' }, 'PATCH')

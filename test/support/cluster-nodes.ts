@@ -118,7 +118,7 @@ export class TestCluster {
     )
   }
 
-  async settle(withinMs = 15_000): Promise<number> {
+  async settle(withinMs = 60_000): Promise<number> {
     const since = performance.now()
     while (!this.isSettled) {
       if (performance.now() - since > withinMs)

@@ -2,6 +2,7 @@ import { describe } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 import type { ServerCertificate } from './test-authority.ts'
 
 /** `etcd` (Debian: etcd-server). */
@@ -133,7 +134,7 @@ export class EtcdServers {
 
   /** Waits until there is a leader that answers. */
   async ready(): Promise<void> {
-    const until = performance.now() + 30_000
+    const until = performance.now() + 60_000
     while (performance.now() < until) {
       const isUp = await this.#post(`${this.#member(0).clientUrl}/v3/kv/range`, { key: 'AA==' }).then(
         (answer) => 'header' in (answer as object),
@@ -177,11 +178,4 @@ function filesOf(folder: string, { cert, key }: ServerCertificate, clientAuthori
   const server = ['--cert-file', file('cert.pem', cert), '--key-file', file('key.pem', key)]
   if (clientAuthority === undefined) return server
   return [...server, '--client-cert-auth', '--trusted-ca-file', file('clients.pem', clientAuthority)]
-}
-
-function freePort(): number {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port } = server
-  void server.stop(true)
-  return port ?? 0
 }

@@ -1,6 +1,7 @@
 import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import type { EtcdServers } from './etcd.ts'
 import { eventually } from './eventually.ts'
+import { freePort } from './free-port.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
 
 /** NODE_ID, its process, and how to reach it. */
@@ -66,11 +67,4 @@ export class NodeProcesses {
     for (const node of this.#started) node.kill('SIGKILL')
     await Promise.all(this.#started.map(({ exited }) => exited))
   }
-}
-
-function freePort(): number {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() })
-  const { port } = server
-  void server.stop(true)
-  return port ?? 0
 }

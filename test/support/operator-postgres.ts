@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findCluster, serverEnv } from '../../src/postgres/embedded/cluster.ts'
@@ -8,6 +7,7 @@ import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { findPostgresPackage, postgresBinaries } from '../../src/postgres/embedded/postgres-binaries.ts'
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
+import { freePort } from './free-port.ts'
 
 const READY_MS_MAX = 120_000
 const GRACE_MS = 5_000
@@ -36,7 +36,7 @@ export class OperatorPostgres {
 
   /** Runs `work` while the server has these settings, with its URL. */
   async run<T>(settings: Record<string, string>, work: (url: string) => Promise<T>): Promise<T> {
-    const port = await freePort()
+    const port = freePort()
     const pid = await this.#launch({ listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings }, port)
     const url = new URL(this.#url)
     url.port = String(port)
@@ -70,13 +70,4 @@ export class OperatorPostgres {
     }
     throw new Error(`PostgreSQL was not ready within ${READY_MS_MAX} ms`)
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 import { eventually } from './eventually.ts'
-import { freePort, systemPostgres } from './system-postgres.ts'
+import { freePort } from './free-port.ts'
+import { systemPostgres } from './system-postgres.ts'
 
 interface Member {
   readonly name: string

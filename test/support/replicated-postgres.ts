@@ -1,12 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
-import { appendFileSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, chownSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { freePort, systemPostgres, untilReady } from './system-postgres.ts'
+import { freePort } from './free-port.ts'
+import { systemPostgres, untilReady } from './system-postgres.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
 const SUPERUSER = 'nightledger'
@@ -112,13 +113,19 @@ export class ReplicatedPostgres {
   }
 
   async up({ folder, port }: Node): Promise<void> {
+    const logFile = `${folder}.log`
+    const log = openSync(logFile, 'a')
     const server = spawn(join(this.#programs, 'postgres'), ['-D', folder, '-p', String(port)], {
       cwd: this.#folder,
-      stdio: 'ignore',
+      stdio: ['ignore', log, log],
       ...this.#account,
     })
+    closeSync(log)
     server.unref()
-    await untilReady(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`)
+    await untilReady(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`).catch((error: unknown) => {
+      const lines = readFileSync(logFile, 'utf8').split('\n').slice(-20).join('\n')
+      throw new Error(`A server of PostgreSQL does not come up:\n${lines}`, { cause: error })
+    })
   }
 
   /** SIGKILL ends the whole server, as a crash of its host does; SIGSTOP and SIGCONT stop and wake all of its processes. */

@@ -85,7 +85,7 @@ function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   })()
   // With its last lines; what it has started may still hold the pipe open.
   const exited = child.exited.then(async (code) => {
-    await Promise.race([reading, Bun.sleep(2_000)])
+    await Promise.race([reading, Bun.sleep(200)])
     return code
   })
   const failed = exited.then((code): never => {

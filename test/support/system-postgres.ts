@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
+import { freePort } from './free-port.ts'
 
 const ROOT = '/usr/lib/postgresql'
 const READY_MS_MAX = 60_000
@@ -72,10 +73,4 @@ export async function untilReady(url: string): Promise<void> {
       await sql.end({ timeout: 0 })
     }
   }
-}
-
-export function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
-  server.stop(true)
-  return server.port
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { signedHeaders } from '../../src/webhooks/signature.ts'
 import { newSecret } from '../../src/webhooks/signing-secret.ts'
+import { freePort } from '../support/free-port.ts'
 
 /* Runs the receivers in docs/webhooks/receivers as the guide says. Skips those whose language is not installed. */
 
@@ -84,12 +85,6 @@ for (const { name, program, command } of RECEIVERS) {
       }
     }, 150_000)
   })
-}
-
-function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, data: undefined, socket: { data: () => {} } })
-  server.stop(true)
-  return server.port
 }
 
 async function until(isUp: () => Promise<unknown>): Promise<void> {

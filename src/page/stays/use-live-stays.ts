@@ -45,11 +45,10 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
         if (signal.aborted) return
         stream = new ChangeStream({ agencySlug }, cursor, {
           onChange: ({ event }) => void (events.some((start) => event.startsWith(start)) && onChange()),
-          onExpired: () => {
-            readAnew()
-            void open()
-          },
+          onExpired: () => void open(),
         })
+        // What was read before the cursor was given may be older than it, and nothing would announce the changes in between.
+        readAnew()
       } catch (error) {
         // The session's end is told elsewhere; what is missed meanwhile is read when the screen is opened again.
         if (!closing.signal.aborted && problemOf(error).status !== 401)

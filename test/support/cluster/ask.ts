@@ -1,7 +1,8 @@
-/** null: there is no answer within a second. */
+/** null: there is no whole answer within a second. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Response | null> {
   try {
-    return await fetch(url, { ...init, signal: AbortSignal.timeout(1_000) })
+    const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(1_000) })
+    return new Response(await answer.arrayBuffer(), answer)
   } catch {
     return null
   }

@@ -219,7 +219,7 @@ export class Cluster {
     await eventually(
       'HAProxy serves',
       async () => (await ask(`${this.url}/partner/v1/openapi.json`))?.status === 200,
-      30_000,
+      60_000,
     )
   }
 

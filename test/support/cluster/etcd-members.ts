@@ -20,7 +20,7 @@ export class EtcdMembers {
     host.start('etcd', UNITS.etcd)
   }
 
-  /** @returns the host of the leader. @throws Error when there is none within 20 s */
+  /** @returns the host of the leader. @throws Error when there is none within a minute */
   async leader(): Promise<Host> {
     let leader: Host | undefined
     await eventually(
@@ -30,13 +30,15 @@ export class EtcdMembers {
         leader = this.#hosts.find((_, i) => answers[i] !== null && answers[i]?.leader === answers[i]?.header.member_id)
         return leader !== undefined
       },
-      20_000,
+      60_000,
     )
     return leader as Host
   }
 
   /** As `etcdctl member remove` and `member add`, on another host. */
   async replaceMember({ name }: Host): Promise<void> {
+    // It may have led.
+    await this.leader()
     const [other] = this.#hosts.filter((host) => host.name !== name) as [Host]
     const { members } = (await called(other, 'member/list')) as { members: { ID: string; name: string }[] }
     await called(other, 'member/remove', { ID: members.find((member) => member.name === name)?.ID })
@@ -45,8 +47,11 @@ export class EtcdMembers {
 }
 
 async function called({ address }: Host, what: string, body: object = {}): Promise<unknown> {
-  const answer = await ask(`http://${address}:2379/v3/cluster/${what}`, { method: 'POST', body: JSON.stringify(body) })
-  if (answer?.status !== 200) throw new Error(`etcd refuses ${what}: ${await answer?.text()}`)
+  const answer = await fetch(`http://${address}:2379/v3/cluster/${what}`, {
+    ...{ method: 'POST', body: JSON.stringify(body) },
+    signal: AbortSignal.timeout(10_000),
+  })
+  if (answer.status !== 200) throw new Error(`etcd refuses ${what}: ${await answer.text()}`)
   return answer.json()
 }
 

@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemPostgres } from '../system-postgres.ts'
 
 /** Of every namespace of a test run; the process that made it follows. */
 const PREFIX = 'nightledger-'
@@ -14,7 +13,8 @@ export function whyNoHosts(): string | null {
   if (process.platform !== 'linux') return 'network namespaces need Linux'
   if (process.getuid?.() !== 0) return 'network namespaces need root'
   const missing = PROGRAMS.filter((program) => Bun.which(program) === null)
-  if (systemPostgres() === null) missing.push('postgres')
+  // As docs/operating/cluster/patroni.yml names it.
+  if (!existsSync('/usr/lib/postgresql/15/bin/postgres')) missing.push('postgresql-15')
   if (missing.length > 0) return `not installed: ${missing.join(', ')}`
   return whyNoNamespace()
 }

@@ -57,8 +57,12 @@ export class PostgresServers {
 
   /** A host whose loss concerns no server that commits wait for. */
   async bystander(): Promise<Host> {
-    const members = await this.#members()
-    return this.#host(members.find(({ role }) => role !== 'leader' && role !== 'sync_standby')?.name)
+    let name: string | undefined
+    await eventually('a server is neither the primary nor its synchronous standby', async () => {
+      name = (await this.#members()).find(({ role }) => role !== 'leader' && role !== 'sync_standby')?.name
+      return name !== undefined
+    })
+    return this.#host(name)
   }
 
   /** Until commits wait for a standby that has everything, and every server that should run does. */
