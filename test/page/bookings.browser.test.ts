@@ -262,6 +262,25 @@ describeInBrowser('bookings', () => {
     })
   })
 
+  test('a change is shown while others follow it without a pause', async () => {
+    await portal.visit({ as: 'viewer' }, async (page) => {
+      const follows = page.waitForRequest(/\/changes\?after=/)
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Liskov`)
+      await follows
+      await book({ guest: { firstName: 'Barbara', lastName: 'Liskov' } })
+      let isOver = false
+      const others = (async () => {
+        for (; !isOver; await Bun.sleep(50)) await book({})
+      })()
+      try {
+        await page.getByRole('link', { name: 'Barbara Liskov' }).waitFor()
+      } finally {
+        isOver = true
+        await others
+      }
+    })
+  })
+
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {

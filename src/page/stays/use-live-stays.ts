@@ -7,8 +7,8 @@ import { useSession } from '../session/use-session.ts'
 
 /** Changes that come together are read together. */
 const GATHER_MS = 300
-/** By then what follows from a change, such as a delivery, has been made. */
-const FOLLOW_UP_MS = 2_000
+/** By then what follows from a change, such as a delivery, has been made: as a rule, and on a busy machine. */
+const FOLLOW_UPS_MS = [2_000, 10_000]
 const AGAIN_MS = 10_000
 
 const STAYS = ['booking.']
@@ -24,16 +24,19 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
     const closing = new AbortController()
     let stream: ChangeStream | null = null
     let gathering: ReturnType<typeof setTimeout> | undefined
-    let following: ReturnType<typeof setTimeout> | undefined
+    let following: ReturnType<typeof setTimeout>[] = []
     let opening: ReturnType<typeof setTimeout> | undefined
     const readAnew = () => {
       for (const prefix of prefixes) resources.invalidate(prefix)
     }
     const onChange = () => {
-      clearTimeout(gathering)
-      clearTimeout(following)
-      gathering = setTimeout(readAnew, GATHER_MS)
-      following = setTimeout(readAnew, FOLLOW_UP_MS)
+      // Not put off by further changes: where they never pause, they would never be shown.
+      gathering ??= setTimeout(() => {
+        gathering = undefined
+        readAnew()
+      }, GATHER_MS)
+      for (const timer of following) clearTimeout(timer)
+      following = FOLLOW_UPS_MS.map((ms) => setTimeout(readAnew, ms))
     }
     const open = async () => {
       try {
@@ -59,7 +62,7 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
     return () => {
       closing.abort()
       stream?.close()
-      for (const timer of [gathering, following, opening]) clearTimeout(timer)
+      for (const timer of [gathering, ...following, opening]) clearTimeout(timer)
     }
   }, [agencySlug])
 }
