@@ -190,7 +190,8 @@ export class RequestEntry {
   }
 
   #unanswered(why: Unanswered, request: Request): Response {
-    if (why !== 'refused') this.#counted.unanswered += 1
+    // A client that has gone gets no answer because of that, and an operator need not know.
+    if (why !== 'refused' && !request.signal.aborted) this.#counted.unanswered += 1
     return this.#signed(unanswered(why, this.#requestIdOf(request)))
   }
 

@@ -219,6 +219,19 @@ test.each(['a', 'b'])('while a shard has no owner its requests wait, then go on:
   expect(a.entry.stats).toMatchObject({ holding: 0, unanswered: 0 })
 })
 
+test('a client that leaves while its request waits is none that got no answer', async () => {
+  const { a } = two(null)
+  const leaving = new AbortController()
+  const answer = fetch(a.url + PATH, { headers: AUTHORIZATION, signal: leaving.signal })
+  answer.catch(() => {})
+  await eventually('it waits', () => a.entry.stats.holding === 1)
+  leaving.abort()
+  await eventually('nothing waits any more', () => a.entry.stats.holding === 0)
+  // The answer that nobody gets has been made.
+  expect((await fetch(`${a.url}/here`)).headers.get('x-served-by')).toBe('a')
+  expect(a.entry.stats.unanswered).toBe(0)
+})
+
 test('a forwarded request waits at a node that is still acquiring its shard', async () => {
   const { a, b } = two('b')
   b.sees.set(SHARD, null)
