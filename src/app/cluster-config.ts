@@ -62,7 +62,7 @@ export function readClusterConfig(
   for (const name of REQUIRED)
     if (!env[name]) faults.push(`${name} is required when CLUSTER_ETCD is set: use ${CLUSTER_VALUES[name]}.`)
   if (!env['CLUSTER_ETCD_CERT'] !== !env['CLUSTER_ETCD_KEY'])
-    faults.push('Of CLUSTER_ETCD_CERT and CLUSTER_ETCD_KEY, only one is set: use both, or remove it.')
+    faults.push('Only one of CLUSTER_ETCD_CERT and CLUSTER_ETCD_KEY is set: set both or neither.')
   if (!env['DATABASE_URL'])
     faults.push('CLUSTER_ETCD is set, but DATABASE_URL is not: set it to a PostgreSQL that every node can reach.')
   if (etcd === null || nodeId === null || nodeUrl === null || secrets === null || faults.length > before) return null

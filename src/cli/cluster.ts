@@ -28,7 +28,7 @@ export function cluster(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'drain <node>',
-      summary: 'move all shards of a node to the other nodes, until it restarts; it still accepts requests',
+      summary: 'move all shards of a node to the other nodes, until it restarts or loses its lease; it still accepts requests',
       isOfAll: true,
       options: (command) => command.option('--undo', 'end the drain'),
       examples: ['cluster drain node-b', 'cluster drain node-b --undo'],
@@ -49,7 +49,8 @@ async function ofNode(session: Session, method: string, path: string): Promise<u
     if (!(error instanceof RefusedError) || error.body['title'] !== NO_ROUTE) throw error
     throw new CliError(
       'Refused: the service at this address does not serve /cluster.\n' +
-        '  It is not a node (CLUSTER_ETCD is not set), or it has an ADMIN_PORT: then set NIGHTLEDGER_URL or --url to that.',
+        '  It is not a node (CLUSTER_ETCD is not set), or it has an ADMIN_PORT: then set NIGHTLEDGER_URL or --url to that.\n' +
+        '  Or this is the address of the load balancer: use that of a node.',
       EXIT.refused,
     )
   }

@@ -28,7 +28,7 @@ const UNAUTHORIZED = problem(
 const NO_NODE = problem('NOT_FOUND', 'No node with this NODE_ID is in the cluster: GET /cluster lists its nodes', {})
 const NO_ETCD = problem(
   'INTERNAL',
-  'etcd did not confirm the change, which may or may not have been made: look at GET /cluster when etcd answers, and repeat it if needed',
+  'etcd did not confirm the change, so it may or may not have been made: check with GET /cluster once etcd answers, and repeat it if needed',
   {},
 )
 
