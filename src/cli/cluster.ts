@@ -28,7 +28,8 @@ export function cluster(program: Command, terminal: Terminal): void {
     noun,
     {
       name: 'drain <node>',
-      summary: 'move all shards of a node to the other nodes, until it restarts or loses its lease; it still accepts requests',
+      summary:
+        'move all shards of a node to the other nodes, until it restarts or loses its lease; it still accepts requests',
       isOfAll: true,
       options: (command) => command.option('--undo', 'end the drain'),
       examples: ['cluster drain node-b', 'cluster drain node-b --undo'],

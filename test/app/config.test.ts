@@ -204,7 +204,9 @@ describe('a node of a cluster', () => {
       key: expect.any(String),
     })
     for (const name of ['CLUSTER_ETCD_CERT', 'CLUSTER_ETCD_KEY'])
-      expect(faultsOf({ ...NODE, [name]: file }).join()).toContain('only one is set')
+      expect(faultsOf({ ...NODE, [name]: file }).join()).toContain(
+        'Only one of CLUSTER_ETCD_CERT and CLUSTER_ETCD_KEY is set',
+      )
   })
 
   test('knows two secrets while they are changed', () => {
