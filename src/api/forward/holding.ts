@@ -8,12 +8,15 @@ import { type Clock, sleep } from '../../lib/clock.ts'
 export const HOLD_MS_MAX = 10_000
 /** Requests that wait at the same time. Each has a body of 64 KB at most. */
 export const HELD_MAX = 2_000
+/** Of these, those of one shard: its agencies leave room for those of the others, and for look-ups. */
+export const HELD_OF_SHARD_MAX = 1_000
 
 /** Requests that wait for an owner of their shard (C5): bounded in number and time. */
 export class Holding {
   readonly #owners: Pick<Owners, 'changed'>
   readonly #clock: Clock
   #held = 0
+  readonly #heldOf = new Map<number | null, number>()
   #heldEver = 0
 
   constructor(owners: Pick<Owners, 'changed'>, clock: Clock) {
@@ -47,10 +50,12 @@ export class Holding {
     ms: number,
   ): Promise<'waited' | 'no_owner' | 'full'> {
     if (patience.leftMs <= 0 || client.aborted) return 'no_owner'
-    if (this.#held >= HELD_MAX) return 'full'
+    const ofShard = this.#heldOf.get(shard) ?? 0
+    if (this.#held >= HELD_MAX || (shard !== null && ofShard >= HELD_OF_SHARD_MAX)) return 'full'
     if (!patience.isHeld) this.#heldEver += 1
     patience.isHeld = true
     this.#held += 1
+    this.#heldOf.set(shard, ofShard + 1)
     const sinceMs = this.#clock.monotonicMs()
     try {
       const waitMs = Math.min(ms, patience.leftMs)
@@ -58,6 +63,9 @@ export class Holding {
         await (shard === null ? sleep(this.#clock, waitMs, client) : this.#owners.changed(shard, waitMs, client))
     } finally {
       this.#held -= 1
+      const left = (this.#heldOf.get(shard) ?? 0) - 1
+      if (left > 0) this.#heldOf.set(shard, left)
+      else this.#heldOf.delete(shard)
       // At least 1: nobody waits for ever on a source that tells of changes without end.
       patience.leftMs -= Math.max(1, this.#clock.monotonicMs() - sinceMs)
     }

@@ -34,6 +34,8 @@ export async function ownerBound(
   const { owners, watch, clock, node, shard, isRead, client, leaving, isWait } = bound
   const abort = new AbortController()
   const end = () => abort.abort()
+  // A node that does not see what has changed, because etcd does not answer it, was told of this one by another.
+  let seen = idOf(owners.ownerOf(shard))
   let withoutOwnerMs: number | null = null
   let cancelGrace: (() => void) | null = null
   const look = () => {
@@ -44,7 +46,8 @@ export async function ownerBound(
       return
     }
     withoutOwnerMs = null
-    if (owner !== 'self' && owner.id === node.id) return
+    if (idOf(owner) === node.id) seen = node.id
+    if (idOf(owner) === seen) return
     cancelGrace ??= clock.after(GRACE_MS, end)
   }
   const cancelDeadline = clock.after(ANSWER_MS_MAX, end)
@@ -74,6 +77,10 @@ export async function ownerBound(
     cancelDeadline()
     if (!isStream) release()
   }
+}
+
+function idOf(owner: ReturnType<Owners['ownerOf']>): string | null {
+  return owner === null || owner === 'self' ? owner : owner.id
 }
 
 /**

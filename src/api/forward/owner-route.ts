@@ -119,7 +119,7 @@ export class OwnerRoute {
    */
   async answer(asked: Asked, made: Promise<Response | Undecided> | null = null): Promise<Response | Unanswered> {
     const { request, shard } = asked
-    const { owners } = this.#options
+    const { owners, clock, leaving } = this.#options
     const patience = this.#holding.patience()
     let send: ((node: NodeAddress) => Promise<CallOutcome>) | null = null
     let isDoubtful = false
@@ -139,6 +139,7 @@ export class OwnerRoute {
         if (this.#isFull(request)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
         if (send !== null) this.counted.sentAgain += 1
         send ??= this.#sender(asked)
+        const sinceMs = clock.monotonicMs()
         const outcome = await send(owner)
         if (outcome.kind === 'answered') {
           this.counted.forwarded += 1
@@ -150,6 +151,9 @@ export class OwnerRoute {
           return isDoubtful && !isSafe(request) ? 'unknown' : 'refused'
         }
         if (outcome.kind === 'unknown' || outcome.isDoubtful) isDoubtful = true
+        // An owner that this node alone does not reach keeps its shards: each attempt may last 45 s, and there must not be 200 of them.
+        if (outcome.kind === 'unknown' && !leaving.aborted && this.#pauseMs(owner, shard) === AGAIN_MS)
+          patience.leftMs -= clock.monotonicMs() - sinceMs
         if (outcome.kind === 'not_owner' && !isTold && outcome.owner !== null && outcome.owner.id !== owners.self.id) {
           // This node may see less of the cluster than the other. Once: two that name each other would do so for ever.
           told = outcome.owner

@@ -124,3 +124,16 @@ test('after an attempt without an answer, a failure of the next one, or that it 
     expect(((await response.json()) as { title: string }).title).toStartWith(told)
   }
 })
+
+test('an owner that only this node cannot reach is not waited for again and again', async () => {
+  const entry = new LosingEntry(B)
+  let calls = 0
+  const silent: NodeFetch = (_, { signal }) => {
+    calls += 1
+    return new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+  }
+  const answer = entry.answer(200, { fetch: silent })
+  await entry.clock.advance(100_000)
+  expect(calls).toBe(1)
+  expect(((await (await answer).json()) as { title: string }).title).toStartWith('The change may or may not')
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { unanswered } from '../../../src/api/forward/entry-answers.ts'
-import { HELD_MAX, HOLD_MS_MAX, Holding } from '../../../src/api/forward/holding.ts'
+import { HELD_MAX, HELD_OF_SHARD_MAX, HOLD_MS_MAX, Holding } from '../../../src/api/forward/holding.ts'
 import { ShardOwners } from '../../../src/cluster/shard-owners.ts'
 import { sleep } from '../../../src/lib/clock.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -28,12 +28,27 @@ test('a request waits for the hold time in all, however often it waits', async (
 test('no more requests wait at the same time than there is room for', async () => {
   const clock = new FakeClock()
   const holding = holdingOn(clock)
-  const all = Array.from({ length: HELD_MAX }, () => holding.wait(ASKED, holding.patience(), 500))
+  const ofShard = (shard: number) => holding.wait({ ...ASKED, shard }, holding.patience(), 500)
+  const all = Array.from({ length: HELD_MAX }, (_, i) => ofShard(i % 4))
   expect(holding.held).toBe(HELD_MAX)
-  expect(await holding.wait(ASKED, holding.patience(), 500)).toBe('full')
+  expect(await ofShard(5)).toBe('full')
   await clock.advance(500)
   await Promise.all(all)
   expect(holding.held).toBe(0)
+})
+
+test('requests of one shard leave room for those of others, and for the database', async () => {
+  const clock = new FakeClock()
+  const holding = holdingOn(clock)
+  const wait = (shard: number | null) => holding.wait({ ...ASKED, shard }, holding.patience(), 500)
+  const all = Array.from({ length: HELD_OF_SHARD_MAX }, () => wait(1))
+  expect(await wait(1)).toBe('full')
+  const others = [wait(2), wait(null)]
+  await clock.advance(500)
+  expect(new Set(await Promise.all([...all, ...others]))).toEqual(new Set(['waited']))
+  const again = wait(1)
+  await clock.advance(500)
+  expect(await again).toBe('waited')
 })
 
 test('a wait that is told of changes without end comes to an end', async () => {
@@ -59,7 +74,7 @@ test.each([
   })
   const holding = new Holding(owners, clock)
   const client = new AbortController()
-  const waiting = Array.from({ length: HELD_MAX }, () =>
+  const waiting = Array.from({ length: HELD_OF_SHARD_MAX }, () =>
     holding.wait({ shard, client: client.signal }, holding.patience(), HOLD_MS_MAX),
   )
   client.abort()

@@ -343,6 +343,22 @@ test('a node that does not answer any more is not waited for once its shard has 
   expect(c.asked).toHaveLength(2)
 })
 
+test('what another node says about the owner is believed for as long as the owner takes to answer', async () => {
+  const { a, b } = two('b')
+  const c = cluster.node('c')
+  // Cut off from etcd, it does not see that the shard has moved on.
+  a.sees.set(SHARD, 'b')
+  cluster.own(SHARD, 'c')
+  const app = c.app
+  c.app = async (request) => {
+    await Bun.sleep(1_500)
+    return app(request)
+  }
+  const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
+  for (const answer of answers) expect((await told(await answer)).by).toBe('c')
+  expect([b.asked.length, c.asked.length]).toEqual([0, 2])
+})
+
 test('a process that does not serve yet is not taken for the owner', async () => {
   const { a } = two(null)
   const starting = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('{}', { status: 503 }) })
