@@ -295,6 +295,23 @@ describeInBrowser('bookings', () => {
     })
   })
 
+  test('changes are followed again after an answer that broke off midway', async () => {
+    await portal.visit({ as: 'viewer', at: '#/fees', mayFail: true }, async (page) => {
+      let reads = 0
+      await page.route(/\/changes\?after=/, async (route) => {
+        reads++
+        if (reads === 1) await route.abort()
+        else if (reads === 2) await route.fulfill({ contentType: 'application/json', body: '{"changes":[' })
+        else await route.continue()
+      })
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Lamarr`)
+      await page.getByText('Nothing found for').waitFor()
+      await eventually('the answer broke off', () => reads >= 2)
+      await book({ guest: { firstName: 'Hedy', lastName: 'Lamarr' } })
+      await page.getByRole('link', { name: 'Hedy Lamarr' }).waitFor()
+    })
+  })
+
   test('a viewer sees everything of a booking, and is told which role changes it', async () => {
     const booking = await book({ guest: { firstName: 'Annie', lastName: 'Easley' } })
     await portal.visit({ as: 'viewer', at: at(booking), viewport: PHONE }, async (page) => {
