@@ -244,7 +244,7 @@ describeInBrowser('bookings', () => {
   })
 
   test('a colleague’s booking and change appear by themselves', async () => {
-    await portal.visit({ as: 'viewer' }, async (page) => {
+    await portal.visit({ as: 'viewer', at: '#/fees' }, async (page) => {
       // The booking is made when the list has been read, and what follows the changes has not begun.
       const isBooked = Promise.withResolvers<void>()
       await page.route(/\/changes$/, async (route) => {
@@ -263,7 +263,7 @@ describeInBrowser('bookings', () => {
   })
 
   test('a change is shown while others follow it without a pause', async () => {
-    await portal.visit({ as: 'viewer' }, async (page) => {
+    await portal.visit({ as: 'viewer', at: '#/fees' }, async (page) => {
       const follows = page.waitForRequest(/\/changes\?after=/)
       await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Liskov`)
       await follows
@@ -278,6 +278,37 @@ describeInBrowser('bookings', () => {
         isOver = true
         await others
       }
+    })
+  })
+
+  test('a list that was opened when the session had ended follows changes once somebody has signed in again', async () => {
+    await portal.visit({ as: 'viewer', at: '#/fees' }, async (page) => {
+      await page.getByRole('heading', { level: 1, name: 'Fees' }).waitFor()
+      await page.context().clearCookies()
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Hamilton`)
+      const ended = page.getByRole('dialog', { name: 'Your session has ended' })
+      await ended.getByLabel('Access token').fill(portal.database.tokens.viewer)
+      await ended.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('Nothing found for').waitFor()
+      await book({ guest: { firstName: 'Margaret', lastName: 'Hamilton' } })
+      await page.getByRole('link', { name: 'Margaret Hamilton' }).waitFor()
+    })
+  })
+
+  test('changes are followed again after an answer that broke off midway', async () => {
+    await portal.visit({ as: 'viewer', at: '#/fees', mayFail: true }, async (page) => {
+      let reads = 0
+      await page.route(/\/changes\?after=/, async (route) => {
+        reads++
+        if (reads === 1) await route.abort()
+        else if (reads === 2) await route.fulfill({ contentType: 'application/json', body: '{"changes":[' })
+        else await route.continue()
+      })
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Lamarr`)
+      await page.getByText('Nothing found for').waitFor()
+      await eventually('the answer broke off', () => reads >= 2)
+      await book({ guest: { firstName: 'Hedy', lastName: 'Lamarr' } })
+      await page.getByRole('link', { name: 'Hedy Lamarr' }).waitFor()
     })
   })
 

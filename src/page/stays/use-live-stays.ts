@@ -18,7 +18,7 @@ const STAYS = ['booking.']
  * @param events how the names of other changes begin, to follow those instead
  */
 export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {
-  const { path } = useSession()
+  const { actor, path } = useSession()
   const { agencySlug } = path
   useEffect(() => {
     const closing = new AbortController()
@@ -53,7 +53,7 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
         // What was read before the cursor was given may be older than it, and nothing would announce the changes in between.
         readAnew()
       } catch (error) {
-        // The session's end is told elsewhere; what is missed meanwhile is read when the screen is opened again.
+        // The session's end is told elsewhere, and who has signed in again begins anew.
         if (!closing.signal.aborted && problemOf(error).status !== 401)
           opening = setTimeout(() => void open(), AGAIN_MS)
       }
@@ -64,5 +64,6 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
       stream?.close()
       for (const timer of [gathering, ...following, opening]) clearTimeout(timer)
     }
-  }, [agencySlug])
+    // Signing in again, also as the same person, gives another actor: this may have been refused until then.
+  }, [agencySlug, actor])
 }

@@ -108,8 +108,8 @@ export class ChangeStream {
       if (problem.code === 'CURSOR_EXPIRED' || problem.code === 'VALIDATION') {
         this.close()
         this.#listener.onExpired()
-      } else if (problem.status !== 0 && problem.status !== 401) {
-        // It answers, but not this: asked again later.
+      } else if (problem.code !== 'NO_ANSWER' && problem.status !== 401) {
+        // It answers, but not this, or breaks off midway: asked again later.
         this.#breaks++
         this.#later()
       }

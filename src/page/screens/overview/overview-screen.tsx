@@ -6,16 +6,23 @@ import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { dayText, todayIn } from '../../format/days.ts'
 import { useSession } from '../../session/use-session.ts'
+import { useLiveStays } from '../../stays/use-live-stays.ts'
+import { useNowS } from '../calendar/use-now.ts'
 import { type DaySheet, daySheet, sheetWindow } from './day-sheet.ts'
 import { Holds } from './holds.tsx'
 import { MonthCharts } from './month-charts.tsx'
 import { StayList } from './stay-list.tsx'
 import { Tiles } from './tiles.tsx'
 
+const LIVE = ['tape/overview']
+const LIVE_EVENTS = ['booking.', 'unit.']
+
 /** The day at a glance: who comes, who goes, what needs a decision, and how the months go. */
 export function OverviewScreen() {
   const { agency, path } = useSession()
-  const today = todayIn(agency.timezone)
+  // Left open overnight, it goes on to the next day.
+  const today = todayIn(agency.timezone, useNowS() * 1_000)
+  useLiveStays(LIVE, LIVE_EVENTS)
   const { data, error, refresh } = useResource(`tape/overview?today=${today}`, async (signal) =>
     daySheet(await getTape(path, sheetWindow(today), signal)),
   )
