@@ -61,10 +61,17 @@ export function CalendarScreen() {
   const { filter, search } = address
   const filterKey = JSON.stringify(filter)
   const { revision } = state
+  const { freeFrom, freeTo } = filter
+  const isFreeAsked = freeFrom !== null && freeTo !== null
+  // Of days that are not loaded nothing is known: every unit would look free.
+  const isFreeKnown = !isFreeAsked || (state.loadedFrom <= freeFrom && freeTo <= state.loadedTo)
+  useEffect(() => {
+    if (isFreeAsked && !isFreeKnown) data.want({ from: freeFrom, to: freeTo })
+  }, [data, freeFrom, freeTo, isFreeKnown])
   const units = useMemo(
-    () => unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)),
+    () => (isFreeKnown ? unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)) : []),
     // A change of any stay matters only to who asks for free units.
-    [data, filterKey, data.rows.units, filter.freeFrom === null ? 0 : revision],
+    [data, filterKey, data.rows.units, isFreeKnown, freeFrom === null ? 0 : revision],
   )
   const foundStays = useMemo(
     () => (search.trim() === '' ? [] : staysFound(data.rows.all(), search, today, FOUND_MAX)),
@@ -135,10 +142,8 @@ export function CalendarScreen() {
           units={data.rows.units}
           filter={filter}
           shown={units.length}
-          onChange={(next) => {
-            if (next.freeFrom !== null && next.freeTo !== null) data.want({ from: next.freeFrom, to: next.freeTo })
-            setQuery(filterQuery(next), { replace: true })
-          }}
+          unknown={isFreeKnown ? null : state.isLoading ? 'Looking for free units…' : 'These dates are not loaded.'}
+          onChange={(next) => setQuery(filterQuery(next), { replace: true })}
         />
       )}
       <div class="calendar-chart">
@@ -171,7 +176,7 @@ export function CalendarScreen() {
         />
         <CalendarNotice
           state={state}
-          isReady={isReady}
+          isReady={isReady && isFreeKnown}
           units={data.rows.units.length}
           shown={units.length}
           onRetry={() => data.retry()}
