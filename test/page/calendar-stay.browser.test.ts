@@ -240,4 +240,101 @@ describeInBrowser('a stay in the calendar', () => {
     expect(await asPartnersSee(moved.id)).toMatchObject({ arrival, departure, totalAmount, unitSlug })
     expect((await asPartnersSee(other.id)).arrival).toBe(other.arrival)
   })
+
+  /** Opens the calendar at the stay, drags it three days further, and waits for the question whether to change it. */
+  async function dragged(
+    stay: Booking,
+    confirm: (page: Page, dialog: Locator) => Promise<void>,
+    options: { mayFail?: boolean } = {},
+  ): Promise<void> {
+    const first = Date.parse(stay.arrival) / 86_400_000
+    const at = `#/calendar?from=${isoOf(first - 2)}&zoom=month`
+    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+      await page.locator('.chart-row .chart-bar').first().waitFor()
+      await drag(page, await cell(page, unit.name, first + 1), await cell(page, unit.name, first + 4))
+      const dialog = page.getByRole('dialog', { name: 'Change dates' })
+      await dialog.waitFor()
+      await confirm(page, dialog)
+    })
+  }
+  /** Holds the next change of a booking up, dry runs excepted, until `refuse` is called. */
+  async function refusesLater(page: Page): Promise<{ asked: Promise<void>; refuse: () => void }> {
+    const asked = Promise.withResolvers<void>()
+    const answer = Promise.withResolvers<void>()
+    await page.route(/\/bookings\/[^/?]+$/, async (route) => {
+      if (route.request().method() !== 'PATCH') return route.continue()
+      asked.resolve()
+      await answer.promise
+      await route.fulfill({ status: 409, json: { code: 'BOOKING_CONFLICT', title: 'These nights are taken.' } })
+    })
+    return { asked: asked.promise, refuse: answer.resolve }
+  }
+
+  test('a stay that is cancelled while its move is being confirmed is not moved: that is said, and others still open', async () => {
+    const gone = await book(today() + 30, 2, 'Gone')
+    await book(today() + 40, 2, 'Staying')
+    await dragged(gone, async (page, dialog) => {
+      await agency(`/bookings/${gone.id}/cancel`, 'POST', {})
+      await page.getByText('Test Gone was not moved: it is no longer in the calendar.').waitFor()
+      await dialog.waitFor({ state: 'detached' })
+      await bar(page, 'Test Staying').click()
+      await page.getByRole('dialog', { name: 'Test Staying' }).waitFor()
+    })
+  })
+
+  test('a move that is refused after the calendar was left is told on the next screen', async () => {
+    const stay = await book(today() + 30, 2, 'Left')
+    await dragged(
+      stay,
+      async (page, dialog) => {
+        const { asked, refuse } = await refusesLater(page)
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
+        await asked
+        await page.getByRole('link', { name: 'Bookings', exact: true }).click()
+        await page.getByRole('heading', { name: 'Bookings' }).waitFor()
+        refuse()
+        await page.getByText('Test Left was not moved: These nights are taken.').waitFor()
+      },
+      { mayFail: true },
+    )
+  })
+
+  test('a move that is refused while a new booking is typed leaves what was typed', async () => {
+    const stay = await book(today() + 30, 2, 'Refused')
+    await dragged(
+      stay,
+      async (page, dialog) => {
+        const { asked, refuse } = await refusesLater(page)
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
+        await asked
+        await drag(page, await cell(page, unit.name, today() + 40), await cell(page, unit.name, today() + 42))
+        await page.getByLabel('First name').fill('Inês')
+        refuse()
+        await page.getByText('Test Refused was not moved: These nights are taken.').waitFor()
+        expect(await page.getByLabel('First name').inputValue()).toBe('Inês')
+      },
+      { mayFail: true },
+    )
+  })
+
+  test('a move for which one has to sign in again can be confirmed once more after that', async () => {
+    const stay = await book(today() + 30, 2, 'Again')
+    await dragged(
+      stay,
+      async (page, dialog) => {
+        await page.route(/\/bookings\/[^/?]+$/, (route) => route.fulfill({ status: 401, json: { title: 'No' } }), {
+          times: 1,
+        })
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
+        const ended = page.getByRole('dialog', { name: 'Your session has ended' })
+        await ended.getByLabel('Access token').fill(portal.database.tokens.desk)
+        await ended.getByRole('button', { name: 'Sign in' }).click()
+        await ended.waitFor({ state: 'detached' })
+        await dialog.getByRole('button', { name: 'Change dates' }).click()
+        await page.getByText('Test Again moved').waitFor()
+      },
+      { mayFail: true },
+    )
+    expect((await asPartnersSee(stay.id)).arrival).toBe(isoOf(today() + 33))
+  })
 })

@@ -335,6 +335,35 @@ describeInBrowser('the calendar', () => {
     })
   })
 
+  test('no unit is called free until the days asked for are known, also when they come with the address', async () => {
+    await aBooking('principe-attic', 220, 3, 'Unseen')
+    await portal.visit({ as: 'viewer', at: '#/calendar' }, async (page) => {
+      await page.getByRole('rowheader', { name: 'Alfama Loft' }).waitFor()
+      const asked = Promise.withResolvers<void>()
+      const answered = Promise.withResolvers<void>()
+      // What comes first is about today; that is not held up.
+      await page.route('**/tape?*', async (route) => {
+        if ((new URL(route.request().url()).searchParams.get('to') ?? '') > isoOf(FIRST)) {
+          asked.resolve()
+          await answered.promise
+        }
+        await route.continue()
+      })
+      await page.goto(
+        `${page.url().split('#')[0]}#/calendar?freeFrom=${isoOf(FIRST + 221)}&freeTo=${isoOf(FIRST + 222)}`,
+      )
+      await page.reload()
+      await asked.promise
+      await page.getByText('Looking for free units…').waitFor()
+      expect(await page.getByText('of 12 units').count()).toBe(0)
+      expect(await page.locator('.chart-unit').count()).toBe(0)
+      answered.resolve()
+      await page.getByText('11 of 12 units').waitFor()
+      await page.getByRole('rowheader', { name: 'Alfama Loft' }).waitFor()
+      expect(await page.getByRole('rowheader', { name: 'Príncipe Real Attic' }).count()).toBe(0)
+    })
+  })
+
   test('Back and a changed address scroll the calendar to where they say', async () => {
     await aBooking('alfama-loft', 200, 3, 'Thither')
     await visit(198, async (page) => {

@@ -15,9 +15,11 @@ export function CalendarFilters(props: {
   units: readonly ChartUnit[]
   filter: UnitFilter
   shown: number
+  /** Said in place of how many are shown, while that is not known. */
+  unknown: string | null
   onChange: (filter: UnitFilter) => void
 }) {
-  const { units, filter, shown, onChange } = props
+  const { units, filter, shown, unknown, onChange } = props
   const { freeFrom, freeTo } = filter
   const areas = areasOf(units).map((area) => ({ value: area, label: area }))
   const isHalf = (freeFrom === null) !== (freeTo === null)
@@ -50,7 +52,7 @@ export function CalendarFilters(props: {
       />
       <p class="calendar-shown" role="status">
         {isHalf ? 'Enter both dates. ' : ''}
-        {shown} of {units.length} units
+        {unknown ?? `${shown} of ${units.length} units`}
       </p>
       {isFiltering(filter) && <Button onClick={() => onChange(NO_FILTER)}>Clear</Button>}
     </section>

@@ -11,6 +11,7 @@ import { toast } from '../../design/toast.tsx'
 import { useIsPhone } from '../../design/use-media.ts'
 import { type Day, monthStart, todayIn } from '../../format/days.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
+import { onSignedInAgain, session } from '../../session/session.ts'
 import { useSession } from '../../session/use-session.ts'
 import type { Pricing } from '../../stays/booking-writes.ts'
 import { MoveDialog, type Placement } from '../../stays/move-dialog.tsx'
@@ -29,7 +30,8 @@ import { useStayChanges } from './use-stay-changes.ts'
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
   | { readonly kind: 'new'; readonly to: Placement }
-  | { readonly kind: 'change'; readonly id: string; readonly to: Placement; readonly refusal: Problem | null }
+  /** `stay`: as it was when the change was begun. */
+  | { readonly kind: 'change'; readonly stay: Stay; readonly to: Placement; readonly refusal: Problem | null }
 
 const FOUND_MAX = 500
 /** Days before today at the left edge: who came yesterday is still of interest. */
@@ -61,10 +63,17 @@ export function CalendarScreen() {
   const { filter, search } = address
   const filterKey = JSON.stringify(filter)
   const { revision } = state
+  const { freeFrom, freeTo } = filter
+  const isFreeAsked = freeFrom !== null && freeTo !== null
+  // Of days that are not loaded nothing is known: every unit would look free.
+  const isFreeKnown = !isFreeAsked || (state.loadedFrom <= freeFrom && freeTo <= state.loadedTo)
+  useEffect(() => {
+    if (isFreeAsked && !isFreeKnown) data.want({ from: freeFrom, to: freeTo })
+  }, [data, freeFrom, freeTo, isFreeKnown])
   const units = useMemo(
-    () => unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)),
+    () => (isFreeKnown ? unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)) : []),
     // A change of any stay matters only to who asks for free units.
-    [data, filterKey, data.rows.units, filter.freeFrom === null ? 0 : revision],
+    [data, filterKey, data.rows.units, isFreeKnown, freeFrom === null ? 0 : revision],
   )
   const foundStays = useMemo(
     () => (search.trim() === '' ? [] : staysFound(data.rows.all(), search, today, FOUND_MAX)),
@@ -102,17 +111,38 @@ export function CalendarScreen() {
     if (stay !== undefined) show(stay)
   }
 
+  // As they are when a refusal comes, which may be much later.
+  const openNow = useRef(open)
+  openNow.current = open
+  const isLeft = useRef(false)
+  useEffect(
+    () => () => {
+      isLeft.current = true
+    },
+    [],
+  )
+
   async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<void> {
     setOpen(null)
     const problem = await changes.move(stay, to, pricing)
     if (problem === null) return
+    if (problem.status === 401) await signedInAgain()
+    // The dialog must not replace what somebody is typing, and cannot show a stay that is gone.
+    if (isLeft.current || openNow.current !== null) return notMoved(stay, problem.message)
+    if (data.rows.stay(stay.id) === null) return notMoved(stay, GONE)
     // Said in the dialog, with what was asked for: it can be tried again or changed.
-    setOpen({ kind: 'change', id: stay.id, to, refusal: problem })
+    setOpen({ kind: 'change', stay, to, refusal: problem })
   }
 
   const openStay = address.booking === null ? null : data.rows.stay(address.booking)
-  const changing = open?.kind === 'change' ? data.rows.stay(open.id) : null
-  const proposal = open === null ? null : { ...open.to, stayId: open.kind === 'change' ? open.id : null }
+  const changing = open?.kind === 'change' ? data.rows.stay(open.stay.id) : null
+  const proposal = open === null ? null : { ...open.to, stayId: open.kind === 'change' ? open.stay.id : null }
+  const isGone = open?.kind === 'change' && changing === null
+  useEffect(() => {
+    if (!isGone) return
+    notMoved(open.stay, GONE)
+    setOpen(null)
+  }, [isGone])
   const isReady = state.today !== null || data.rows.units.length > 0
 
   return (
@@ -135,10 +165,8 @@ export function CalendarScreen() {
           units={data.rows.units}
           filter={filter}
           shown={units.length}
-          onChange={(next) => {
-            if (next.freeFrom !== null && next.freeTo !== null) data.want({ from: next.freeFrom, to: next.freeTo })
-            setQuery(filterQuery(next), { replace: true })
-          }}
+          unknown={isFreeKnown ? null : state.isLoading ? 'Looking for free units…' : 'These dates are not loaded.'}
+          onChange={(next) => setQuery(filterQuery(next), { replace: true })}
         />
       )}
       <div class="calendar-chart">
@@ -164,14 +192,14 @@ export function CalendarScreen() {
           onCreate={({ slug }, { arrival, departure }) =>
             setOpen({ kind: 'new', to: { unit: slug, arrival, departure } })
           }
-          onChange={({ id }, { slug }, { arrival, departure }) =>
-            setOpen({ kind: 'change', id, to: { unit: slug, arrival, departure }, refusal: null })
+          onChange={(stay, { slug }, { arrival, departure }) =>
+            setOpen({ kind: 'change', stay, to: { unit: slug, arrival, departure }, refusal: null })
           }
           onRefused={(text) => toast({ text })}
         />
         <CalendarNotice
           state={state}
-          isReady={isReady}
+          isReady={isReady && isFreeKnown}
           units={data.rows.units.length}
           shown={units.length}
           onRetry={() => data.retry()}
@@ -192,7 +220,7 @@ export function CalendarScreen() {
       )}
       {open?.kind === 'change' && changing !== null && (
         <MoveDialog
-          key={`${open.id} ${open.refusal === null}`}
+          key={`${open.stay.id} ${open.refusal === null}`}
           units={data.rows.units}
           name={barText(changing)}
           stay={changing}
@@ -215,7 +243,7 @@ export function CalendarScreen() {
             // Cancelled by the person who looks at it: there is nothing left to show.
             if (booking.status === 'cancelled') setQuery({ booking: null }, { replace: true })
           }}
-          onMove={() => setOpen({ kind: 'change', id: openStay.id, to: openStay, refusal: null })}
+          onMove={() => setOpen({ kind: 'change', stay: openStay, to: openStay, refusal: null })}
           onClose={() => setQuery({ booking: null })}
         />
       )}
@@ -224,6 +252,25 @@ export function CalendarScreen() {
       )}
     </div>
   )
+}
+
+const GONE = 'it is no longer in the calendar. It was cancelled, or its hold has expired.'
+
+function notMoved(stay: Stay, reason: string): void {
+  toast({ tone: 'bad', text: `${barText(stay)} was not moved: ${reason}` })
+}
+
+/** Resolves when nothing covers the screen to sign in again. */
+function signedInAgain(): Promise<void> {
+  const { value } = session
+  // Somebody may have signed in before the refusal came.
+  if (value.kind !== 'signed_in' || !value.ended) return Promise.resolve()
+  return new Promise((resolve) => {
+    const stop = onSignedInAgain(() => {
+      stop()
+      resolve()
+    })
+  })
 }
 
 function filterCount({ text, area, bedrooms, freeFrom, freeTo }: UnitFilter): number {
